@@ -1,0 +1,13 @@
+# What kolo takes from others. scripts/setup installs the Debian packages.
+find_package(Threads REQUIRED)
+find_package(fmt REQUIRED)
+find_package(spdlog REQUIRED)
+find_package(nlohmann_json REQUIRED)
+find_package(yaml-cpp REQUIRED)
+find_package(CLI11 REQUIRED)
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(SODIUM REQUIRED IMPORTED_TARGET libsodium)
+pkg_check_modules(HWLOC REQUIRED IMPORTED_TARGET hwloc)
+if(KOLO_WITH_GLOO)
+  find_package(Gloo QUIET)
+endif()

@@ -1,0 +1,44 @@
+# One static library per room, with kolo's own compiler settings.
+include(GNUInstallDirs)
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
+set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)
+set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)
+
+find_program(CCACHE_PROGRAM ccache)
+if(CCACHE_PROGRAM AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE_PROGRAM})
+endif()
+
+add_library(kolo_warnings INTERFACE)
+target_compile_options(kolo_warnings INTERFACE -Wall -Wextra -Werror)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # GCC 12 sees an overflow in fmt 9's format-string checker that is not there.
+  target_compile_options(kolo_warnings INTERFACE -Wno-stringop-overflow)
+endif()
+if(KOLO_SANITIZE)
+  add_compile_options(-fsanitize=${KOLO_SANITIZE} -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=${KOLO_SANITIZE})
+endif()
+
+# kolo_room(NAME SOURCES … [DEPENDS …] [PRIVATE_DEPENDS …])
+# Makes the static library kolo_NAME with the alias kolo::NAME. DEPENDS are other rooms or libraries.
+function(kolo_room name)
+  cmake_parse_arguments(ROOM "" "" "SOURCES;DEPENDS;PRIVATE_DEPENDS" ${ARGN})
+  add_library(kolo_${name} STATIC ${ROOM_SOURCES})
+  add_library(kolo::${name} ALIAS kolo_${name})
+  set_target_properties(kolo_${name} PROPERTIES EXPORT_NAME ${name})
+  target_include_directories(kolo_${name}
+    PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
+           $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/include>
+           $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>
+    PRIVATE ${PROJECT_SOURCE_DIR}/src)
+  target_compile_features(kolo_${name} PUBLIC cxx_std_20)
+  target_link_libraries(kolo_${name} PUBLIC ${ROOM_DEPENDS} PRIVATE ${ROOM_PRIVATE_DEPENDS}
+                                     $<BUILD_INTERFACE:kolo_warnings>)
+  set_property(GLOBAL APPEND PROPERTY KOLO_ROOMS kolo_${name})
+endfunction()

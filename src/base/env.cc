@@ -1,0 +1,73 @@
+#include "base/env.h"
+
+#include <cstdlib>
+#include <string_view>
+
+#include "base/errors.h"
+
+namespace kolo {
+namespace {
+
+struct Found {
+  std::string variable;
+  std::string value;
+};
+
+std::optional<Found> find(const char* name) {
+  for (const char* prefix : {"KOLO_", "HOROVOD_"}) {
+    std::string variable = std::string(prefix) + name;
+    if (auto value = environment(variable.c_str())) return Found{variable, *value};
+  }
+  return std::nullopt;
+}
+
+template <class T, class Parse>
+std::optional<T> parsed(const char* name, const char* what, Parse parse) {
+  auto found = find(name);
+  if (!found) return std::nullopt;
+  char* end = nullptr;
+  errno = 0;
+  T value = parse(found->value.c_str(), &end);
+  if (errno != 0 || *end != '\0')
+    throw_error(ErrorCode::invalid_argument, "{}='{}' is not {}", found->variable, found->value,
+                what);
+  return value;
+}
+
+}  // namespace
+
+std::optional<std::string> environment(const char* name) {
+  const char* value = std::getenv(name);
+  if (value == nullptr || *value == '\0') return std::nullopt;
+  return std::string(value);
+}
+
+std::optional<std::string> setting(const char* name) {
+  auto found = find(name);
+  if (!found) return std::nullopt;
+  return found->value;
+}
+
+std::optional<long long> setting_integer(const char* name) {
+  return parsed<long long>(name, "a whole number", [](const char* text, char** end) {
+    return std::strtoll(text, end, 10);
+  });
+}
+
+std::optional<double> setting_number(const char* name) {
+  return parsed<double>(name, "a number",
+                        [](const char* text, char** end) { return std::strtod(text, end); });
+}
+
+std::optional<bool> setting_flag(const char* name) {
+  auto found = find(name);
+  if (!found) return std::nullopt;
+  for (std::string_view yes : {"1", "true", "yes", "on"})
+    if (found->value == yes) return true;
+  for (std::string_view no : {"0", "false", "no", "off"})
+    if (found->value == no) return false;
+  throw_error(ErrorCode::invalid_argument, "{}='{}' is neither 1/true/yes/on nor 0/false/no/off",
+              found->variable, found->value);
+}
+
+}  // namespace kolo

@@ -1,0 +1,20 @@
+// Environment variables, with Horovod's names understood for the same knobs.
+#pragma once
+
+#include <optional>
+#include <string>
+
+namespace kolo {
+
+/// The value of KOLO_<name>, else of HOROVOD_<name>; unset and empty are the same.
+std::optional<std::string> setting(const char* name);
+
+/// As above, parsed; throws invalid_argument naming the variable and its value.
+std::optional<long long> setting_integer(const char* name);
+std::optional<double> setting_number(const char* name);
+std::optional<bool> setting_flag(const char* name);
+
+/// A plain variable.
+std::optional<std::string> environment(const char* name);
+
+}  // namespace kolo

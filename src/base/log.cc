@@ -1,0 +1,64 @@
+#include "base/log.h"
+
+#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
+
+#include <atomic>
+#include <memory>
+#include <string>
+
+#include "base/env.h"
+#include "base/errors.h"
+
+namespace kolo::log {
+namespace {
+
+constexpr std::string_view kNames[] = {"trace", "debug", "info", "warning", "error", "fatal"};
+constexpr spdlog::level::level_enum kLevels[] = {spdlog::level::trace, spdlog::level::debug,
+                                                 spdlog::level::info,  spdlog::level::warn,
+                                                 spdlog::level::err,   spdlog::level::critical};
+
+/// Created at first use, never destroyed: threads may log while the process ends.
+struct Logger {
+  spdlog::logger* sink;
+  std::atomic<int> level{static_cast<int>(Level::warning)};
+  std::string_view time = "%Y-%m-%d %H:%M:%S.%e ";
+
+  Logger() : sink(new spdlog::logger("kolo", std::make_shared<spdlog::sinks::stderr_sink_mt>())) {
+    sink->set_level(spdlog::level::trace);
+    sink->flush_on(spdlog::level::trace);
+    if (setting_flag("LOG_HIDE_TIME").value_or(false)) time = "";
+    set_rank(-1);
+    if (auto name = setting("LOG_LEVEL")) level = static_cast<int>(parse_level(*name));
+  }
+
+  void set_rank(int rank) {
+    std::string prefix = rank < 0 ? "" : fmt::format("[{}] ", rank);
+    sink->set_pattern(fmt::format("{}{}%l: %v", time, prefix));
+  }
+};
+
+Logger& logger() {
+  static auto* instance = new Logger;
+  return *instance;
+}
+
+}  // namespace
+
+Level parse_level(std::string_view name) {
+  for (int i = 0; i < static_cast<int>(std::size(kNames)); ++i)
+    if (name == kNames[i]) return static_cast<Level>(i);
+  throw_error(ErrorCode::invalid_argument, "log level '{}' is unknown; known: {}", name,
+              fmt::join(kNames, ", "));
+}
+
+void set_level(Level level) noexcept { logger().level = static_cast<int>(level); }
+bool enabled(Level level) noexcept { return static_cast<int>(level) >= logger().level; }
+void set_rank(int rank) { logger().set_rank(rank); }
+
+void write(Level level, std::string_view message) {
+  logger().sink->log(kLevels[static_cast<int>(level)],
+                     spdlog::string_view_t(message.data(), message.size()));
+}
+
+}  // namespace kolo::log

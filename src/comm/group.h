@@ -1,0 +1,157 @@
+// A fixed set of ranks and the ways bytes move between them: what a Communicator stands on.
+//
+// Every collective has two parts.
+//   1. exchange(): all members meet and show each other a Card (what I am about to do) together
+//      with up to eager_bytes() of payload. Whoever sees cards that do not fit throws, and as all
+//      see the same cards, all throw; no data has moved, so the group stays usable.
+//   2. If the data did not fit in the exchange, one of the bulk operations below, called by all
+//      members with arguments that the cards showed to fit.
+// Small operations therefore need one meeting and nothing else.
+//
+// Groups: SoloGroup (one rank), shm/ShmGroup (one host), wire/WireGroup (messages between hosts),
+// wire/HierarchicalGroup (shm inside, wire across). One thread at a time per group.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "kolo/types.h"
+
+namespace kolo::comm {
+
+enum class OpKind : std::uint8_t {
+  barrier = 1,
+  allreduce = 2,
+  grouped_allreduce = 3,
+  reducescatter = 4,
+  allgather = 5,
+  broadcast = 6,
+  alltoall = 7,
+  gather = 8,
+  scatter = 9,
+  subset = 10,
+};
+std::string_view to_string(OpKind kind) noexcept;
+
+/// What one rank brings to a collective. One cache line; also a wire message, so plain data.
+struct Card {
+  /// Hash of all that must be equal on every rank. Zero is never a signature.
+  std::uint64_t signature = 0;
+  OpKind kind = OpKind::barrier;
+  DataType type = DataType::uint8;
+  ReduceOp op = ReduceOp::sum;
+  std::uint8_t reserved = 0;
+  std::int32_t root = -1;
+  std::uint64_t count = 0;     ///< elements; part of the signature only where it must agree
+  std::uint64_t row_size = 1;  ///< elements per row
+  double prescale = 1.0;
+  double postscale = 1.0;
+  /// Where the data of the bulk operation that may follow is: addresses when given to exchange();
+  /// what a group makes of them for its own use is its own affair.
+  std::uint64_t input = 0;
+  std::uint64_t output = 0;
+};
+static_assert(sizeof(Card) == 64);
+
+/// What all members brought. Valid until the next call on the group.
+class Exchanged {
+ public:
+  Exchanged(const std::byte* base, std::size_t stride, std::size_t card_offset,
+            std::size_t small_offset, std::size_t small_limit, std::size_t large_offset,
+            bool agreed)
+      : base_(base),
+        stride_(stride),
+        card_offset_(card_offset),
+        small_offset_(small_offset),
+        small_limit_(small_limit),
+        large_offset_(large_offset),
+        agreed_(agreed) {}
+
+  /// All signatures are equal.
+  [[nodiscard]] bool agreed() const noexcept { return agreed_; }
+  [[nodiscard]] const Card& card(int rank) const noexcept {
+    return *reinterpret_cast<const Card*>(base_ + rank * stride_ + card_offset_);
+  }
+  /// The payload of a rank that brought `bytes` of it. At least 16-byte aligned.
+  [[nodiscard]] const std::byte* payload(int rank, std::size_t bytes) const noexcept {
+    return base_ + rank * stride_ + (bytes <= small_limit_ ? small_offset_ : large_offset_);
+  }
+
+ private:
+  const std::byte* base_;
+  std::size_t stride_, card_offset_, small_offset_, small_limit_, large_offset_;
+  bool agreed_;
+};
+
+/// A reduction over `count` elements of all members; see reduce_kernels.h for the arithmetic.
+/// op is sum, min, max or product here: average is a sum with a postscale.
+struct Reduction {
+  DataType type = DataType::float32;
+  ReduceOp op = ReduceOp::sum;
+  double prescale = 1.0;
+  double postscale = 1.0;
+};
+
+class Group {
+ public:
+  virtual ~Group() = default;
+
+  [[nodiscard]] int rank() const noexcept { return rank_; }
+  [[nodiscard]] int size() const noexcept { return size_; }
+
+  /// "shm", "gloo", "mpi", "shm+gloo", "solo".
+  [[nodiscard]] virtual std::string describe() const = 0;
+
+  /// Largest payload of exchange(). At least 48.
+  [[nodiscard]] virtual std::size_t eager_bytes() const noexcept = 0;
+
+  /// Meets all members. See the top of this file. Throws peer_lost.
+  virtual Exchanged exchange(const Card& card, const void* payload, std::size_t bytes) = 0;
+
+  // --- bulk operations, after an exchange that agreed ------------------------------------------
+  /// input == output is allowed; other overlaps are not.
+  virtual void allreduce(const void* input, void* output, std::size_t count,
+                         const Reduction& how) = 0;
+
+  /// Member r receives the reduction of elements [Σ counts[<r], + counts[r]) in `output`.
+  virtual void reducescatter(const void* input, void* output, std::span<const std::size_t> counts,
+                             const Reduction& how) = 0;
+
+  /// Member r contributes bytes[r] bytes; output holds their concatenation on every member.
+  /// `input` may be where it belongs inside `output`.
+  virtual void allgather(const void* input, void* output, std::span<const std::size_t> bytes) = 0;
+
+  virtual void broadcast(void* data, std::size_t bytes, int root) = 0;
+
+  /// Contiguous blocks in rank order on both sides; the block for oneself is included.
+  virtual void alltoall(const void* input, std::span<const std::size_t> send_bytes, void* output,
+                        std::span<const std::size_t> recv_bytes) = 0;
+
+  // --- point to point ---------------------------------------------------------------------------
+  /// In order per pair; `header` (32 bytes at most) travels in front. recv_header() waits for the
+  /// next message and returns its header and size; recv_body() must follow and takes it all
+  /// (`data` may be null: the message is thrown away).
+  virtual void send(int to, std::span<const std::byte> header, const void* data,
+                    std::size_t bytes) = 0;
+  virtual std::size_t recv_header(int from, std::span<std::byte> header) = 0;
+  virtual void recv_body(int from, void* data, std::size_t bytes) = 0;
+
+  /// A group of some members (indices into this group; member i becomes rank i). Called by all
+  /// members of this group in the same order; non-members get nullptr.
+  virtual std::unique_ptr<Group> subset(const std::vector<int>& members) = 0;
+
+ protected:
+  Group(int rank, int size) : rank_(rank), size_(size) {}
+
+ private:
+  int rank_, size_;
+};
+
+/// A group of one.
+std::unique_ptr<Group> make_solo_group();
+
+}  // namespace kolo::comm

@@ -1,0 +1,68 @@
+// Which ranks of the job are gone, told once to everybody who waits.
+//
+// One thread per Context sleeps in poll(2) on a pidfd for each rank of this host and on the
+// bootstrap's news. When a rank goes, departed() changes and the listeners are called; waits look
+// at any_departed() whenever they are about to sleep. Nothing runs while nothing happens.
+#pragma once
+
+#include <sys/types.h>
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/fd.h"
+#include "comm/bootstrap.h"
+
+namespace kolo::comm {
+
+class Liveness {
+ public:
+  /// `bootstrap` is asked for news; it must outlive this object.
+  explicit Liveness(Bootstrap& bootstrap);
+  ~Liveness();
+  Liveness(const Liveness&) = delete;
+  Liveness& operator=(const Liveness&) = delete;
+
+  /// Watches a process of this host that is world rank `rank`. Ranks of this process are not
+  /// watched.
+  void watch(int rank, pid_t pid);
+
+  [[nodiscard]] bool any_departed() const noexcept {
+    return departed_count_.load(std::memory_order_acquire) != 0;
+  }
+  /// Why a world rank is gone, if it is.
+  [[nodiscard]] std::optional<std::string> departure_of(int rank) const;
+  [[nodiscard]] std::vector<Departure> departures() const;
+
+  /// Says that a rank is gone (seen by a transport, for example a closed connection).
+  void declare(const Departure& departure);
+
+  /// Called on the watching thread (or the declaring one) at each departure; also for those that
+  /// happened before. Must not block or throw. Returns a token for unlisten().
+  int listen(std::function<void(const Departure&)> listener);
+  void unlisten(int token);
+
+ private:
+  void run();
+  void wake() noexcept;
+
+  Bootstrap& bootstrap_;
+  mutable std::mutex mutex_;
+  std::vector<Departure> departures_;        // guarded by mutex_
+  std::vector<std::pair<int, Fd>> watched_;  // guarded by mutex_
+  std::vector<std::pair<int, std::function<void(const Departure&)>>>
+      listeners_;       // guarded by mutex_
+  int next_token_ = 0;  // guarded by mutex_
+  std::atomic<int> departed_count_{0};
+  std::atomic<bool> stopping_{false};
+  Fd wake_fd_;
+  std::thread thread_;
+};
+
+}  // namespace kolo::comm

@@ -1,0 +1,80 @@
+// Messages between ranks of different hosts, and the plug-ins that carry them.
+//
+// A plug-in is a shared library (kolo_wire_gloo, kolo_wire_openmpi, kolo_wire_mpich), loaded only
+// when it is chosen, so that neither Gloo nor MPI is linked into programs that do not cross hosts.
+// Exceptions of type kolo::Error cross the boundary; nothing else does.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/deadline.h"
+#include "comm/bootstrap.h"
+
+namespace kolo::comm {
+
+class Messenger {
+ public:
+  using Ticket = std::uint64_t;
+
+  virtual ~Messenger() = default;
+
+  /// Starts to move `bytes` (may be 0) to / from member `peer` (never oneself). Memory must stay
+  /// valid until wait(). Messages of one pair and tag match in the order in which they were posted;
+  /// both sides must name the same size. Tags are free numbers below 2^20.
+  virtual Ticket post_send(int peer, std::uint32_t tag, const void* data, std::size_t bytes) = 0;
+  virtual Ticket post_recv(int peer, std::uint32_t tag, void* data, std::size_t bytes) = 0;
+
+  /// Waits for one operation. Throws peer_lost (rank() = member index) when the connection broke or
+  /// the deadline passed; all later calls then throw too.
+  virtual void wait(Ticket ticket, Deadline deadline) = 0;
+
+  /// Sends and receives a small message (both sides the same size, ≤ kSmallBytes) to and from
+  /// every other member at once, with the least latency this wire has: `mine` to all, and
+  /// `all[r*bytes]` from member r.
+  virtual void exchange_small(const void* mine, void* all, std::size_t bytes,
+                              Deadline deadline) = 0;
+  static constexpr std::size_t kSmallBytes = 16 * 1024;
+
+  /// Makes all waits, now and later, throw peer_lost. From any thread; used when a rank is known to
+  /// be dead although its connection has not said so.
+  virtual void abort(int peer, const std::string& reason) noexcept = 0;
+};
+
+/// How a new Messenger's members meet.
+struct WireSetup {
+  std::vector<int> world_ranks;  ///< of the members; index = member
+  int me = 0;                    ///< index of this rank
+  /// Collective over the members: everyone's bytes, by member.
+  std::function<std::vector<std::string>(const std::string& mine)> allgather;
+  std::string network_interface;         ///< "" = the one that reaches the other hosts
+  std::chrono::milliseconds timeout{0};  ///< for connecting
+};
+
+/// What a plug-in offers. `abi` is checked when it is loaded.
+struct WirePlugin {
+  static constexpr int kAbi = 1;
+  int abi = kAbi;
+  const char* name = "";     ///< "gloo", "mpi"
+  const char* library = "";  ///< for people: "Gloo 0.5.0", "Open MPI 4.1.4"
+  std::unique_ptr<Messenger> (*connect)(const WireSetup& setup) = nullptr;
+  /// Null if the wire needs somebody else to introduce the ranks.
+  std::shared_ptr<Bootstrap> (*make_bootstrap)() = nullptr;
+};
+
+/// The symbol each plug-in exports: extern "C" const kolo::comm::WirePlugin* kolo_wire_plugin().
+inline constexpr const char* kWirePluginSymbol = "kolo_wire_plugin";
+
+/// Loads kolo_wire_<name>.so from KOLO_PLUGIN_DIR, the build or the installation, once per process.
+/// Throws unsupported, saying where it looked and which package is missing.
+const WirePlugin& load_wire_plugin(const std::string& name);
+
+/// Whether load_wire_plugin would succeed; why not, in `why` if not null.
+bool wire_plugin_available(const std::string& name, std::string* why = nullptr);
+
+}  // namespace kolo::comm
