@@ -88,12 +88,14 @@ class Exchanged {
 };
 
 /// A reduction over `count` elements of all members; see reduce_kernels.h for the arithmetic.
-/// op is sum, min, max or product here: average is a sum with a postscale.
+/// op is sum, min, max or product here: average is a sum with a divisor.
 struct Reduction {
   DataType type = DataType::float32;
   ReduceOp op = ReduceOp::sum;
   double prescale = 1.0;
   double postscale = 1.0;
+  /// The result is divided by this after postscale; apart from it because integers divide exactly.
+  std::int64_t divisor = 1;
 };
 
 class Group {

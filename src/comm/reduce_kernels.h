@@ -1,8 +1,8 @@
 // The arithmetic of reductions on plain memory.
 //
-// For each element i:   out[i] = post · (pre·in₀[i] ⊕ pre·in₁[i] ⊕ … )   in the order of the
-// inputs, so the bits depend on nothing but the inputs and their order: not on the algorithm that
-// calls, nor on the instruction set (no fused multiply-add is generated). 16-bit floats are
+// For each element i:   out[i] = (pre·in₀[i] ⊕ pre·in₁[i] ⊕ …) · post / divisor   in the order of
+// the inputs, so the bits depend on nothing but the inputs and their order: not on the algorithm
+// that calls, nor on the instruction set (no fused multiply-add is generated). 16-bit floats are
 // accumulated in float32 and rounded once, to nearest even. Integers are scaled in float64 and
 // truncated toward zero. Booleans: sum and max are "any", product and min are "all". min and max
 // return NaN when any input is NaN.
