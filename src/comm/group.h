@@ -60,30 +60,30 @@ static_assert(sizeof(Card) == 64);
 /// What all members brought. Valid until the next call on the group.
 class Exchanged {
  public:
-  Exchanged(const std::byte* base, std::size_t stride, std::size_t card_offset,
-            std::size_t small_offset, std::size_t small_limit, std::size_t large_offset,
-            bool agreed)
-      : base_(base),
-        stride_(stride),
-        card_offset_(card_offset),
-        small_offset_(small_offset),
-        small_limit_(small_limit),
-        large_offset_(large_offset),
-        agreed_(agreed) {}
+  /// Where things are, relative to a member's row.
+  struct Layout {
+    std::size_t card = 0;
+    std::size_t small = 0;        ///< payload of up to small_limit bytes
+    std::size_t small_limit = 0;
+    std::size_t large = 0;        ///< longer payload
+  };
+  /// `rows[r]` is member r's row; the array belongs to the group.
+  Exchanged(const std::byte* const* rows, const Layout& layout, bool agreed)
+      : rows_(rows), layout_(layout), agreed_(agreed) {}
 
   /// All signatures are equal.
   [[nodiscard]] bool agreed() const noexcept { return agreed_; }
   [[nodiscard]] const Card& card(int rank) const noexcept {
-    return *reinterpret_cast<const Card*>(base_ + rank * stride_ + card_offset_);
+    return *reinterpret_cast<const Card*>(rows_[rank] + layout_.card);
   }
   /// The payload of a rank that brought `bytes` of it. At least 16-byte aligned.
   [[nodiscard]] const std::byte* payload(int rank, std::size_t bytes) const noexcept {
-    return base_ + rank * stride_ + (bytes <= small_limit_ ? small_offset_ : large_offset_);
+    return rows_[rank] + (bytes <= layout_.small_limit ? layout_.small : layout_.large);
   }
 
  private:
-  const std::byte* base_;
-  std::size_t stride_, card_offset_, small_offset_, small_limit_, large_offset_;
+  const std::byte* const* rows_;
+  Layout layout_;
   bool agreed_;
 };
 
