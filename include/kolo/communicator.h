@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <span>
@@ -16,7 +17,10 @@ namespace kolo {
 
 namespace comm {
 class Group;
-}
+struct Card;
+struct Scratch;
+enum class OpKind : std::uint8_t;
+}  // namespace comm
 
 /// Factors around a reduction: result = postscale * reduce(prescale * input).
 struct Scaling {
@@ -161,9 +165,19 @@ class Communicator {
   }
 
  private:
+  void allreduce(comm::OpKind kind, std::uint64_t salt, const void* input, void* output,
+                 std::size_t count, DataType type, ReduceOp op, Scaling scaling);
+  /// The meeting of operations in which each rank brings a number per rank: all of them, by rank.
+  std::vector<std::vector<std::size_t>> share_counts(const comm::Card& card,
+                                                     std::vector<std::size_t> mine);
+  /// counts[a][b] elements go from rank a to rank b; blocks are contiguous in rank order.
+  void move_blocks(const void* input, void* output, std::size_t element_bytes,
+                   const std::vector<std::vector<std::size_t>>& counts);
+
   std::shared_ptr<comm::Group> group_;
   Topology topology_;
   std::shared_ptr<SharedMemory> memory_;
+  std::unique_ptr<comm::Scratch> scratch_;
 };
 
 }  // namespace kolo

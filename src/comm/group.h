@@ -5,7 +5,9 @@
 //      with up to eager_bytes() of payload. Whoever sees cards that do not fit throws, and as all
 //      see the same cards, all throw; no data has moved, so the group stays usable.
 //   2. If the data did not fit in the exchange, one of the bulk operations below, called by all
-//      members with arguments that the cards showed to fit.
+//      members with arguments that the cards showed to fit. It must directly follow an exchange
+//      whose card has the same `input` and `output` as the operation (broadcast: both are the
+//      data): that meeting is also what tells everybody that the operation before is over.
 // Small operations therefore need one meeting and nothing else.
 //
 // Groups: SoloGroup (one rank), shm/ShmGroup (one host), wire/WireGroup (messages between hosts),
@@ -63,9 +65,9 @@ class Exchanged {
   /// Where things are, relative to a member's row.
   struct Layout {
     std::size_t card = 0;
-    std::size_t small = 0;        ///< payload of up to small_limit bytes
+    std::size_t small = 0;  ///< payload of up to small_limit bytes
     std::size_t small_limit = 0;
-    std::size_t large = 0;        ///< longer payload
+    std::size_t large = 0;  ///< longer payload
   };
   /// `rows[r]` is member r's row; the array belongs to the group.
   Exchanged(const std::byte* const* rows, const Layout& layout, bool agreed)

@@ -1,0 +1,123 @@
+#include "kolo/context.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "base/env.h"
+#include "base/errors.h"
+#include "base/log.h"
+#include "comm/bootstrap.h"
+#include "comm/liveness.h"
+#include "comm/transports.h"
+
+namespace kolo {
+namespace {
+
+constexpr double kDefaultTimeoutSeconds = 300;
+
+/// Room in the address space for all ranks of a host, whatever their number.
+constexpr std::size_t kAddressSpace = std::size_t{16} << 40;
+
+std::chrono::milliseconds timeout_of(const ContextOptions& options) {
+  if (options.timeout.count() > 0) return options.timeout;
+  double seconds = kDefaultTimeoutSeconds;
+  for (const char* name : {"TIMEOUT_SECONDS", "GLOO_TIMEOUT_SECONDS"}) {
+    auto value = setting_number(name);
+    if (!value) continue;
+    if (!(*value > 0))
+      throw_error(ErrorCode::invalid_argument, "{} must be positive, not {}", name, *value);
+    seconds = *value;
+    break;
+  }
+  return std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1000));
+}
+
+std::size_t segment_bytes(const ContextOptions& options, const Topology& topology) {
+  std::size_t bytes = options.shared_memory_bytes;
+  if (bytes == 0) {
+    if (auto value = setting_integer("SHARED_MEMORY_BYTES"); value && *value > 0)
+      bytes = static_cast<std::size_t>(*value);
+    else
+      bytes = static_cast<std::size_t>(::sysconf(_SC_PHYS_PAGES)) *
+              static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  }
+  bytes = std::min(bytes, kAddressSpace / static_cast<std::size_t>(topology.local_size()));
+  constexpr std::size_t kPage = 4096;
+  return std::max<std::size_t>(bytes / kPage * kPage, std::size_t{64} << 20);
+}
+
+}  // namespace
+
+struct Context::State {
+  std::shared_ptr<comm::Bootstrap> bootstrap;
+  std::shared_ptr<comm::Liveness> liveness;
+  std::shared_ptr<comm::Arena> arena;
+  std::unique_ptr<Communicator> world;
+};
+
+Context::Context(ContextOptions options) : state_(std::make_unique<State>()) {
+  const auto timeout = timeout_of(options);
+  State& state = *state_;
+  state.bootstrap = options.bootstrap != nullptr
+                        ? options.bootstrap
+                        : comm::make_bootstrap_from_environment(Deadline::after(timeout));
+  const Topology& topology = state.bootstrap->topology();
+  if (options.bootstrap == nullptr) log::set_rank(topology.size() > 1 ? topology.rank() : -1);
+  state.liveness = std::make_shared<comm::Liveness>(*state.bootstrap);
+  state.arena =
+      std::make_shared<comm::Arena>(comm::Segment::create(segment_bytes(options, topology)));
+
+  comm::TransportOptions transport;
+  transport.transport =
+      !options.transport.empty() ? options.transport : setting("TRANSPORT").value_or("auto");
+  transport.timeout = timeout;
+  transport.network_interface =
+      setting("NETWORK_INTERFACE").value_or(setting("GLOO_IFACE").value_or(""));
+  std::shared_ptr<comm::Group> group =
+      comm::make_world_group(state.bootstrap, state.arena, state.liveness, transport);
+  log::info("rank {} of {} ({} on this host, {} hosts), started by {}, transport {}",
+            topology.rank(), topology.size(), topology.local_size(), topology.host_count(),
+            state.bootstrap->describe(), group->describe());
+  state.world = std::make_unique<Communicator>(std::move(group), topology, state.arena);
+}
+
+Context::~Context() = default;
+
+Communicator& Context::world() noexcept { return *state_->world; }
+const Topology& Context::topology() const noexcept { return state_->bootstrap->topology(); }
+
+// --- the default Context -------------------------------------------------------------------------
+
+namespace {
+
+std::optional<Context>& default_context() {
+  // Ends with the process: a rank that returns from main() has left, and says so.
+  static std::optional<Context> context;
+  return context;
+}
+
+}  // namespace
+
+void init(const ContextOptions& options) {
+  if (!default_context()) default_context().emplace(options);
+}
+void shutdown() { default_context().reset(); }
+bool is_initialized() noexcept { return default_context().has_value(); }
+
+Communicator& world() {
+  if (!default_context())
+    throw_error(ErrorCode::failed_precondition, "kolo::init() has not been called");
+  return default_context()->world();
+}
+
+int rank() { return world().topology().rank(); }
+int size() { return world().topology().size(); }
+int local_rank() { return world().topology().local_rank(); }
+int local_size() { return world().topology().local_size(); }
+int cross_rank() { return world().topology().cross_rank(); }
+int cross_size() { return world().topology().cross_size(); }
+bool is_homogeneous() { return world().topology().is_homogeneous(); }
+
+}  // namespace kolo

@@ -1,0 +1,107 @@
+#include "comm/shm/segment.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include <map>
+#include <mutex>
+
+#include "base/errors.h"
+
+namespace kolo::comm {
+namespace {
+
+/// Segments created by this process, so that ranks which are its threads find the same mapping
+/// (and a race detector sees one address for one datum).
+struct Created {
+  std::mutex mutex;
+  std::map<std::uint64_t, std::weak_ptr<Segment>> by_nonce;
+};
+Created& created() {
+  static auto* instance = new Created;
+  return *instance;
+}
+
+std::byte* map(int fd, std::size_t bytes, const char* what) {
+  void* base = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+  if (base == MAP_FAILED)
+    throw_errno("shared memory: cannot map {} bytes of {} (KOLO_SHARED_MEMORY_BYTES sets the size)",
+                bytes, what);
+  return static_cast<std::byte*>(base);
+}
+
+}  // namespace
+
+Segment::Segment(Fd fd, std::size_t bytes, std::uint64_t nonce)
+    : fd_(std::move(fd)), bytes_(bytes), nonce_(nonce) {}
+
+std::shared_ptr<Segment> Segment::create(std::size_t bytes) {
+  Fd fd(::memfd_create("kolo", MFD_CLOEXEC));
+  if (!fd.valid()) throw_errno("shared memory: memfd_create");
+  if (::ftruncate(fd.get(), static_cast<off_t>(bytes)) != 0)
+    throw_errno("shared memory: cannot make a segment of {} bytes", bytes);
+  std::uint64_t nonce = 0;
+  if (::getrandom(&nonce, sizeof nonce, 0) != sizeof nonce) throw_errno("getrandom");
+  const int raw = fd.get();
+  std::shared_ptr<Segment> segment(new Segment(std::move(fd), bytes, nonce));
+  segment->base_ = map(raw, bytes, "a new segment");
+  *reinterpret_cast<std::uint64_t*>(segment->base_) = nonce;
+  std::lock_guard lock(created().mutex);
+  created().by_nonce[nonce] = segment;
+  return segment;
+}
+
+Segment::Ticket Segment::ticket() const {
+  return {.version = 1, .nonce = nonce_, .bytes = bytes_, .pid = ::getpid(), .fd = fd_.get()};
+}
+
+std::shared_ptr<Segment> Segment::attach(const Ticket& ticket, const std::string& whose) {
+  if (ticket.version != 1)
+    throw_error(ErrorCode::corruption, "shared memory of {}: version {}, this is version 1", whose,
+                ticket.version);
+  if (ticket.pid == ::getpid()) {
+    std::lock_guard lock(created().mutex);
+    auto it = created().by_nonce.find(ticket.nonce);
+    if (it != created().by_nonce.end())
+      if (auto segment = it->second.lock()) return segment;
+    throw_error(ErrorCode::peer_lost, "shared memory of {}: its owner has left", whose);
+  }
+  const std::string path = fmt::format("/proc/{}/fd/{}", ticket.pid, ticket.fd);
+  Fd fd(::open(path.c_str(), O_RDWR | O_CLOEXEC));
+  if (!fd.valid()) {
+    if (errno == ENOENT)
+      throw_error(ErrorCode::peer_lost, "shared memory of {}: process {} is gone", whose,
+                  ticket.pid);
+    throw_errno("shared memory of {}: cannot open {} (are the ranks one user's, in one container?)",
+                whose, path);
+  }
+  std::shared_ptr<Segment> segment(new Segment(Fd(), ticket.bytes, ticket.nonce));
+  segment->base_ = map(fd.get(), ticket.bytes, "another rank");
+  if (*reinterpret_cast<const std::uint64_t*>(segment->base_) != ticket.nonce)
+    throw_error(ErrorCode::corruption, "shared memory of {}: {} is not its segment", whose, path);
+  return segment;
+}
+
+Segment::~Segment() {
+  if (fd_.valid()) {
+    std::lock_guard lock(created().mutex);
+    created().by_nonce.erase(nonce_);
+  }
+  if (base_ != nullptr) ::munmap(base_, bytes_);
+}
+
+void Segment::populate(std::size_t offset, std::size_t length) {
+  if (::fallocate(fd_.get(), 0, static_cast<off_t>(offset), static_cast<off_t>(length)) == 0)
+    return;
+  throw_error(ErrorCode::unavailable, "shared memory: cannot get {} bytes: {}", length,
+              std::strerror(errno));
+}
+
+void Segment::discard(std::size_t offset, std::size_t length) noexcept {
+  ::fallocate(fd_.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset),
+              static_cast<off_t>(length));
+}
+
+}  // namespace kolo::comm

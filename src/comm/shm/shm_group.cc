@@ -1,0 +1,275 @@
+#include "comm/shm/shm_group.h"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+#include "base/errors.h"
+
+namespace kolo::comm {
+namespace {
+
+// Values of Seat::gone.
+constexpr std::uint32_t kLeft = 1;
+constexpr std::uint32_t kGaveUp = 2;  // + member
+
+/// Where Exchanged finds things, relative to a slot.
+constexpr Exchanged::Layout layout_of(std::size_t parity) {
+  return {.card = offsetof(Slot, card),
+          .small = offsetof(Slot, small),
+          .small_limit = kSmallPayload,
+          .large = offsetof(Seat, eager) + parity * kEagerPayload - parity * sizeof(Slot)};
+}
+static_assert(offsetof(Seat, slots) == 0);
+
+}  // namespace
+
+ShmGroup::ShmGroup(int rank, std::vector<Member> members, std::shared_ptr<Arena> arena,
+                   std::shared_ptr<Liveness> liveness, Options options)
+    : Group(rank, static_cast<int>(members.size())),
+      members_(std::move(members)),
+      arena_(std::move(arena)),
+      liveness_(std::move(liveness)),
+      options_(options),
+      waiter_(options.crowded) {
+  for (std::size_t parity : {0, 1})
+    for (const Member& member : members_)
+      rows_[parity].push_back(reinterpret_cast<const std::byte*>(&member.seat->slots[parity]));
+}
+
+ShmGroup::~ShmGroup() {
+  // The seat itself stays in the arena: a slower member may still be reading its last slot.
+  std::uint32_t present = 0;
+  mine().gone.compare_exchange_strong(present, kLeft);
+}
+
+// --- meetings ------------------------------------------------------------------------------------
+
+Exchanged ShmGroup::exchange(const Card& card, const void* payload, std::size_t bytes) {
+  check_usable();
+  const std::uint64_t meeting = ++meeting_;
+  const std::size_t parity = meeting & 1;
+  Slot& slot = mine().slots[parity];
+  slot.signature = card.signature;
+  slot.card = card;
+  slot.card.input = shared_place(card.input);
+  slot.card.output = shared_place(card.output);
+  if (bytes <= kSmallPayload) {
+    if (bytes != 0) std::memcpy(slot.small, payload, bytes);
+  } else {
+    KOLO_CHECK(bytes <= kEagerPayload);
+    std::memcpy(mine().eager[parity], payload, bytes);
+  }
+  Waiter::publish(slot.sequence, meeting, mine().slot_sleepers);
+
+  bool agreed = true;
+  for (int r = 0; r < size(); ++r) {
+    if (r == rank()) continue;
+    Slot& other = seat(r).slots[parity];
+    wait_word(other.sequence, seat(r).slot_sleepers, meeting, r, [&](int member) {
+      return seat(member).slots[parity].sequence.load(std::memory_order_acquire) >= meeting;
+    });
+    agreed = agreed && other.signature == card.signature;
+  }
+  return {rows_[parity].data(), layout_of(parity), agreed};
+}
+
+// --- steps ---------------------------------------------------------------------------------------
+
+void ShmGroup::signal() { Waiter::publish(mine().steps.value, ++step_, mine().steps.sleepers); }
+
+void ShmGroup::wait_step(int member, std::uint64_t step) {
+  Signal& steps = seat(member).steps;
+  wait_word(steps.value, steps.sleepers, step, member, [&](int other) {
+    return seat(other).steps.value.load(std::memory_order_acquire) >= last_step_;
+  });
+}
+
+void ShmGroup::wait_all(std::uint64_t step) {
+  for (int r = 0; r < size(); ++r)
+    if (r != rank()) wait_step(r, step);
+}
+
+void ShmGroup::sync() {
+  signal();
+  wait_all(step_);
+}
+
+std::uint64_t ShmGroup::agree_on_largest(std::uint64_t number) {
+  mine().hint = number;
+  last_step_ = step_ + 1;
+  sync();
+  for (int r = 0; r < size(); ++r) number = std::max(number, seat(r).hint);
+  return number;
+}
+
+// --- failure -------------------------------------------------------------------------------------
+
+template <class HasArrived>
+void ShmGroup::look(int member, Deadline deadline, HasArrived has_arrived) {
+  const auto describe = [&](int r) {
+    return fmt::format("rank {} (process {})", members_[r].world_rank,
+                       members_[r].segment->ticket().pid);
+  };
+  // Everybody this operation still needs must be there, not just the one waited for now: the others
+  // wait for the lost one too and will not come.
+  if (liveness_->any_departed())
+    for (int r = 0; r < size(); ++r) {
+      if (r == rank()) continue;
+      auto reason = liveness_->departure_of(members_[r].world_rank);
+      if (reason && !has_arrived(r)) fail(r, fmt::format("{}: {}", describe(r), *reason));
+    }
+  for (int r = 0; r < size(); ++r) {
+    if (r == rank()) continue;
+    const std::uint32_t gone = seat(r).gone.load(std::memory_order_acquire);
+    if (gone == 0 || has_arrived(r)) continue;
+    if (gone == kLeft) fail(r, fmt::format("{} has left", describe(r)));
+    const int lost = static_cast<int>(gone - kGaveUp);
+    if (lost == rank())
+      fail(r, fmt::format("{} gave this rank up after waiting too long", describe(r)));
+    fail(lost, fmt::format("{} did not come, as {} found out", describe(lost), describe(r)));
+  }
+  if (deadline.passed())
+    fail(member,
+         fmt::format("{} did not come within {:g} s (KOLO_TIMEOUT_SECONDS); it is alive, "
+                     "but stopped, stuck or late",
+                     describe(member), std::chrono::duration<double>(options_.timeout).count()));
+}
+
+template <class HasArrived>
+void ShmGroup::wait_word(const std::atomic<std::uint64_t>& word,
+                         std::atomic<std::uint32_t>& sleepers, std::uint64_t target, int member,
+                         HasArrived has_arrived) {
+  std::optional<Deadline> deadline;  // the clock is read only by waits that get to sleep
+  waiter_.wait(word, target, sleepers, [&] {
+    if (!deadline) deadline = Deadline::after(options_.timeout);
+    look(member, *deadline, has_arrived);
+  });
+}
+
+void ShmGroup::wait_signal(Signal& signal, std::uint64_t target, int member) {
+  wait_word(signal.value, signal.sleepers, target, member,
+            [&](int other) { return other != member; });
+}
+
+void ShmGroup::fail(int member, const std::string& why) {
+  broken_ = Error(ErrorCode::peer_lost, why, member);
+  std::uint32_t present = 0;
+  mine().gone.compare_exchange_strong(present, kGaveUp + static_cast<std::uint32_t>(member));
+  throw *broken_;
+}
+
+void ShmGroup::check_usable() const {
+  if (broken_) [[unlikely]]
+    throw *broken_;
+}
+
+// --- own memory ----------------------------------------------------------------------------------
+
+std::uint64_t ShmGroup::shared_place(std::uint64_t address) const noexcept {
+  const auto base = reinterpret_cast<std::uint64_t>(arena_->segment()->base());
+  const std::uint64_t offset = address - base;
+  return offset < arena_->segment()->bytes() ? offset + 1 : 0;
+}
+
+std::byte* ShmGroup::peer_input(int member) const noexcept {
+  const std::uint64_t place = seat(member).slots[meeting_ & 1].card.input;
+  return place == 0 ? nullptr : members_[member].segment->base() + place - 1;
+}
+
+std::byte* ShmGroup::peer_output(int member) const noexcept {
+  const std::uint64_t place = seat(member).slots[meeting_ & 1].card.output;
+  return place == 0 ? nullptr : members_[member].segment->base() + place - 1;
+}
+
+bool ShmGroup::all_inputs_shared() const noexcept {
+  for (int r = 0; r < size(); ++r)
+    if (seat(r).slots[meeting_ & 1].card.input == 0) return false;
+  return true;
+}
+
+bool ShmGroup::all_outputs_shared() const noexcept {
+  for (int r = 0; r < size(); ++r)
+    if (seat(r).slots[meeting_ & 1].card.output == 0) return false;
+  return true;
+}
+
+std::size_t ShmGroup::stage_chunk_bytes(std::size_t bytes) noexcept {
+  constexpr std::size_t kSmallest = 32 * 1024;
+  constexpr std::size_t kLargest = 256 * 1024;
+  static_assert(kLargest <= kStageBytes);
+  return std::clamp(bytes / 4 / 64 * 64, kSmallest, kLargest);
+}
+
+// --- making groups -------------------------------------------------------------------------------
+
+std::unique_ptr<Group> ShmGroup::subset(const std::vector<int>& chosen) {
+  const auto me = std::find(chosen.begin(), chosen.end(), rank());
+  Seat* my_seat = nullptr;
+  std::uint64_t place = 0;
+  if (me != chosen.end()) {
+    my_seat = new (arena_->reserve(Seat::bytes_for(static_cast<int>(chosen.size())))) Seat;
+    place = arena_->offset_of(my_seat);
+  }
+  Card card;
+  card.signature = 1;  // the caller has checked that all want the same subset
+  card.kind = OpKind::subset;
+  const Exchanged all = exchange(card, &place, sizeof place);
+  if (my_seat == nullptr) return nullptr;
+
+  std::vector<Member> members;
+  for (int r : chosen) {
+    std::uint64_t offset;
+    std::memcpy(&offset, all.payload(r, sizeof offset), sizeof offset);
+    Member member = members_[r];
+    member.seat = reinterpret_cast<Seat*>(member.segment->base() + offset);
+    members.push_back(std::move(member));
+  }
+  return std::make_unique<ShmGroup>(static_cast<int>(me - chosen.begin()), std::move(members),
+                                    arena_, liveness_, options_);
+}
+
+std::unique_ptr<Group> make_shm_group(Bootstrap& bootstrap, const std::vector<int>& ranks,
+                                      std::shared_ptr<Arena> arena,
+                                      std::shared_ptr<Liveness> liveness, ShmGroup::Options options,
+                                      Deadline deadline) {
+  struct Introduction {
+    Segment::Ticket segment;
+    std::uint64_t seat = 0;
+    cpu_set_t cores{};  // where this rank may run
+  } mine;
+  const int members = static_cast<int>(ranks.size());
+  auto* my_seat = new (arena->reserve(Seat::bytes_for(members))) Seat;
+  mine.segment = arena->segment()->ticket();
+  mine.seat = arena->offset_of(my_seat);
+  ::sched_getaffinity(0, sizeof mine.cores, &mine.cores);
+
+  const auto introductions = bootstrap.allgather(
+      "shm", ranks, {reinterpret_cast<const char*>(&mine), sizeof mine}, deadline);
+
+  std::vector<ShmGroup::Member> all;
+  cpu_set_t cores{};
+  int me = -1;
+  for (int i = 0; i < members; ++i) {
+    const std::string whose = fmt::format("rank {}", ranks[i]);
+    Introduction theirs;
+    if (introductions[i].size() != sizeof theirs)
+      throw_error(ErrorCode::corruption, "shared memory of {}: introduction of {} bytes", whose,
+                  introductions[i].size());
+    std::memcpy(&theirs, introductions[i].data(), sizeof theirs);
+    if (ranks[i] == bootstrap.topology().rank()) me = i;
+    CPU_OR(&cores, &cores, &theirs.cores);
+    // Watch first: a process that can still be attached after that is the one being watched.
+    liveness->watch(ranks[i], theirs.segment.pid);
+    auto segment = Segment::attach(theirs.segment, whose);
+    auto* seat = reinterpret_cast<Seat*>(segment->base() + theirs.seat);
+    all.push_back({ranks[i], std::move(segment), seat});
+  }
+  options.crowded = CPU_COUNT(&cores) < members;
+  return std::make_unique<ShmGroup>(me, std::move(all), std::move(arena), std::move(liveness),
+                                    options);
+}
+
+}  // namespace kolo::comm

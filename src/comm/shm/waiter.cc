@@ -1,0 +1,58 @@
+#include "comm/shm/waiter.h"
+
+#include <linux/futex.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <climits>
+#include <ctime>
+
+namespace kolo::comm {
+namespace {
+
+constexpr auto kSpinTime = std::chrono::microseconds(60);
+constexpr auto kYieldTime = std::chrono::microseconds(400);
+constexpr long kSliceNanoseconds = 50'000'000;
+
+/// The half of the word that changes: a futex is 32 bits wide.
+const std::uint32_t* low_half(const std::atomic<std::uint64_t>& word) {
+  static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__);
+  return reinterpret_cast<const std::uint32_t*>(&word);
+}
+
+}  // namespace
+
+bool Waiter::spin(const std::atomic<std::uint64_t>& word, std::uint64_t target) const {
+  const auto give_up = Deadline::after(crowded_ ? kYieldTime : kSpinTime);
+  do {
+    if (crowded_) {
+      ::sched_yield();
+      if (word.load(std::memory_order_acquire) >= target) return true;
+    } else {
+      for (int i = 0; i < kQuickSpins; ++i) {
+        if (word.load(std::memory_order_acquire) >= target) return true;
+        pause();
+      }
+    }
+  } while (!give_up.passed());
+  return false;
+}
+
+bool Waiter::sleep(const std::atomic<std::uint64_t>& word, std::uint64_t target,
+                   std::atomic<std::uint32_t>& sleepers) {
+  sleepers.store(1, std::memory_order_seq_cst);
+  const std::uint64_t seen = word.load(std::memory_order_seq_cst);
+  if (seen >= target) return true;
+  const timespec slice{0, kSliceNanoseconds};
+  ::syscall(SYS_futex, low_half(word), FUTEX_WAIT, static_cast<std::uint32_t>(seen), &slice,
+            nullptr, 0);
+  return word.load(std::memory_order_acquire) >= target;
+}
+
+void Waiter::wake_all(std::atomic<std::uint64_t>& word, std::atomic<std::uint32_t>& sleepers) {
+  sleepers.store(0, std::memory_order_seq_cst);
+  ::syscall(SYS_futex, low_half(word), FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+}
+
+}  // namespace kolo::comm
