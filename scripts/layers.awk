@@ -42,7 +42,7 @@ function check(file, line, header, name, parts, room, other, prefix) {
       complain(file, line, header " is fenced: only files matching " fence[prefix] " may include it")
 
   if (room == "include" || room == "examples") {
-    if (header ~ /^"/ && name !~ /^kolo\//)
+    if (header ~ /^"/ && name ~ /\// && name !~ /^kolo\//)
       complain(file, line, header ": " room " sees public headers (kolo/…) only")
     if (room == "include" && header ~ /^</ && name ~ /[\/.]/ && name !~ /^torch\//)
       complain(file, line, header ": public headers include the standard library and kolo/… only")
