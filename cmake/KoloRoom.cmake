@@ -21,7 +21,9 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   target_compile_options(kolo_warnings INTERFACE -Wno-stringop-overflow)
 endif()
 if(KOLO_SANITIZE)
-  add_compile_options(-fsanitize=${KOLO_SANITIZE} -fno-omit-frame-pointer)
+  # A finding must fail the test that made it: UBSan would otherwise only print.
+  add_compile_options(-fsanitize=${KOLO_SANITIZE} -fno-sanitize-recover=all
+                      -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${KOLO_SANITIZE})
 endif()
 

@@ -1,0 +1,15 @@
+# kolo_test(NAME SOURCES … [DEPENDS …] [LABELS …] [TIMEOUT seconds])
+# Makes the GoogleTest program kolo_NAME and the ctest test NAME.
+function(kolo_test name)
+  cmake_parse_arguments(T "" "TIMEOUT" "SOURCES;DEPENDS;LABELS" ${ARGN})
+  if(NOT T_TIMEOUT)
+    set(T_TIMEOUT 60)
+  endif()
+  add_executable(kolo_${name} ${T_SOURCES})
+  target_include_directories(kolo_${name} PRIVATE ${PROJECT_SOURCE_DIR}/src
+                             ${PROJECT_SOURCE_DIR}/tests ${PROJECT_SOURCE_DIR}/include)
+  target_link_libraries(kolo_${name} PRIVATE ${T_DEPENDS} GTest::gtest_main GTest::gmock
+                                             kolo_warnings)
+  add_test(NAME ${name} COMMAND kolo_${name})
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${T_TIMEOUT} LABELS "${T_LABELS}")
+endfunction()

@@ -1,0 +1,80 @@
+# Reads names of C++ files from standard input and checks the #include lines in them:
+#   - a room (src/NAME) sees itself and rooms below it; two rooms on one level do not see each other;
+#   - public headers and examples see public headers only;
+#   - third-party headers stay where the fence below puts them.
+# Tests and benches may look anywhere.
+
+BEGIN {
+  level["base"] = 0
+  level["comm"] = 1
+  level["engine"] = level["search"] = level["store"] = level["launch"] = 2
+  level["train"] = level["tune"] = 3
+  level["nas"] = level["jobs"] = 4
+  level["serve"] = level["apps"] = 5
+
+  # header prefix -> the only folders that may name it
+  fence["<gloo/"] = "^plugins/"
+  fence["<mpi.h>"] = "^plugins/"
+  fence["<CLI/"] = "^apps/"
+  fence["<hwloc"] = "^src/launch/"
+  fence["<spdlog/"] = "^src/base/"
+  fence["<yaml-cpp/"] = "^src/base/"
+  fence["<sodium"] = "^src/comm/rendezvous/"
+  fence["<torch/"] = "^(src/(train|nas)/|include/kolo/(torch|nas)\\.h$)"
+  fence["<sqlite3.h>"] = "^src/store/"
+  fence["<libpq-fe.h>"] = "^src/store/"
+}
+
+function complain(file, line, text) {
+  printf "%s:%d: %s\n", file, line, text
+  bad = 1
+}
+
+function check(file, line, header, name, parts, room, other, prefix) {
+  name = substr(header, 2, length(header) - 2)
+  split(file, parts, "/")
+  room = parts[1] == "src" ? parts[2] : parts[1]
+  if (room == "plugins") room = "comm"
+  if (room == "tests" || room == "bench") return
+
+  for (prefix in fence)
+    if (index(header, prefix) == 1 && file !~ fence[prefix])
+      complain(file, line, header " is fenced: only files matching " fence[prefix] " may include it")
+
+  if (room == "include" || room == "examples") {
+    if (header ~ /^"/ && name ~ /\// && name !~ /^kolo\//)
+      complain(file, line, header ": " room " sees public headers (kolo/…) only")
+    if (room == "include" && header ~ /^</ && name ~ /[\/.]/ && name !~ /^torch\//)
+      complain(file, line, header ": public headers include the standard library and kolo/… only")
+    return
+  }
+  if (!(room in level)) {
+    complain(file, line, "unknown room '" room "'; add it to scripts/layers.awk and docs/architecture.md")
+    return
+  }
+  if (header !~ /^"/) return
+  split(name, parts, "/")
+  other = parts[1]
+  if (other == "kolo") {
+    if (room == "base" && name !~ /^kolo\/(error|version)\.h$/)
+      complain(file, line, header ": base stands below the rest of the public interface")
+  } else if (other in level && other != room && level[other] >= level[room]) {
+    complain(file, line, header ": " room " stands below or beside " other)
+  }
+}
+
+{
+  file = $0
+  number = 0
+  while ((getline text < file) > 0) {
+    ++number
+    if (match(text, /^[ \t]*#[ \t]*include[ \t]*["<][^">]+[">]/)) {
+      sub(/^[ \t]*#[ \t]*include[ \t]*/, "", text)
+      match(text, /^["<][^">]+[">]/)
+      check(file, number, substr(text, RSTART, RLENGTH))
+    }
+  }
+  close(file)
+}
+
+END { exit bad }

@@ -1,0 +1,35 @@
+# install → configure and build an outside project → run it alone and as two ranks.
+function(step)
+  execute_process(COMMAND ${ARGN} RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
+  if(NOT status EQUAL 0)
+    string(JOIN " " command ${ARGN})
+    message(FATAL_ERROR "failed (${status}): ${command}\n${output}")
+  endif()
+  set(output "${output}" PARENT_SCOPE)
+endfunction()
+
+file(REMOVE_RECURSE ${WORK_DIR})
+step(${CMAKE_COMMAND} --install ${BUILD_DIR} --prefix ${WORK_DIR}/prefix)
+step(${CMAKE_COMMAND} -G Ninja -S ${PROJECT_DIR} -B ${WORK_DIR}/build
+     -DCMAKE_PREFIX_PATH=${WORK_DIR}/prefix -DCMAKE_CXX_COMPILER=${COMPILER}
+     "-DCMAKE_CXX_FLAGS=${FLAGS}")
+step(${CMAKE_COMMAND} --build ${WORK_DIR}/build)
+
+foreach(ranks 1 2)
+  set(command ${WORK_DIR}/build/consumer ${ranks})
+  if(ranks GREATER 1)
+    set(command ${WORK_DIR}/prefix/bin/kolo run -np ${ranks} ${command})
+  endif()
+  step(${command})
+  if(NOT output MATCHES "${ranks} ranks, sum [0-9]+, right")
+    message(FATAL_ERROR "consumer with ${ranks} ranks said: ${output}")
+  endif()
+endforeach()
+
+# Headers of the rooms are not part of the promise.
+file(GLOB_RECURSE headers RELATIVE ${WORK_DIR}/prefix/include ${WORK_DIR}/prefix/include/*)
+foreach(header ${headers})
+  if(NOT header MATCHES "^kolo/")
+    message(FATAL_ERROR "installed a header outside include/kolo: ${header}")
+  endif()
+endforeach()

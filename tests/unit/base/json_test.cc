@@ -1,0 +1,55 @@
+#include "base/json.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "kolo/error.h"
+
+namespace kolo {
+namespace {
+
+using testing::StartsWith;
+
+template <class Action>
+Error error_of(Action action) {
+  try {
+    action();
+  } catch (const Error& error) {
+    return error;
+  }
+  return Error(ErrorCode::internal, "no exception");
+}
+
+TEST(Json, ParsesAValue) { EXPECT_EQ(parse_json(R"({"a": [1, 2.5, null]})", "x")["a"][1], 2.5); }
+
+TEST(Json, ErrorSaysWhere) {
+  Error error = error_of([] { (void)parse_json("{\n  \"a\": 1,\n  \"b\" 2\n}", "study.json"); });
+  EXPECT_EQ(error.code(), ErrorCode::corruption);
+  EXPECT_THAT(error.message(), StartsWith("study.json:3:7: not valid JSON: "));
+}
+
+TEST(Json, EmptyTextIsAnError) {
+  EXPECT_THAT(error_of([] { (void)parse_json("", "x"); }).message(), StartsWith("x:1:1: "));
+}
+
+TEST(Json, FieldOfTheRightType) {
+  Json object = {{"count", 3}, {"name", "n"}};
+  EXPECT_EQ(json_field<int>(object, "count", "trial 7"), 3);
+  EXPECT_EQ(json_field<std::string>(object, "name", "trial 7"), "n");
+}
+
+TEST(Json, FieldErrorsNameTheField) {
+  Json object = {{"count", "three"}};
+  Error wrong = error_of([&] { (void)json_field<int>(object, "count", "trial 7"); });
+  EXPECT_EQ(wrong.code(), ErrorCode::invalid_argument);
+  EXPECT_EQ(wrong.message(), "trial 7: 'count' has the wrong type (string)");
+  Error missing = error_of([&] { (void)json_field<int>(object, "size", "trial 7"); });
+  EXPECT_EQ(missing.message(), "trial 7: 'size' is missing");
+  Error outside = error_of([&] { (void)json_field<int>(Json(1), "size", "trial 7"); });
+  EXPECT_EQ(outside.message(), "trial 7: 'size' is not inside an object");
+}
+
+}  // namespace
+}  // namespace kolo
