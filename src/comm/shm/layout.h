@@ -25,13 +25,19 @@ inline constexpr std::size_t kStageBytes = 512 * 1024;
 inline constexpr std::size_t kChannelBytes = 128 * 1024;
 
 /// What a member shows at a meeting. `sequence` is written last; a reader that sees it sees all.
+/// The other half of the line pair stays empty: processors fetch pairs, and whatever lay there
+/// would be taken away from its writer at each meeting.
 struct alignas(kLinePair) Slot {
   std::atomic<std::uint64_t> sequence{0};
   std::uint64_t signature = 0;
   std::byte small[kSmallPayload];
-  Card card;
 };
 static_assert(sizeof(Slot) == kLinePair);
+
+/// The rest of what a member shows; read only by operations that need it.
+struct alignas(kLinePair) CardSlot {
+  Card card;
+};
 
 /// A word that others wait for. The flag belongs to the word: one flag for several words could be
 /// cleared by a change of the wrong one.
@@ -49,8 +55,9 @@ struct alignas(kLinePair) Channel {
 
 struct Seat {
   /// Meetings alternate between the slots: whoever writes slot n+2 has met everybody at n+1, so
-  /// nobody reads n any more. The eager payloads alternate with them.
+  /// nobody reads n any more. The cards and the eager payloads alternate with them.
   Slot slots[2];
+  CardSlot cards[2];
   /// For the slots' sequences. Nobody waits for n-1 while another waits for n, so one will do.
   alignas(kLinePair) std::atomic<std::uint32_t> slot_sleepers{0};
   /// Counts the steps of bulk operations that the owner has finished, over the group's life.
@@ -61,7 +68,6 @@ struct Seat {
   alignas(kLinePair) std::atomic<std::uint32_t> gone{0};
   alignas(kLinePair) std::byte eager[2][kEagerPayload];
   alignas(4096) std::byte stage[2][kStageBytes];
-  std::byte result[2][kStageBytes];
   /// Followed by one Channel per member.
 
   [[nodiscard]] Channel& channel(int to) noexcept {

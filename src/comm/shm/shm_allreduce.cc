@@ -54,12 +54,14 @@ void ShmGroup::allreduce_in_place(std::size_t count, const Reduction& how) {
 
 // In chunks that stay in the cache. For each chunk c:
 //   lay(c)     copy the slices that others own into my stage, signal
-//   reduce(c)  when all have laid: my slice over my input and their stages, into my output and my
-//              result area, signal
-//   take(c)    when its owner has reduced: each other slice from the owner's result area
-// Order: lay(0), then for each c: lay(c+1), reduce(c), take(c). Two stages and two result areas:
-//   stage of c is free at lay(c+2): I waited for everybody's reduce(c) in take(c);
-//   result of c is free at reduce(c+2): that waits for everybody's lay(c+2), after their take(c).
+//   reduce(c)  when all have laid: my slice over my input and their stages, into my output and,
+//              in place, into their stages, signal
+//   take(c)    when its owner has reduced: each other slice from my own stage
+// Order: lay(0), then for each c: lay(c+1), reduce(c), take(c). The stage of c is free again at
+// lay(c+2): take(c) waited for all who use it.
+// Writing the result where the input lay moves each cache line twice between the cores. With a
+// result area of its own it is four times, as each write must first take the line from its last
+// reader.
 void ShmGroup::allreduce_staged(const std::byte* input, std::byte* output, std::size_t count,
                                 const Reduction& how) {
   const std::size_t element = size_of(how.type);
@@ -75,7 +77,6 @@ void ShmGroup::allreduce_staged(const std::byte* input, std::byte* output, std::
   };
   const auto count_of = [&](std::size_t c) { return std::min(chunk, count - c * chunk); };
   const auto stage_of = [&](int member, std::size_t c) { return seat(member).stage[c & 1]; };
-  const auto result_of = [&](int member, std::size_t c) { return seat(member).result[c & 1]; };
 
   const auto lay = [&](std::size_t c) {
     const std::byte* from = input + c * chunk * element;
@@ -93,9 +94,15 @@ void ShmGroup::allreduce_staged(const std::byte* input, std::byte* output, std::
     const std::size_t in_chunk = slice.first * element;
     const std::size_t in_all = c * chunk * element + in_chunk;
     inputs_.clear();
-    for (int r = 0; r < size(); ++r)
-      inputs_.push_back(r == rank() ? input + in_all : stage_of(r, c) + in_chunk);
-    outputs_.assign({output + in_all, result_of(rank(), c)});
+    outputs_.assign({output + in_all});
+    for (int r = 0; r < size(); ++r) {
+      if (r == rank()) {
+        inputs_.push_back(input + in_all);
+      } else {
+        inputs_.push_back(stage_of(r, c) + in_chunk);
+        outputs_.push_back(stage_of(r, c) + in_chunk);
+      }
+    }
     reduce(inputs_, outputs_, slice.count, how);
     signal();
   };
@@ -104,8 +111,8 @@ void ShmGroup::allreduce_staged(const std::byte* input, std::byte* output, std::
       const int r = (rank() + i) % size();
       wait_step(r, reduced(c));
       const Slice slice = slice_of(count_of(c), element, size(), r);
-      copy_bytes(output + (c * chunk + slice.first) * element, result_of(r, c),
-                 slice.count * element);
+      copy_bytes(output + (c * chunk + slice.first) * element,
+                 stage_of(rank(), c) + slice.first * element, slice.count * element);
     }
   };
 

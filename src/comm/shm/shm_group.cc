@@ -17,7 +17,7 @@ constexpr std::uint32_t kGaveUp = 2;  // + member
 
 /// Where Exchanged finds things, relative to a slot.
 constexpr Exchanged::Layout layout_of(std::size_t parity) {
-  return {.card = offsetof(Slot, card),
+  return {.card = offsetof(Seat, cards) + parity * sizeof(CardSlot) - parity * sizeof(Slot),
           .small = offsetof(Slot, small),
           .small_limit = kSmallPayload,
           .large = offsetof(Seat, eager) + parity * kEagerPayload - parity * sizeof(Slot)};
@@ -53,9 +53,10 @@ Exchanged ShmGroup::exchange(const Card& card, const void* payload, std::size_t 
   const std::size_t parity = meeting & 1;
   Slot& slot = mine().slots[parity];
   slot.signature = card.signature;
-  slot.card = card;
-  slot.card.input = shared_place(card.input);
-  slot.card.output = shared_place(card.output);
+  Card& shown = mine().cards[parity].card;
+  shown = card;
+  shown.input = shared_place(card.input);
+  shown.output = shared_place(card.output);
   if (bytes <= kSmallPayload) {
     if (bytes != 0) std::memcpy(slot.small, payload, bytes);
   } else {
@@ -175,24 +176,24 @@ std::uint64_t ShmGroup::shared_place(std::uint64_t address) const noexcept {
 }
 
 std::byte* ShmGroup::peer_input(int member) const noexcept {
-  const std::uint64_t place = seat(member).slots[meeting_ & 1].card.input;
+  const std::uint64_t place = seat(member).cards[meeting_ & 1].card.input;
   return place == 0 ? nullptr : members_[member].segment->base() + place - 1;
 }
 
 std::byte* ShmGroup::peer_output(int member) const noexcept {
-  const std::uint64_t place = seat(member).slots[meeting_ & 1].card.output;
+  const std::uint64_t place = seat(member).cards[meeting_ & 1].card.output;
   return place == 0 ? nullptr : members_[member].segment->base() + place - 1;
 }
 
 bool ShmGroup::all_inputs_shared() const noexcept {
   for (int r = 0; r < size(); ++r)
-    if (seat(r).slots[meeting_ & 1].card.input == 0) return false;
+    if (seat(r).cards[meeting_ & 1].card.input == 0) return false;
   return true;
 }
 
 bool ShmGroup::all_outputs_shared() const noexcept {
   for (int r = 0; r < size(); ++r)
-    if (seat(r).slots[meeting_ & 1].card.output == 0) return false;
+    if (seat(r).cards[meeting_ & 1].card.output == 0) return false;
   return true;
 }
 
