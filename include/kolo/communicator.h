@@ -42,10 +42,11 @@ using OutputAllocator = std::function<void*(std::span<const std::size_t> counts)
 
 /// A group of ranks that call collective operations in the same order.
 ///
-/// Every operation blocks until this rank's part is done. Input and output may be the same memory
-/// where both are given, but must not overlap otherwise. Counts are elements.
-/// One thread at a time per communicator; different communicators are independent of each other,
-/// also when used by different threads of one process.
+/// Every operation blocks until this rank's part is done. Counts are elements. An allreduce may
+/// have its output where its input is; the input of an allgather may lie at its place inside the
+/// output; otherwise inputs and outputs must not overlap. One thread at a time per communicator;
+/// different communicators are independent of each other, also when used by different threads of
+/// one process.
 ///
 /// Errors: a mismatch between ranks (operation, type, count, root, factors) throws invalid_argument
 /// on every rank and the communicator stays usable. A rank that died, left or stalled past the

@@ -126,8 +126,10 @@ void Communicator::allreduce(OpKind kind, std::uint64_t salt, const void* input,
   }
   const Reduction how = reduction_of(type, op, scaling, size());
   if (!eager) return group_->allreduce(input, output, count, how);
+  // Not one's own payload: its line is on its way to the others.
   scratch_->inputs.clear();
-  for (int r = 0; r < size(); ++r) scratch_->inputs.push_back(all.payload(r, bytes));
+  for (int r = 0; r < size(); ++r)
+    scratch_->inputs.push_back(r == rank() ? input : all.payload(r, bytes));
   comm::reduce(scratch_->inputs, {&output, 1}, count, how);
 }
 
@@ -207,7 +209,9 @@ void Communicator::reducescatter(const void* input, void* output, std::size_t ro
   const std::size_t place =
       std::accumulate(counts.begin(), counts.begin() + rank(), std::size_t{0}) * size_of(type);
   scratch_->inputs.clear();
-  for (int r = 0; r < size(); ++r) scratch_->inputs.push_back(all.payload(r, bytes) + place);
+  const auto* own = static_cast<const std::byte*>(input);
+  for (int r = 0; r < size(); ++r)
+    scratch_->inputs.push_back((r == rank() ? own : all.payload(r, bytes)) + place);
   comm::reduce(scratch_->inputs, {&output, 1}, counts[rank()], how);
 }
 

@@ -252,6 +252,25 @@ inline void store_block(Out* out, const A* acc, size_t n) {
   for (size_t j = i; j < n; ++j) out[j] = Narrow<Out>::from(acc[j]);
 }
 
+/// A handful of elements, one by one: the preparations of a vector loop would cost more than the
+/// work.
+template <class In, class Out, class Op, class Scale>
+void reduce_few(const ReduceCall& call) {
+  using A = typename AccumulatorOf<In>::type;
+  for (size_t i = 0; i < call.count; ++i) {
+    A acc =
+        Scale::before(static_cast<A>(widen(static_cast<const In*>(call.inputs[0])[i])), call.scale);
+    for (size_t k = 1; k < call.input_count; ++k)
+      acc = Op::apply(
+          acc, Scale::before(static_cast<A>(widen(static_cast<const In*>(call.inputs[k])[i])),
+                             call.scale));
+    const Out value = Narrow<Out>::from(Scale::after(acc, call.scale));
+    for (size_t o = 0; o < call.output_count; ++o) static_cast<Out*>(call.outputs[o])[i] = value;
+    __asm__ volatile("");  // keeps the compiler from making a vector loop of this one
+  }
+}
+constexpr size_t kFew = 8;
+
 /// Two inputs, up to two outputs, same plain type: all in registers.
 template <class T, class Op, class Scale>
 void reduce_two(const T* a, const T* b, T* x, T* y, size_t count, const ReduceScale& given) {
@@ -274,6 +293,7 @@ void reduce_two(const T* a, const T* b, T* x, T* y, size_t count, const ReduceSc
 template <class In, class Out, class Op, class Scale>
 void reduce_blocks(const ReduceCall& call) {
   using A = typename AccumulatorOf<In>::type;
+  if (call.count <= kFew) return reduce_few<In, Out, Op, Scale>(call);
   const ReduceScale scale = call.scale;
   if constexpr (__is_same(In, A) && __is_same(Out, A)) {
     if (call.input_count == 2 && call.output_count <= 2) {

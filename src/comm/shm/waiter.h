@@ -45,6 +45,16 @@ class Waiter {
     }
   }
 
+  /// Asks for a line that this core will write soon, without waiting for it.
+  static void take_line(const void* address) {
+#if defined(__x86_64__)
+    // Spelt out: for a generic x86-64 the compiler's builtin would fetch the line for reading only.
+    __asm__ volatile("prefetchw %0" : : "m"(*static_cast<const char*>(address)));
+#else
+    __builtin_prefetch(address, 1);
+#endif
+  }
+
  private:
   static constexpr int kQuickSpins = 64;
 
