@@ -1,0 +1,91 @@
+#include "base/files.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "base/env.h"
+#include "base/errors.h"
+
+namespace kolo {
+namespace fs = std::filesystem;
+
+std::string read_file(const fs::path& path) {
+  Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd.valid()) {
+    if (errno == ENOENT || errno == ENOTDIR)
+      throw_error(ErrorCode::not_found, "cannot read {}: no such file", path.string());
+    throw_errno("cannot read {}", path.string());
+  }
+  std::string content;
+  char chunk[16384];
+  while (true) {
+    ssize_t got = ::read(fd.get(), chunk, sizeof chunk);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) throw_errno("cannot read {}", path.string());
+    if (got == 0) return content;
+    content.append(chunk, static_cast<std::size_t>(got));
+  }
+}
+
+void write_all(int fd, std::string_view data, std::string_view what) {
+  while (!data.empty()) {
+    ssize_t written = ::write(fd, data.data(), data.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) throw_errno("cannot write {}", what);
+    data.remove_prefix(static_cast<std::size_t>(written));
+  }
+}
+
+void write_file_atomically(const fs::path& path, std::string_view content, mode_t mode) {
+  std::string temporary = path.string() + ".XXXXXX";
+  Fd fd(::mkostemp(temporary.data(), O_CLOEXEC));
+  if (!fd.valid()) throw_errno("cannot create a temporary file beside {}", path.string());
+  try {
+    if (::fchmod(fd.get(), mode) != 0) throw_errno("cannot set the mode of {}", temporary);
+    write_all(fd.get(), content, temporary);
+    if (::fsync(fd.get()) != 0) throw_errno("cannot write {} to disk", temporary);
+    if (::rename(temporary.c_str(), path.c_str()) != 0)
+      throw_errno("cannot rename {} to {}", temporary, path.string());
+  } catch (...) {
+    ::unlink(temporary.c_str());
+    throw;
+  }
+  // The rename itself is on disk once the directory is. Not every file system can do that.
+  const fs::path parent = path.has_parent_path() ? path.parent_path() : fs::path(".");
+  Fd directory(::open(parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (directory.valid() && ::fsync(directory.get()) != 0 && errno != EINVAL && errno != EROFS)
+    throw_errno("cannot write directory {} to disk", parent.string());
+}
+
+void make_private_directory(const fs::path& path) {
+  if (path.has_parent_path() && !fs::exists(path.parent_path()))
+    make_private_directory(path.parent_path());
+  if (::mkdir(path.c_str(), kPrivateDirectory) == 0) return;
+  if (errno != EEXIST) throw_errno("cannot create directory {}", path.string());
+  struct stat info {};
+  if (::stat(path.c_str(), &info) != 0) throw_errno("cannot look at {}", path.string());
+  if (!S_ISDIR(info.st_mode))
+    throw_error(ErrorCode::failed_precondition, "{} is not a directory", path.string());
+  if (info.st_uid != ::geteuid() || (info.st_mode & 0077) != 0)
+    throw_error(ErrorCode::failed_precondition,
+                "{} must belong to this user alone; try: chmod 700 {}", path.string(),
+                path.string());
+}
+
+TempDir::TempDir(std::string_view prefix) {
+  const fs::path base = environment("TMPDIR").value_or("/tmp");
+  std::string name = (base / fmt::format("{}.XXXXXX", prefix)).string();
+  if (::mkdtemp(name.data()) == nullptr)
+    throw_errno("cannot create a directory in {}", base.string());
+  path_ = name;
+}
+
+TempDir::~TempDir() {
+  std::error_code ignored;
+  fs::remove_all(path_, ignored);
+}
+
+}  // namespace kolo

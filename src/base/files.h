@@ -1,0 +1,49 @@
+// Small files: read whole, write atomically, and private temporary directories.
+#pragma once
+
+#include <sys/types.h>
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include "base/fd.h"
+
+namespace kolo {
+
+inline constexpr mode_t kPrivateFile = 0600;
+inline constexpr mode_t kPrivateDirectory = 0700;
+
+/// The whole content. Throws not_found if there is no such file, io otherwise.
+/// Works for files without a size too (/proc).
+std::string read_file(const std::filesystem::path& path);
+
+/// Readers see the old content or the new one, never a part; after a return the new one survives a
+/// crash of the machine (temporary file beside it, fsync, rename). `mode` is exact, whatever the
+/// umask.
+void write_file_atomically(const std::filesystem::path& path, std::string_view content,
+                           mode_t mode = 0644);
+
+/// Makes `path` and what is missing above it; a directory made here belongs to nobody else.
+/// Throws failed_precondition if `path` exists and others may enter it or it is not ours.
+void make_private_directory(const std::filesystem::path& path);
+
+/// Writes all of it, going on after partial writes and signals.
+void write_all(int fd, std::string_view data, std::string_view what);
+
+/// A directory of its own that is removed with all it holds.
+class TempDir {
+ public:
+  /// Below $TMPDIR, else /tmp. `prefix` is for people who look.
+  explicit TempDir(std::string_view prefix = "kolo");
+  ~TempDir();
+  TempDir(const TempDir&) = delete;
+  TempDir& operator=(const TempDir&) = delete;
+
+  [[nodiscard]] const std::filesystem::path& path() const noexcept { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+}  // namespace kolo

@@ -1,0 +1,217 @@
+#include "base/subprocess.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdint>
+
+#include "base/errors.h"
+
+extern "C" char** environ;
+
+namespace kolo {
+namespace {
+
+enum class Step : std::int32_t { directory, program, other };
+
+struct Verdict {
+  Step step;
+  std::int32_t error;
+};
+
+/// Everything the child needs, prepared before fork: afterwards only system calls are safe.
+struct Prepared {
+  std::vector<char*> argv, environment;
+  std::vector<std::string> candidates;  // full paths to try, in the order of PATH
+};
+
+std::vector<char*> c_strings(const std::vector<std::string>& strings) {
+  std::vector<char*> pointers;
+  for (const auto& text : strings) pointers.push_back(const_cast<char*>(text.c_str()));
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+std::string value_of(const std::vector<std::string>& environment, std::string_view name) {
+  for (const auto& entry : environment)
+    if (entry.size() > name.size() && entry.starts_with(name) && entry[name.size()] == '=')
+      return entry.substr(name.size() + 1);
+  return {};
+}
+
+std::vector<std::string> candidates_for(const std::string& name, std::string_view search_path) {
+  if (name.find('/') != std::string::npos) return {name};
+  std::vector<std::string> paths;
+  while (true) {
+    const auto colon = search_path.find(':');
+    std::string directory(search_path.substr(0, colon));
+    paths.push_back((directory.empty() ? "." : directory) + "/" + name);
+    if (colon == std::string_view::npos) return paths;
+    search_path.remove_prefix(colon + 1);
+  }
+}
+
+[[noreturn]] void fail(int verdict, Step step) {
+  Verdict message{step, errno};
+  [[maybe_unused]] auto written = ::write(verdict, &message, sizeof message);
+  ::_exit(127);
+}
+
+/// Puts `from` at number `to`; dup2 alone would leave close-on-exec set when they are equal.
+void place(int verdict, int from, int to) {
+  if (from < 0) return;
+  if (from == to ? ::fcntl(from, F_SETFD, 0) != 0 : ::dup2(from, to) < 0)
+    fail(verdict, Step::other);
+}
+
+/// In the child; does not return.
+[[noreturn]] void become(const SpawnOptions& options, const Prepared& prepared, int verdict,
+                         pid_t parent) {
+  if (options.own_process_group) ::setpgid(0, 0);
+  if (options.die_with_parent) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (::getppid() != parent) ::_exit(127);  // it died before the line above
+  }
+  // Caught signals fall back to their defaults on exec, ignored and blocked ones do not.
+  for (int signal : {SIGPIPE, SIGINT, SIGTERM, SIGHUP, SIGCHLD, SIGQUIT}) ::signal(signal, SIG_DFL);
+  sigset_t none;
+  ::sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+
+  // The given descriptors could sit on 0…2 themselves; move such out of the way first.
+  int streams[3] = {options.standard_input, options.standard_output, options.standard_error};
+  for (int i = 0; i < 3; ++i)
+    if (streams[i] >= 0 && streams[i] < 3 && streams[i] != i)
+      streams[i] = ::fcntl(streams[i], F_DUPFD_CLOEXEC, 3);
+  if (streams[0] < 0) streams[0] = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+  for (int i = 0; i < 3; ++i) place(verdict, streams[i], i);
+  for (int fd : options.keep) place(verdict, fd, fd);
+  if (options.cpus && ::sched_setaffinity(0, sizeof *options.cpus, &*options.cpus) != 0)
+    fail(verdict, Step::other);
+  if (!options.directory.empty() && ::chdir(options.directory.c_str()) != 0)
+    fail(verdict, Step::directory);
+
+  int reason = ENOENT;
+  for (const auto& candidate : prepared.candidates) {
+    ::execve(candidate.c_str(), prepared.argv.data(), prepared.environment.data());
+    if (errno != ENOENT && errno != ENOTDIR) reason = errno;
+    if (errno != ENOENT && errno != ENOTDIR && errno != EACCES) break;
+  }
+  errno = reason;
+  fail(verdict, Step::program);
+}
+
+}  // namespace
+
+Spawned spawn(const SpawnOptions& options) {
+  KOLO_CHECK(!options.argv.empty());
+  Prepared prepared{c_strings(options.argv), c_strings(options.environment),
+                    candidates_for(options.argv[0], value_of(options.environment, "PATH"))};
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) throw_errno("cannot create a pipe");
+  Fd verdict(ends[0]), child_end(ends[1]);
+  const pid_t parent = ::getpid();
+  const pid_t pid = ::fork();
+  if (pid < 0) throw_errno("cannot start {}", options.argv[0]);
+  if (pid == 0) become(options, prepared, child_end.get(), parent);
+  // Also here, so that the group exists before the caller signals it.
+  if (options.own_process_group) ::setpgid(pid, pid);
+  return {pid, std::move(verdict), options.argv[0]};
+}
+
+void Spawned::wait_until_running() {
+  Verdict message{};
+  ssize_t got;
+  do {
+    got = ::read(verdict_.get(), &message, sizeof message);
+  } while (got < 0 && errno == EINTR);
+  verdict_.reset();
+  if (got != static_cast<ssize_t>(sizeof message)) return;
+  while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
+  }
+  const char* reason = std::strerror(message.error);
+  if (message.step == Step::directory)
+    throw_error(ErrorCode::not_found, "cannot change to the launch directory: {}", reason);
+  if (message.step == Step::program && message.error == ENOENT)
+    throw_error(ErrorCode::not_found, "cannot run {}: no such program", program_);
+  if (message.step == Step::program && message.error == EACCES)
+    throw_error(ErrorCode::not_found, "cannot run {}: not executable", program_);
+  throw_error(ErrorCode::io, "cannot run {}: {}", program_, reason);
+}
+
+std::filesystem::path find_program(const std::string& name, const std::string& search_path,
+                                   const std::filesystem::path& directory) {
+  bool exists = false;
+  for (const auto& candidate : candidates_for(name, search_path)) {
+    const std::filesystem::path path = directory / candidate;
+    std::error_code ignored;
+    if (!std::filesystem::exists(path, ignored) || std::filesystem::is_directory(path, ignored))
+      continue;
+    if (::access(path.c_str(), X_OK) == 0) return path;
+    exists = true;
+  }
+  throw_error(ErrorCode::not_found, "cannot run {}: {}", name,
+              exists ? "it is not executable; try: chmod +x" : "no such program");
+}
+
+CommandResult run_command(const std::vector<std::string>& argv, Deadline deadline) {
+  int out[2], err[2];
+  if (::pipe2(out, O_CLOEXEC) != 0) throw_errno("cannot create a pipe");
+  Fd out_read(out[0]), out_write(out[1]);
+  if (::pipe2(err, O_CLOEXEC) != 0) throw_errno("cannot create a pipe");
+  Fd err_read(err[0]), err_write(err[1]);
+  SpawnOptions options;
+  options.argv = argv;
+  options.environment = current_environment();
+  options.standard_output = out_write.get();
+  options.standard_error = err_write.get();
+  Spawned child = spawn(options);
+  out_write.reset();
+  err_write.reset();
+  child.wait_until_running();
+
+  CommandResult result;
+  pollfd polls[2] = {{out_read.get(), POLLIN, 0}, {err_read.get(), POLLIN, 0}};
+  std::string* into[2] = {&result.output, &result.errors};
+  bool late = false;
+  while ((polls[0].fd >= 0 || polls[1].fd >= 0) && !(late = deadline.passed())) {
+    if (::poll(polls, 2, deadline.poll_timeout_ms()) <= 0) continue;
+    for (int i = 0; i < 2; ++i) {
+      if (polls[i].fd < 0 || polls[i].revents == 0) continue;
+      char chunk[4096];
+      ssize_t got = ::read(polls[i].fd, chunk, sizeof chunk);
+      if (got > 0) into[i]->append(chunk, static_cast<std::size_t>(got));
+      if (got == 0 || (got < 0 && errno != EINTR)) polls[i].fd = -1;
+    }
+  }
+  if (late) ::kill(child.pid(), SIGKILL);
+  while (::waitpid(child.pid(), &result.status, 0) < 0 && errno == EINTR) {
+  }
+  if (late) throw_error(ErrorCode::timeout, "{} did not end in time", argv[0]);
+  return result;
+}
+
+std::vector<std::string> current_environment() {
+  std::vector<std::string> entries;
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry)
+    entries.emplace_back(*entry);
+  return entries;
+}
+
+std::string describe_wait_status(int status) {
+  if (WIFSIGNALED(status))
+    return fmt::format("killed by signal {} ({})", WTERMSIG(status), ::strsignal(WTERMSIG(status)));
+  if (WEXITSTATUS(status) == 0) return "exited";
+  return fmt::format("exited with status {}", WEXITSTATUS(status));
+}
+
+int exit_code_of(int status) {
+  return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+}  // namespace kolo

@@ -1,0 +1,103 @@
+// The meeting place of a job: a thread in the launcher, or in rank 0 where there is no launcher.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/fd.h"
+#include "base/socket.h"
+#include "comm/bootstrap.h"
+#include "comm/rendezvous/meeting_book.h"
+#include "comm/rendezvous/secret.h"
+
+namespace kolo::comm::rendezvous {
+
+struct ServerOptions {
+  int size = 1;
+  Secret secret = Secret::random();
+  /// Where to listen; port 0 = any free one.
+  std::vector<SocketAddress> listen = {SocketAddress::loopback()};
+  /// A rank whose connection breaks without a goodbye is gone. For places where no launcher tells.
+  bool broken_connection_is_departure = false;
+  /// Called once, on the server's thread, when every rank has been there.
+  std::function<void()> on_all_joined;
+  /// Connections that have not proved themselves: how many, and for how long. Beyond that the
+  /// oldest is dropped, as a rank needs a millisecond.
+  std::size_t stranger_limit = 64;
+  std::chrono::milliseconds handshake_timeout{5000};
+};
+
+/// Starts on construction, stops (closing all connections) on destruction. Functions may be called
+/// from any thread.
+class Server {
+ public:
+  explicit Server(ServerOptions options);
+  ~Server();
+  Server(const Server&) = delete;
+  Server& operator=(const Server&) = delete;
+
+  /// In the order of ServerOptions::listen, with their ports.
+  [[nodiscard]] const std::vector<SocketAddress>& addresses() const noexcept { return addresses_; }
+
+  /// Tells every rank, and all who wait for it, that `rank` is gone.
+  void announce(Departure departure);
+
+  /// Ranks that have proved themselves at least once.
+  [[nodiscard]] std::set<int> joined() const;
+  /// For tests: meetings that wait for somebody, and connections of any kind.
+  [[nodiscard]] std::size_t open_meetings() const;
+  [[nodiscard]] std::size_t connections() const;
+
+ private:
+  enum class Stage { hello, proof, ready };
+  struct Connection {
+    Fd fd;
+    FrameParser parser{kHandshakeLimit};
+    std::string outbox;
+    Stage stage = Stage::hello;
+    Hello hello;
+    std::string hello_payload, challenge_payload;
+    Deadline::Clock::time_point handshake_until;
+    bool broken = false;
+    bool said_goodbye = false;
+  };
+  using Connections = std::map<MeetingBook::Guest, Connection>;
+
+  void run();
+  [[nodiscard]] int poll_timeout_ms() const;
+  void accept_from(int listener);
+  void read_from(MeetingBook::Guest id, Connection& connection);
+  void handle(MeetingBook::Guest id, Connection& connection, const Frame& message);
+  void welcome(Connection& connection);
+  void queue(Connection& connection, std::string_view bytes);
+  void flush(Connection& connection);
+  void send(const MeetingBook::Replies& replies);
+  void depart(const Departure& departure);
+  void drop_broken();
+  void drop_slow_strangers();
+
+  ServerOptions options_;
+  std::vector<Fd> listeners_;
+  std::vector<SocketAddress> addresses_;
+  Fd wake_;
+
+  mutable std::mutex mutex_;  // guards all below; held by the thread except while it sleeps
+  bool stopping_ = false;
+  MeetingBook book_;
+  Connections connections_;
+  MeetingBook::Guest next_id_ = 1;
+  std::set<int> joined_;
+  std::vector<Departure> announced_;  // not yet handled by the thread
+  bool accept_paused_ = false;        // out of descriptors; until something is closed
+
+  std::thread thread_;
+};
+
+}  // namespace kolo::comm::rendezvous
