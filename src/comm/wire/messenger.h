@@ -34,10 +34,13 @@ class Messenger {
   /// the deadline passed; all later calls then throw too.
   virtual void wait(Ticket ticket, Deadline deadline) = 0;
 
-  /// Sends and receives a small message (both sides the same size, ≤ kSmallBytes) to and from
-  /// every other member at once, with the least latency this wire has: `mine` to all, and
-  /// `all[r*bytes]` from member r.
-  virtual void exchange_small(const void* mine, void* all, std::size_t bytes,
+  /// Whether an operation is complete, without waiting; if so its ticket is spent. Throws as wait().
+  virtual bool test(Ticket ticket) = 0;
+
+  /// Sends a small message (≤ kSmallBytes) to every other member and receives theirs, with the
+  /// least latency this wire has: `mine` goes to all, and what member r sent lands at
+  /// `all + r * stride`. Sizes may differ between members but none is larger than `stride`.
+  virtual void exchange_small(const void* mine, std::size_t bytes, void* all, std::size_t stride,
                               Deadline deadline) = 0;
   static constexpr std::size_t kSmallBytes = 16 * 1024;
 
@@ -50,7 +53,7 @@ class Messenger {
 struct WireSetup {
   std::vector<int> world_ranks;  ///< of the members; index = member
   int me = 0;                    ///< index of this rank
-  /// Collective over the members: everyone's bytes, by member.
+  /// Collective over the members: everyone's bytes, by member. May be called more than once.
   std::function<std::vector<std::string>(const std::string& mine)> allgather;
   std::string network_interface;         ///< "" = the one that reaches the other hosts
   std::chrono::milliseconds timeout{0};  ///< for connecting

@@ -1,0 +1,101 @@
+// Finds and loads wire plug-ins, once per process.
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <map>
+#include <mutex>
+
+#include "base/env.h"
+#include "base/errors.h"
+#include "base/log.h"
+#include "comm/wire/messenger.h"
+
+namespace kolo::comm {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Debian's name of what a plug-in needs at run time.
+const char* package_of(const std::string& name) {
+  if (name == "gloo") return "libgloo0";
+  if (name == "openmpi") return "libopenmpi3";
+  if (name == "mpich") return "libmpich12";
+  return nullptr;
+}
+
+/// In order of preference. The build tree and the installation look the same from bin/.
+std::vector<fs::path> search_path() {
+  std::vector<fs::path> directories;
+  if (auto given = setting("PLUGIN_DIR")) directories.emplace_back(*given);
+  std::error_code ignored;
+  const fs::path program = fs::read_symlink("/proc/self/exe", ignored);
+  if (!program.empty()) {
+    const fs::path up = program.parent_path().parent_path();
+    directories.push_back(up / "lib" / "kolo");
+    directories.push_back(up / KOLO_INSTALL_LIBDIR / "kolo");
+  }
+  directories.emplace_back(KOLO_INSTALL_PLUGIN_DIR);
+  return directories;
+}
+
+const WirePlugin& open_plugin(const std::string& name) {
+  const char* package = package_of(name);
+  if (package == nullptr)
+    throw_error(ErrorCode::unsupported, "wire '{}' is unknown; known: gloo, openmpi, mpich", name);
+
+  std::string looked_in;
+  for (const fs::path& directory : search_path()) {
+    const fs::path file = directory / ("kolo_wire_" + name + ".so");
+    std::error_code ignored;
+    if (!fs::exists(file, ignored)) {
+      if (looked_in.find(directory.string()) == std::string::npos)
+        looked_in += (looked_in.empty() ? "" : ", ") + directory.string();
+      continue;
+    }
+    // Never closed: threads of the libraries behind it may still run.
+    void* library = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (library == nullptr)
+      throw_error(ErrorCode::unsupported,
+                  "cannot load the wire plug-in {}: {} (is the package {} installed?)",
+                  file.string(), ::dlerror(), package);
+    auto entry = reinterpret_cast<const WirePlugin* (*)()>(::dlsym(library, kWirePluginSymbol));
+    if (entry == nullptr)
+      throw_error(ErrorCode::unsupported, "{} is not a kolo wire plug-in: it has no {}",
+                  file.string(), kWirePluginSymbol);
+    const WirePlugin& plugin = *entry();
+    if (plugin.abi != WirePlugin::kAbi)
+      throw_error(ErrorCode::unsupported,
+                  "{} was built for plug-in interface {}, this program has {}: build them together",
+                  file.string(), plugin.abi, WirePlugin::kAbi);
+    log::debug("loaded {} ({})", file.string(), plugin.library);
+    return plugin;
+  }
+  throw_error(ErrorCode::unsupported,
+              "the wire plug-in kolo_wire_{}.so is in none of {}; it is built when its library "
+              "(development package of {}) is present; KOLO_PLUGIN_DIR names another directory",
+              name, looked_in, package);
+}
+
+}  // namespace
+
+const WirePlugin& load_wire_plugin(const std::string& name) {
+  static auto* mutex = new std::mutex;
+  static auto* loaded = new std::map<std::string, const WirePlugin*>;
+  std::lock_guard lock(*mutex);
+  auto [it, is_new] = loaded->try_emplace(name, nullptr);
+  if (it->second == nullptr) it->second = &open_plugin(name);
+  return *it->second;
+}
+
+bool wire_plugin_available(const std::string& name, std::string* why) {
+  try {
+    load_wire_plugin(name);
+    return true;
+  } catch (const Error& error) {
+    if (why != nullptr) *why = error.message();
+    return false;
+  }
+}
+
+}  // namespace kolo::comm
