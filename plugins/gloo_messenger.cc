@@ -92,11 +92,7 @@ class GlooMessenger final : public Messenger {
 
   Ticket post_send(int peer, std::uint32_t tag, const void* data, std::size_t bytes) override {
     throw_if_broken();
-    OperationPtr send = std::make_shared<Operation>();
-    send->data = static_cast<std::byte*>(const_cast<void*>(data));  // only read
-    send->bytes = bytes;
-    send->tag = tag;
-    peers_[peer].sends.push_back(send);
+    OperationPtr send = queue_send(peer, tag, data, bytes);
     while (!peers_[peer].sends.empty() && has_room(peer)) send_some(peer);
     return remember(std::move(send));
   }
@@ -120,31 +116,27 @@ class GlooMessenger final : public Messenger {
     return true;
   }
 
-  void exchange_small(const void* mine, std::size_t bytes, void* all, std::size_t stride,
-                      Deadline deadline) override {
+  void exchange_small(std::span<const int> members, const void* mine, std::size_t bytes, void* all,
+                      std::size_t stride, Deadline deadline) override {
     throw_if_broken();
-    auto* rows = static_cast<std::byte*>(all);
-    std::vector<OperationPtr>& receives = exchange_receives_;
-    receives.clear();
-    for (int peer = 0; peer < static_cast<int>(peers_.size()); ++peer) {
-      if (peer == me_) continue;
-      receives.push_back(
-          post_recv_upto(peer, kExchangeTag, rows + peer * stride, stride, /*is_exact=*/false));
-      if (peers_[peer].sends.empty() && has_room(peer)) {
-        put_frame(peer, kExchangeTag, mine, bytes);
+    std::vector<OperationPtr>& pending = exchange_;
+    pending.clear();
+    auto* row = static_cast<std::byte*>(all);
+    for (const int member : members) {
+      if (member == me_) {
+        if (mine != row) std::memcpy(row, mine, bytes);
       } else {
-        auto send = std::make_shared<Operation>();
-        send->data = static_cast<std::byte*>(const_cast<void*>(mine));
-        send->bytes = bytes;
-        send->tag = kExchangeTag;
-        peers_[peer].sends.push_back(send);
-        receives.push_back(send);
+        pending.push_back(post_recv_upto(member, kExchangeTag, row, stride, /*is_exact=*/false));
+        if (peers_[member].sends.empty() && has_room(member))
+          put_frame(member, kExchangeTag, mine, bytes);
+        else
+          pending.push_back(queue_send(member, kExchangeTag, mine, bytes));
       }
+      row += stride;
     }
-    if (mine != rows + me_ * stride) std::memcpy(rows + me_ * stride, mine, bytes);
     progress_until(
         [&] {
-          return std::all_of(receives.begin(), receives.end(),
+          return std::all_of(pending.begin(), pending.end(),
                              [](const OperationPtr& operation) { return operation->is_done; });
         },
         deadline);
@@ -153,7 +145,8 @@ class GlooMessenger final : public Messenger {
   void abort(int peer, const std::string& reason) noexcept override {
     mark_broken(peer, reason);
     // A read or write in the middle of a message ends too.
-    ::shutdown(mesh_->lines()[peer].socket.get(), SHUT_RDWR);
+    for (GlooLine& line : mesh_->lines())
+      if (line.socket.valid()) ::shutdown(line.socket.get(), SHUT_RDWR);
   }
 
  private:
@@ -210,6 +203,15 @@ class GlooMessenger final : public Messenger {
   }
 
   // --- sending -----------------------------------------------------------------------------------
+
+  OperationPtr queue_send(int peer, std::uint32_t tag, const void* data, std::size_t bytes) {
+    auto send = std::make_shared<Operation>();
+    send->data = static_cast<std::byte*>(const_cast<void*>(data));  // only read
+    send->bytes = bytes;
+    send->tag = tag;
+    peers_[peer].sends.push_back(send);
+    return send;
+  }
 
   bool has_room(int peer) {
     pollfd writable{peers_[peer].line->socket.get(), POLLOUT, 0};
@@ -454,7 +456,7 @@ class GlooMessenger final : public Messenger {
   std::vector<pollfd> polls_;
   std::deque<OperationPtr> tickets_;
   Ticket first_ticket_ = 1;
-  std::vector<OperationPtr> exchange_receives_;
+  std::vector<OperationPtr> exchange_;
 
   std::atomic<bool> is_broken_{false};
   std::mutex broken_mutex_;

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -34,18 +35,21 @@ class Messenger {
   /// the deadline passed; all later calls then throw too.
   virtual void wait(Ticket ticket, Deadline deadline) = 0;
 
-  /// Whether an operation is complete, without waiting; if so its ticket is spent. Throws as wait().
+  /// Whether an operation is complete, without waiting; if so its ticket is spent. Throws as
+  /// wait().
   virtual bool test(Ticket ticket) = 0;
 
-  /// Sends a small message (≤ kSmallBytes) to every other member and receives theirs, with the
-  /// least latency this wire has: `mine` goes to all, and what member r sent lands at
-  /// `all + r * stride`. Sizes may differ between members but none is larger than `stride`.
-  virtual void exchange_small(const void* mine, std::size_t bytes, void* all, std::size_t stride,
-                              Deadline deadline) = 0;
+  /// Each of `members` (this one among them, the same list on all) sends a small message, of at
+  /// most kSmallBytes, to all the others, with the least latency this wire has. What members[i]
+  /// sent lands at `all + i * stride`, one's own message too. Sizes may differ, but none is larger
+  /// than `stride`.
+  virtual void exchange_small(std::span<const int> members, const void* mine, std::size_t bytes,
+                              void* all, std::size_t stride, Deadline deadline) = 0;
   static constexpr std::size_t kSmallBytes = 16 * 1024;
 
-  /// Makes all waits, now and later, throw peer_lost. From any thread; used when a rank is known to
-  /// be dead although its connection has not said so.
+  /// Makes all waits, now and later, throw peer_lost, and closes the connections, so that the other
+  /// members notice too. From any thread; used when a rank is known to be dead although its
+  /// connection has not said so.
   virtual void abort(int peer, const std::string& reason) noexcept = 0;
 };
 

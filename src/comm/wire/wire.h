@@ -15,6 +15,7 @@
 #include "comm/group.h"
 #include "comm/liveness.h"
 #include "comm/wire/messenger.h"
+#include "kolo/buffer.h"
 #include "kolo/topology.h"
 
 namespace kolo::comm {
@@ -33,8 +34,11 @@ struct WireOptions {
   std::chrono::milliseconds timeout{300'000};
 
   /// Where departures are told; null: only closed connections and timeouts are noticed.
-  /// Must outlive the group.
-  Liveness* liveness = nullptr;
+  std::shared_ptr<Liveness> liveness;
+
+  /// Where hierarchical groups put what the ranks of a host read of each other; null: the heap,
+  /// which costs one copy more.
+  std::shared_ptr<SharedMemory> memory;
 
   /// Names this group among those made with the same ConnectWire. Equal on all members.
   std::string key = "world";
@@ -43,8 +47,8 @@ struct WireOptions {
   std::vector<int> world_ranks;
 };
 
-/// The usual ConnectWire: members meet through `bootstrap` and talk over `plugin`. Both must outlive
-/// it. `timeout` limits connecting.
+/// The usual ConnectWire: members meet through `bootstrap` and talk over `plugin`. Both must
+/// outlive it. `timeout` limits connecting.
 ConnectWire make_connect_wire(Bootstrap& bootstrap, const WirePlugin& plugin,
                               std::string network_interface, std::chrono::milliseconds timeout);
 

@@ -5,47 +5,26 @@
 // steps and bytes.
 #pragma once
 
-#include <condition_variable>
 #include <list>
-#include <mutex>
-#include <optional>
+#include <memory>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "comm/group.h"
+#include "comm/wire/scratch.h"
 #include "comm/wire/wire.h"
+#include "comm/wire/wire_link.h"
 
 namespace kolo::comm {
 
-/// Memory for messages: aligned, not initialised, grows.
-class Scratch {
- public:
-  /// At least `bytes`, 64-byte aligned. Contents are lost when it grows.
-  std::byte* get(std::size_t bytes);
-
- private:
-  struct Free {
-    void operator()(std::byte* memory) const noexcept;
-  };
-  std::unique_ptr<std::byte[], Free> memory_;
-  std::size_t bytes_ = 0;
-};
-
-/// Why an operation failed, in the numbering of the world.
-struct Loss {
-  int world_rank = -1;
-  std::string reason;
-};
-
 class WireGroup final : public Group {
  public:
-  /// `watched`: world ranks whose death ends this group, members or not; empty = the members.
-  WireGroup(std::unique_ptr<Messenger> messenger, int me, ConnectWire connect, WireOptions options,
-            std::vector<int> watched = {});
-  ~WireGroup() override;
+  /// All members of the link.
+  WireGroup(std::shared_ptr<WireLink> link, ConnectWire connect);
+  /// Some of them: a lane of a hierarchical group. Errors carry ranks of the link.
+  WireGroup(std::shared_ptr<WireLink> link, std::vector<int> members);
 
-  [[nodiscard]] std::string describe() const override { return options_.name; }
+  [[nodiscard]] std::string describe() const override { return link_->options().name; }
   [[nodiscard]] std::size_t eager_bytes() const noexcept override;
   Exchanged exchange(const Card& card, const void* payload, std::size_t bytes) override;
   void allreduce(const void* input, void* output, std::size_t count, const Reduction& how) override;
@@ -64,37 +43,33 @@ class WireGroup final : public Group {
   // --- for HierarchicalGroup ---------------------------------------------------------------------
   /// Small messages of any content; see Messenger::exchange_small.
   void exchange_rows(const void* mine, std::size_t bytes, void* all, std::size_t stride);
-
-  /// What ended this group, once an operation has thrown peer_lost.
-  [[nodiscard]] const std::optional<Loss>& loss() const noexcept { return loss_; }
+  /// allgather() of blocks that lie anywhere: blocks[r] is where member r's belongs, one's own
+  /// being the input.
+  void allgather_blocks(std::span<std::byte* const> blocks, std::span<const std::size_t> bytes);
 
  private:
   friend class WireReduction;
 
   enum Tag : std::uint32_t { kPart = 1, kResult, kBlock, kEnvelope, kBody };
+  using Tickets = std::vector<Messenger::Ticket>;
 
-  /// Runs `action`; what the messenger throws becomes peer_lost of this group, naming the world
-  /// rank. Once that happened every call throws the same.
-  template <class Action>
-  void guarded(const char* operation, Action&& action);
-  [[noreturn]] void throw_lost(const char* operation) const;
-  Loss find_cause(const Error& error);
-  void on_departure(const Departure& departure);
+  Messenger::Ticket post_send(int member, Tag tag, const void* data, std::size_t bytes);
+  Messenger::Ticket post_recv(int member, Tag tag, void* data, std::size_t bytes);
+  void wait(Messenger::Ticket ticket) { link_->messenger().wait(ticket, link_->deadline()); }
+  void wait_all(Tickets& tickets);
 
-  [[nodiscard]] Deadline deadline() const { return Deadline::after(options_.timeout); }
-  void wait(Messenger::Ticket ticket) { messenger_->wait(ticket, deadline()); }
-  void wait_all(std::vector<Messenger::Ticket>& tickets);
+  void broadcast_scattered(std::byte* data, std::size_t bytes, int root);
+  void drop_finished_copies();
 
-  std::unique_ptr<Messenger> messenger_;
+  std::shared_ptr<WireLink> link_;
+  const std::vector<int> members_;  // members of the link
   const ConnectWire connect_;
-  const WireOptions options_;
-  const std::vector<int> watched_;
   int subsets_ = 0;
-  std::optional<Loss> loss_;
 
-  Scratch rows_;     // of exchange()
-  Scratch parts_;    // of reductions
-  Scratch dropped_;  // bodies that nobody wants
+  Scratch rows_;                          // of exchange()
+  std::vector<const std::byte*> row_of_;  // in rows_
+  Scratch parts_;                         // of reductions
+  Scratch dropped_;                       // bodies that nobody wants
 
   /// A short send that was copied so that it need not wait.
   struct Copy {
@@ -102,15 +77,6 @@ class WireGroup final : public Group {
     std::vector<std::byte> bytes;
   };
   std::list<Copy> copies_;
-  void drop_finished_copies();
-
-  // Departures: told on another thread.
-  int listener_ = -1;
-  std::mutex departures_mutex_;
-  std::condition_variable departures_changed_;
-  std::optional<Departure> unclean_;  // guarded by departures_mutex_
-  bool is_closing_ = false;           // guarded by departures_mutex_
-  std::thread grace_;                 // guarded by departures_mutex_ until closing
 };
 
 }  // namespace kolo::comm

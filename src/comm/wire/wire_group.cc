@@ -1,0 +1,183 @@
+#include "comm/wire/wire_group.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <numeric>
+
+#include "base/errors.h"
+
+namespace kolo::comm {
+namespace {
+
+constexpr std::size_t kRowBytes = Messenger::kSmallBytes;
+constexpr std::size_t kPayloadOffset = sizeof(Card);
+
+/// In front of every message of send().
+struct Envelope {
+  std::uint64_t bytes = 0;
+  std::uint32_t header_bytes = 0;
+  std::uint32_t reserved = 0;
+  std::byte header[32] = {};
+};
+
+/// A send up to this does not wait for its receiver.
+constexpr std::size_t kCopiedSendBytes = 64 * 1024;
+
+std::vector<int> all_members(const WireLink& link) {
+  std::vector<int> members(static_cast<std::size_t>(link.size()));
+  std::iota(members.begin(), members.end(), 0);
+  return members;
+}
+
+int index_of(const std::vector<int>& members, int member) {
+  return static_cast<int>(std::find(members.begin(), members.end(), member) - members.begin());
+}
+
+}  // namespace
+
+ConnectWire make_connect_wire(Bootstrap& bootstrap, const WirePlugin& plugin,
+                              std::string network_interface, std::chrono::milliseconds timeout) {
+  return [&bootstrap, &plugin, network_interface = std::move(network_interface), timeout](
+             const std::vector<int>& world_ranks, const std::string& key) {
+    WireSetup setup;
+    setup.world_ranks = world_ranks;
+    setup.me = index_of(world_ranks, bootstrap.topology().rank());
+    setup.network_interface = network_interface;
+    setup.timeout = timeout;
+    int meeting = 0;
+    setup.allgather = [&](const std::string& mine) {
+      return bootstrap.allgather(fmt::format("wire/{}/{}", key, meeting++), world_ranks, mine,
+                                 Deadline::after(timeout));
+    };
+    return plugin.connect(setup);
+  };
+}
+
+std::unique_ptr<Group> make_flat_wire_group(const Topology& topology, ConnectWire connect,
+                                            WireOptions options) {
+  if (topology.size() == 1) return make_solo_group();
+  if (options.world_ranks.empty()) {
+    options.world_ranks.resize(static_cast<std::size_t>(topology.size()));
+    std::iota(options.world_ranks.begin(), options.world_ranks.end(), 0);
+  }
+  auto messenger = connect(options.world_ranks, options.key);
+  auto link = std::make_shared<WireLink>(std::move(messenger), topology.rank(), options);
+  return std::make_unique<WireGroup>(std::move(link), std::move(connect));
+}
+
+WireGroup::WireGroup(std::shared_ptr<WireLink> link, ConnectWire connect)
+    : Group(link->me(), link->size()),
+      link_(std::move(link)),
+      members_(all_members(*link_)),
+      connect_(std::move(connect)) {}
+
+WireGroup::WireGroup(std::shared_ptr<WireLink> link, std::vector<int> members)
+    : Group(index_of(members, link->me()), static_cast<int>(members.size())),
+      link_(std::move(link)),
+      members_(std::move(members)) {}
+
+// --- messages ------------------------------------------------------------------------------------
+
+Messenger::Ticket WireGroup::post_send(int member, Tag tag, const void* data, std::size_t bytes) {
+  return link_->messenger().post_send(members_[member], tag, data, bytes);
+}
+
+Messenger::Ticket WireGroup::post_recv(int member, Tag tag, void* data, std::size_t bytes) {
+  return link_->messenger().post_recv(members_[member], tag, data, bytes);
+}
+
+void WireGroup::wait_all(Tickets& tickets) {
+  for (const Messenger::Ticket ticket : tickets) wait(ticket);
+  tickets.clear();
+}
+
+// --- meetings ------------------------------------------------------------------------------------
+
+std::size_t WireGroup::eager_bytes() const noexcept { return kRowBytes - kPayloadOffset; }
+
+Exchanged WireGroup::exchange(const Card& card, const void* payload, std::size_t bytes) {
+  KOLO_CHECK(bytes <= eager_bytes());
+  const auto members = static_cast<std::size_t>(size());
+  std::byte* rows = rows_.get(members * kRowBytes);
+  if (row_of_.empty())
+    for (std::size_t r = 0; r < members; ++r) row_of_.push_back(rows + r * kRowBytes);
+  std::byte* mine = rows + static_cast<std::size_t>(rank()) * kRowBytes;
+  std::memcpy(mine, &card, sizeof card);
+  if (bytes != 0) std::memcpy(mine + kPayloadOffset, payload, bytes);
+  link_->guarded(to_string(card.kind).data(),
+                 [&] { exchange_rows(mine, kPayloadOffset + bytes, rows, kRowBytes); });
+
+  bool agreed = true;
+  for (std::size_t r = 0; r < members; ++r)
+    agreed = agreed && reinterpret_cast<const Card*>(row_of_[r])->signature == card.signature;
+  return {row_of_.data(),
+          {.card = 0, .small = kPayloadOffset, .small_limit = kRowBytes, .large = kPayloadOffset},
+          agreed};
+}
+
+void WireGroup::exchange_rows(const void* mine, std::size_t bytes, void* all, std::size_t stride) {
+  link_->messenger().exchange_small(members_, mine, bytes, all, stride, link_->deadline());
+}
+
+// --- point to point ------------------------------------------------------------------------------
+
+void WireGroup::drop_finished_copies() {
+  while (!copies_.empty() && link_->messenger().test(copies_.front().ticket)) copies_.pop_front();
+}
+
+void WireGroup::send(int to, std::span<const std::byte> header, const void* data,
+                     std::size_t bytes) {
+  Envelope envelope;
+  KOLO_CHECK(header.size() <= sizeof envelope.header);
+  envelope.bytes = bytes;
+  envelope.header_bytes = static_cast<std::uint32_t>(header.size());
+  std::memcpy(envelope.header, header.data(), header.size());
+  link_->guarded("send", [&] {
+    drop_finished_copies();
+    const auto send_copy = [&](Tag tag, const void* from, std::size_t length) {
+      Copy& copy = copies_.emplace_back();
+      copy.bytes.assign(static_cast<const std::byte*>(from),
+                        static_cast<const std::byte*>(from) + length);
+      copy.ticket = post_send(to, tag, copy.bytes.data(), length);
+    };
+    send_copy(kEnvelope, &envelope, sizeof envelope);
+    if (bytes == 0) return;
+    if (bytes <= kCopiedSendBytes)
+      send_copy(kBody, data, bytes);
+    else
+      wait(post_send(to, kBody, data, bytes));
+  });
+}
+
+std::size_t WireGroup::recv_header(int from, std::span<std::byte> header) {
+  Envelope envelope;
+  link_->guarded("recv", [&] { wait(post_recv(from, kEnvelope, &envelope, sizeof envelope)); });
+  std::memcpy(header.data(), envelope.header,
+              std::min<std::size_t>(header.size(), envelope.header_bytes));
+  return envelope.bytes;
+}
+
+void WireGroup::recv_body(int from, void* data, std::size_t bytes) {
+  if (bytes == 0) return;
+  link_->guarded("recv", [&] {
+    wait(post_recv(from, kBody, data != nullptr ? data : dropped_.get(bytes), bytes));
+  });
+}
+
+// --- subsets -------------------------------------------------------------------------------------
+
+std::unique_ptr<Group> WireGroup::subset(const std::vector<int>& chosen) {
+  KOLO_CHECK(connect_ != nullptr);
+  WireOptions options = link_->options();
+  options.key = fmt::format("{}.{}", options.key, subsets_++);
+  options.world_ranks.clear();
+  for (int member : chosen) options.world_ranks.push_back(link_->options().world_ranks[member]);
+  const int me = index_of(chosen, rank());
+  if (me == static_cast<int>(chosen.size())) return nullptr;
+  // The topology of a flat group says no more than size and rank.
+  return make_flat_wire_group(Topology(me, std::vector<int>(chosen.size(), 0)), connect_,
+                              std::move(options));
+}
+
+}  // namespace kolo::comm

@@ -1,0 +1,107 @@
+#include "comm/wire/wire_link.h"
+
+#include <algorithm>
+
+#include "base/errors.h"
+
+namespace kolo::comm {
+namespace {
+
+/// What a dead rank had sent before it died is still let in for this long.
+constexpr std::chrono::milliseconds kGrace{200};
+/// A connection usually closes a little before the launcher says why.
+constexpr std::chrono::milliseconds kNewsDelay{300};
+
+/// The words of the launcher for an end that was not wanted. A rank that "exited", or of which
+/// only is known that its process ended, may be through with its work: that shows when its
+/// connection is needed.
+bool is_unclean(const std::string& reason) {
+  for (const char* start : {"killed", "exited with status", "connection lost"})
+    if (reason.starts_with(start)) return true;
+  return false;
+}
+
+}  // namespace
+
+WireLink::WireLink(std::unique_ptr<Messenger> messenger, int me, const WireOptions& options)
+    : messenger_(std::move(messenger)),
+      me_(me),
+      options_(options),
+      watch_(std::make_shared<Watch>()) {
+  if (options_.liveness == nullptr) return;
+  listener_ = options_.liveness->listen(
+      [this, weak = std::weak_ptr<Watch>(watch_)](const Departure& departure) {
+        // The link is alive while its watch is not closing; on_departure looks under the lock.
+        if (auto watch = weak.lock()) on_departure(*watch, departure);
+      });
+}
+
+WireLink::~WireLink() {
+  if (options_.liveness != nullptr) options_.liveness->unlisten(listener_);
+  {
+    std::lock_guard lock(watch_->mutex);
+    watch_->is_closing = true;
+  }
+  watch_->changed.notify_all();
+  if (watch_->grace.joinable()) watch_->grace.join();
+}
+
+int WireLink::member_of(int world_rank) const noexcept {
+  const auto& ranks = options_.world_ranks;
+  const auto it = std::find(ranks.begin(), ranks.end(), world_rank);
+  return it == ranks.end() ? -1 : static_cast<int>(it - ranks.begin());
+}
+
+void WireLink::on_departure(Watch& watch, const Departure& departure) {
+  std::lock_guard lock(watch.mutex);
+  if (watch.is_closing || watch.unclean) return;
+  const int member = member_of(departure.rank);
+  if (member < 0 || member == me_ || !is_unclean(departure.reason)) return;
+  watch.unclean = Loss{member, departure.reason};
+  watch.changed.notify_all();
+  watch.grace = std::thread([this, &watch, member, reason = departure.reason] {
+    std::unique_lock waiting(watch.mutex);
+    if (watch.changed.wait_for(waiting, kGrace, [&] { return watch.is_closing; })) return;
+    waiting.unlock();
+    messenger_->abort(member, reason);
+  });
+}
+
+void WireLink::settle(const Error& error) {
+  if (loss_) return;
+  int member = error.rank().value_or(-1);
+  if (options_.liveness != nullptr) {
+    std::unique_lock lock(watch_->mutex);
+    watch_->changed.wait_for(lock, kNewsDelay, [this] { return watch_->unclean.has_value(); });
+    if (watch_->unclean) {
+      loss_ = watch_->unclean;
+      return;
+    }
+    lock.unlock();
+    // The one that was waited for may have been waiting itself for one that is gone.
+    for (const Departure& departure : options_.liveness->departures()) {
+      const int gone = member_of(departure.rank);
+      if (gone < 0 || gone == me_) continue;
+      loss_ = Loss{gone, departure.reason};
+      if (gone == member) return;
+    }
+    if (loss_) return;
+  }
+  loss_ = Loss{member, error.message()};
+}
+
+void WireLink::break_off(int member, const std::string& reason) {
+  if (!loss_) loss_ = Loss{member, reason};
+  messenger_->abort(member == me_ ? (me_ == 0 ? 1 : 0) : member, reason);
+}
+
+void WireLink::throw_if_broken(const char* operation) const {
+  if (!loss_) return;
+  if (loss_->member < 0) throw Error(ErrorCode::peer_lost, loss_->reason);
+  throw Error(ErrorCode::peer_lost,
+              fmt::format("{}: rank {} is lost: {}", operation, options_.world_ranks[loss_->member],
+                          loss_->reason),
+              loss_->member);
+}
+
+}  // namespace kolo::comm

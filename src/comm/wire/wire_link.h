@@ -1,0 +1,82 @@
+// A Messenger and what a group needs around it: deadlines, the news of ranks that died, and errors
+// that name the rank which was lost rather than the one that happened to be waited for.
+#pragma once
+
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/deadline.h"
+#include "comm/liveness.h"
+#include "comm/wire/messenger.h"
+#include "comm/wire/wire.h"
+#include "kolo/error.h"
+
+namespace kolo::comm {
+
+class WireLink {
+ public:
+  /// Member i is world rank options.world_ranks[i].
+  WireLink(std::unique_ptr<Messenger> messenger, int me, const WireOptions& options);
+  ~WireLink();
+  WireLink(const WireLink&) = delete;
+  WireLink& operator=(const WireLink&) = delete;
+
+  [[nodiscard]] Messenger& messenger() noexcept { return *messenger_; }
+  [[nodiscard]] int me() const noexcept { return me_; }
+  [[nodiscard]] int size() const noexcept { return static_cast<int>(options_.world_ranks.size()); }
+  [[nodiscard]] const WireOptions& options() const noexcept { return options_; }
+  [[nodiscard]] Deadline deadline() const { return Deadline::after(options_.timeout); }
+
+  /// Runs `action`; a peer_lost from inside becomes one that names the rank that died, if it is
+  /// known. From then on every call throws that.
+  template <class Action>
+  void guarded(const char* operation, Action&& action) {
+    throw_if_broken(operation);
+    try {
+      action();
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::peer_lost) throw;
+      settle(error);
+      throw_if_broken(operation);
+      throw;
+    }
+  }
+  void throw_if_broken(const char* operation) const;
+
+  /// Ends this link because `member` was lost, as somebody else found out.
+  void break_off(int member, const std::string& reason);
+
+ private:
+  struct Loss {
+    int member;
+    std::string reason;
+  };
+  /// What the watching thread is told. Shared with the listener, which may still be running when
+  /// the link goes.
+  struct Watch {
+    std::mutex mutex;
+    std::condition_variable changed;
+    std::optional<Loss> unclean;  // guarded by mutex
+    bool is_closing = false;      // guarded by mutex
+    std::thread grace;            // started under mutex, joined when closing
+  };
+
+  /// Finds out who was lost.
+  void settle(const Error& error);
+  void on_departure(Watch& watch, const Departure& departure);
+  [[nodiscard]] int member_of(int world_rank) const noexcept;
+
+  std::unique_ptr<Messenger> messenger_;
+  const int me_;
+  const WireOptions options_;
+  std::optional<Loss> loss_;
+  std::shared_ptr<Watch> watch_;
+  int listener_ = -1;
+};
+
+}  // namespace kolo::comm

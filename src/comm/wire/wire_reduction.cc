@@ -1,0 +1,122 @@
+#include "comm/wire/wire_reduction.h"
+
+#include <algorithm>
+
+#include "comm/reduce_kernels.h"
+
+namespace kolo::comm {
+namespace {
+
+/// Up to this many bytes a whole chunk goes to everybody: one trip less counts more than bytes.
+constexpr std::size_t kSharedBytesOfTwo = 256 * 1024;
+constexpr std::size_t kSharedBytes = 32 * 1024;
+
+/// What a member reduces at a time: small enough for its cache, large enough to hide the trips.
+constexpr std::size_t kSmallestPart = 32 * 1024;
+constexpr std::size_t kLargestPart = 256 * 1024;
+
+}  // namespace
+
+std::size_t WireReduction::chunk_for(std::size_t count, std::size_t element_bytes, int members) {
+  const auto n = static_cast<std::size_t>(members);
+  const std::size_t part =
+      std::clamp(count * element_bytes / n / 8, kSmallestPart, kLargestPart) / 64 * 64;
+  return std::max<std::size_t>(1, n * part / element_bytes);
+}
+
+WireReduction::WireReduction(WireGroup& group, const Reduction& how, std::size_t count,
+                             std::size_t chunk)
+    : group_(group),
+      how_(how),
+      element_(size_of(how.type)),
+      count_(count),
+      chunk_(chunk),
+      chunks_((count + chunk - 1) / chunk),
+      is_shared_(count * element_ <= (group.size() == 2 ? kSharedBytesOfTwo : kSharedBytes)) {
+  part_bytes_ = 0;
+  for (int r = 0; r < group_.size(); ++r)
+    part_bytes_ = std::max(part_bytes_, slice(0, r).count * element_);
+  part_bytes_ = (part_bytes_ + 63) / 64 * 64;
+  scratch_ = group_.parts_.get(kSlots * static_cast<std::size_t>(group_.size()) * part_bytes_);
+  for (std::size_t k = 0; k < std::min(kSlots, chunks_); ++k) expect_parts(k);
+}
+
+std::size_t WireReduction::count_of(std::size_t k) const noexcept {
+  return std::min(chunk_, count_ - k * chunk_);
+}
+
+WireReduction::Slice WireReduction::slice(std::size_t k, int owner) const noexcept {
+  const std::size_t count = count_of(k);
+  if (is_shared()) return {0, count};
+  // Boundaries on cache lines.
+  const std::size_t unit = std::max<std::size_t>(1, 64 / element_);
+  const std::size_t units = (count + unit - 1) / unit;
+  const auto boundary = [&](int i) {
+    return std::min(count, units * static_cast<std::size_t>(i) /
+                               static_cast<std::size_t>(group_.size()) * unit);
+  };
+  return {boundary(owner), boundary(owner + 1) - boundary(owner)};
+}
+
+std::byte* WireReduction::part(std::size_t k, int from) noexcept {
+  return scratch_ +
+         ((k % kSlots) * static_cast<std::size_t>(group_.size()) + static_cast<std::size_t>(from)) *
+             part_bytes_;
+}
+
+void WireReduction::expect_parts(std::size_t k) {
+  const Slice mine = slice(k, group_.rank());
+  if (mine.count == 0) return;
+  for (int r = 0; r < group_.size(); ++r)
+    if (r != group_.rank())
+      slots_[k % kSlots].parts.push_back(
+          group_.post_recv(r, WireGroup::kPart, part(k, r), mine.count * element_));
+}
+
+void WireReduction::start(std::size_t k, const void* input, void* output) {
+  Slot& slot = slots_[k % kSlots];
+  slot.input = static_cast<const std::byte*>(input);
+  slot.output = static_cast<std::byte*>(output);
+  const int n = group_.size();
+  for (int i = 1; i < n; ++i) {
+    const int to = (group_.rank() + i) % n;
+    const Slice theirs = slice(k, to);
+    if (theirs.count == 0) continue;
+    // The result may be expected where the input still lies: its owner sends it only after it has
+    // all of the input.
+    if (!is_shared())
+      slot.results.push_back(group_.post_recv(
+          to, WireGroup::kResult, slot.output + theirs.first * element_, theirs.count * element_));
+    slot.sent.push_back(group_.post_send(to, WireGroup::kPart, slot.input + theirs.first * element_,
+                                         theirs.count * element_));
+  }
+}
+
+void WireReduction::reduce(std::size_t k) {
+  Slot& slot = slots_[k % kSlots];
+  const int n = group_.size();
+  const Slice mine = slice(k, group_.rank());
+  group_.wait_all(slot.parts);
+  // A shared chunk is written where it was sent from.
+  if (is_shared()) group_.wait_all(slot.sent);
+  if (mine.count != 0) {
+    inputs_.clear();
+    for (int r = 0; r < n; ++r)
+      inputs_.push_back(r == group_.rank() ? slot.input + mine.first * element_ : part(k, r));
+    void* const output = slot.output + mine.first * element_;
+    comm::reduce(inputs_, {&output, 1}, mine.count, how_);
+    if (!is_shared())
+      for (int i = 1; i < n; ++i)
+        slot.results.push_back(group_.post_send((group_.rank() + i) % n, WireGroup::kResult, output,
+                                                mine.count * element_));
+  }
+  if (k + kSlots < chunks_) expect_parts(k + kSlots);
+}
+
+void WireReduction::finish(std::size_t k) {
+  Slot& slot = slots_[k % kSlots];
+  group_.wait_all(slot.sent);
+  group_.wait_all(slot.results);
+}
+
+}  // namespace kolo::comm
