@@ -47,6 +47,14 @@ void check_memory(comm::Group& group, OpKind kind, const void* memory, std::size
     refuse(group, kind, "{} is null", name);
 }
 
+/// Values outside the enumerations can come from a binding.
+bool is_known(DataType type) { return static_cast<int>(type) < kDataTypeCount; }
+
+void check_type(comm::Group& group, OpKind kind, DataType type) {
+  if (!is_known(type)) [[unlikely]]
+    refuse(group, kind, "{} is not a data type", static_cast<int>(type));
+}
+
 void check_root(comm::Group& group, OpKind kind, int root) {
   if (root < 0 || root >= group.size())
     refuse(group, kind, "root {} is not in 0…{}", root, group.size() - 1);
@@ -54,6 +62,9 @@ void check_root(comm::Group& group, OpKind kind, int root) {
 
 void check_reduction(comm::Group& group, OpKind kind, DataType type, ReduceOp op,
                      const Scaling& scaling) {
+  check_type(group, kind, type);
+  if (static_cast<int>(op) >= kReduceOpCount) [[unlikely]]
+    refuse(group, kind, "{} is not a reduction", static_cast<int>(op));
   const bool is_float = type >= DataType::float16;
   if (type == DataType::boolean &&
       (op == ReduceOp::average || scaling.prescale != 1.0 || scaling.postscale != 1.0))
@@ -144,6 +155,9 @@ void Communicator::grouped_allreduce(std::span<const TensorRef> tensors, ReduceO
     check_memory(*group_, OpKind::grouped_allreduce, tensor.output, tensor.count, "an output");
     check_reduction(*group_, OpKind::grouped_allreduce, tensor.type, op, scaling);
   }
+  if (tensors.empty())  // still a meeting: the others' lists may not be empty
+    return allreduce(OpKind::grouped_allreduce, salt, nullptr, nullptr, 0, DataType::uint8,
+                     ReduceOp::sum, scaling);
   if (op == ReduceOp::adasum) {  // Adasum's dot products are per tensor: nothing to fuse
     for (const TensorRef& tensor : tensors)
       allreduce(OpKind::grouped_allreduce, salt, tensor.input, tensor.output, tensor.count,
@@ -221,6 +235,7 @@ std::vector<std::size_t> Communicator::allgather(const void* input, std::size_t 
                                                  std::size_t row_size, DataType type,
                                                  const OutputAllocator& output) {
   const std::size_t count = rows * row_size;
+  check_type(*group_, OpKind::allgather, type);
   check_memory(*group_, OpKind::allgather, input, count, "input");
   Card card;
   card.kind = OpKind::allgather;
@@ -252,6 +267,7 @@ std::vector<std::size_t> Communicator::allgather(const void* input, std::size_t 
 }
 
 void Communicator::broadcast(void* data, std::size_t count, DataType type, int root) {
+  check_type(*group_, OpKind::broadcast, type);
   check_root(*group_, OpKind::broadcast, root);
   check_memory(*group_, OpKind::broadcast, data, count, "data");
   Card card;
@@ -327,6 +343,7 @@ std::vector<std::size_t> Communicator::alltoall(const void* input, std::size_t r
                                                 const OutputAllocator& output) {
   constexpr auto kKind = OpKind::alltoall;
   const auto n = static_cast<std::size_t>(size());
+  check_type(*group_, kKind, type);
   check_memory(*group_, kKind, input, rows * row_size, "input");
   std::vector<std::size_t> mine(splits.begin(), splits.end());
   if (mine.empty()) {
@@ -354,6 +371,7 @@ std::vector<std::size_t> Communicator::alltoall(const void* input, std::size_t r
 
 std::vector<std::size_t> Communicator::gather(const void* input, std::size_t count, DataType type,
                                               int root, const OutputAllocator& output) {
+  check_type(*group_, OpKind::gather, type);
   check_root(*group_, OpKind::gather, root);
   check_memory(*group_, OpKind::gather, input, count, "input");
   Card card;
@@ -375,10 +393,14 @@ void Communicator::scatter(const void* input, std::span<const std::size_t> count
                            std::size_t count, DataType type, int root) {
   constexpr auto kKind = OpKind::scatter;
   const auto n = static_cast<std::size_t>(size());
+  check_type(*group_, kKind, type);
   check_root(*group_, kKind, root);
   check_memory(*group_, kKind, output, count, "output");
   if (rank() == root) {
     if (counts.size() != n) refuse(*group_, kKind, "{} counts for {} ranks", counts.size(), n);
+    if (count != counts[root])
+      refuse(*group_, kKind, "the root sends itself {} elements and expects {}", counts[root],
+             count);
     check_memory(*group_, kKind, input,
                  std::accumulate(counts.begin(), counts.end(), std::size_t{0}), "input");
   }
@@ -401,9 +423,6 @@ void Communicator::scatter(const void* input, std::span<const std::size_t> count
                   table[root][r], r, table[r][r]);
   for (std::size_t r = 0; r < n; ++r)
     if (static_cast<int>(r) != root) table[r].assign(n, 0);
-  if (rank() == root && count != counts[root])
-    throw_error(ErrorCode::invalid_argument,
-                "scatter: the root sends itself {} elements and expects {}", counts[root], count);
   move_blocks(input, output, size_of(type), table);
 }
 
@@ -416,7 +435,10 @@ struct MessageHeader {
   DataType type = DataType::uint8;
 };
 
-void check_peer(const char* what, int peer, int rank, int size) {
+void check_message(const char* what, DataType type, int peer, int rank, int size) {
+  if (!is_known(type))
+    throw_error(ErrorCode::invalid_argument, "{}: {} is not a data type", what,
+                static_cast<int>(type));
   if (peer < 0 || peer >= size || peer == rank)
     throw_error(ErrorCode::invalid_argument, "{}: rank {} is {}", what, peer,
                 peer == rank ? "this rank itself" : fmt::format("not in 0…{}", size - 1));
@@ -425,7 +447,7 @@ void check_peer(const char* what, int peer, int rank, int size) {
 }  // namespace
 
 void Communicator::send(const void* data, std::size_t count, DataType type, int to) {
-  check_peer("send", to, rank(), size());
+  check_message("send", type, to, rank(), size());
   if (data == nullptr && count != 0)
     throw_error(ErrorCode::invalid_argument, "send to rank {}: data is null", to);
   const MessageHeader header{count, type};
@@ -433,7 +455,7 @@ void Communicator::send(const void* data, std::size_t count, DataType type, int 
 }
 
 void Communicator::recv(void* data, std::size_t count, DataType type, int from) {
-  check_peer("recv", from, rank(), size());
+  check_message("recv", type, from, rank(), size());
   if (data == nullptr && count != 0)
     throw_error(ErrorCode::invalid_argument, "recv from rank {}: data is null", from);
   MessageHeader header;

@@ -65,7 +65,7 @@ Context::Context(ContextOptions options) : state_(std::make_unique<State>()) {
                         : comm::make_bootstrap_from_environment(Deadline::after(timeout));
   const Topology& topology = state.bootstrap->topology();
   if (options.bootstrap == nullptr) log::set_rank(topology.size() > 1 ? topology.rank() : -1);
-  state.liveness = std::make_shared<comm::Liveness>(*state.bootstrap);
+  state.liveness = std::make_shared<comm::Liveness>(state.bootstrap);
   state.arena =
       std::make_shared<comm::Arena>(comm::Segment::create(segment_bytes(options, topology)));
 

@@ -16,8 +16,8 @@ Fd open_pidfd(pid_t pid) { return Fd(static_cast<int>(::syscall(SYS_pidfd_open, 
 
 }  // namespace
 
-Liveness::Liveness(Bootstrap& bootstrap)
-    : bootstrap_(bootstrap), wake_fd_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+Liveness::Liveness(std::shared_ptr<Bootstrap> bootstrap)
+    : bootstrap_(std::move(bootstrap)), wake_fd_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   if (!wake_fd_.valid()) throw_errno("cannot create an eventfd");
   thread_ = std::thread([this] { run(); });
 }
@@ -55,6 +55,7 @@ std::vector<Departure> Liveness::departures() const {
 }
 
 void Liveness::declare(const Departure& departure) {
+  std::lock_guard calling(calling_);
   std::vector<std::function<void(const Departure&)>> listeners;
   {
     std::lock_guard lock(mutex_);
@@ -69,6 +70,7 @@ void Liveness::declare(const Departure& departure) {
 }
 
 int Liveness::listen(std::function<void(const Departure&)> listener) {
+  std::lock_guard calling(calling_);
   std::vector<Departure> past;
   int token;
   {
@@ -82,6 +84,7 @@ int Liveness::listen(std::function<void(const Departure&)> listener) {
 }
 
 void Liveness::unlisten(int token) {
+  std::lock_guard calling(calling_);
   std::lock_guard lock(mutex_);
   std::erase_if(listeners_, [&](const auto& entry) { return entry.first == token; });
 }
@@ -96,7 +99,7 @@ void Liveness::run() {
   while (!stopping_) {
     std::vector<pollfd> polls = {{wake_fd_.get(), POLLIN, 0}};
     std::vector<int> ranks = {-1};
-    const int news = has_news_fd ? bootstrap_.news_fd() : -1;
+    const int news = has_news_fd ? bootstrap_->news_fd() : -1;
     polls.push_back({news, POLLIN, 0});  // poll(2) ignores negative descriptors
     ranks.push_back(-1);
     {
@@ -114,7 +117,7 @@ void Liveness::run() {
     // News first: the launcher knows the reason, a pidfd only that the process is gone.
     if (polls[1].revents != 0) {
       try {
-        for (const auto& departure : bootstrap_.take_news()) declare(departure);
+        for (const auto& departure : bootstrap_->take_news()) declare(departure);
       } catch (const Error&) {
         has_news_fd = false;  // the launcher is gone; local ranks are still watched
       }

@@ -23,8 +23,8 @@ namespace kolo::comm {
 
 class Liveness {
  public:
-  /// `bootstrap` is asked for news; it must outlive this object.
-  explicit Liveness(Bootstrap& bootstrap);
+  /// `bootstrap` is asked for news.
+  explicit Liveness(std::shared_ptr<Bootstrap> bootstrap);
   ~Liveness();
   Liveness(const Liveness&) = delete;
   Liveness& operator=(const Liveness&) = delete;
@@ -44,7 +44,8 @@ class Liveness {
   void declare(const Departure& departure);
 
   /// Called on the watching thread (or the declaring one) at each departure; also for those that
-  /// happened before. Must not block or throw. Returns a token for unlisten().
+  /// happened before. Must not block or throw. Returns a token for unlisten(), after which the
+  /// listener is not running and will not be called.
   int listen(std::function<void(const Departure&)> listener);
   void unlisten(int token);
 
@@ -52,7 +53,8 @@ class Liveness {
   void run();
   void wake() noexcept;
 
-  Bootstrap& bootstrap_;
+  std::shared_ptr<Bootstrap> bootstrap_;
+  std::recursive_mutex calling_;  // held while listeners run; taken before mutex_
   mutable std::mutex mutex_;
   std::vector<Departure> departures_;        // guarded by mutex_
   std::vector<std::pair<int, Fd>> watched_;  // guarded by mutex_

@@ -53,7 +53,6 @@ void* Arena::allocate(std::size_t bytes) {
     release(memory);
     throw;
   }
-  if (bytes < kPage) std::memset(memory, 0, bytes);  // larger blocks are always fresh pages
   return memory;
 }
 
@@ -63,7 +62,11 @@ void Arena::release(void* memory) noexcept {
   if (it == used_.end()) return;
   auto [offset, length] = *it;
   used_.erase(it);
-  if (length >= kPage) segment_->discard(offset, length);
+  // Free memory is always zero, so that what is allocated is.
+  if (length >= kPage)
+    segment_->discard(offset, length);
+  else
+    std::memset(memory, 0, length);
   auto next = free_.lower_bound(offset);
   if (next != free_.end() && offset + length == next->first) {
     length += next->second;

@@ -1,7 +1,7 @@
 // What lies in shared memory: one Seat per member of a group, in that member's own segment.
 //
 // Every word has one writer, the owner of the seat, except `taken` of a channel, which its receiver
-// writes, and the sleepers' flags, which anybody who is about to sleep may set. Words that
+// writes, and the numbers of sleepers, which anybody who is about to sleep changes. Words that
 // different ranks write are at least two cache lines apart.
 #pragma once
 
@@ -39,8 +39,7 @@ struct alignas(kLinePair) CardSlot {
   Card card;
 };
 
-/// A word that others wait for. The flag belongs to the word: one flag for several words could be
-/// cleared by a change of the wrong one.
+/// A word that others wait for, and how many of them sleep.
 struct alignas(kLinePair) Signal {
   std::atomic<std::uint64_t> value{0};
   alignas(kLinePair) std::atomic<std::uint32_t> sleepers{0};
@@ -66,6 +65,8 @@ struct Seat {
   alignas(kLinePair) std::uint64_t hint = 0;
   /// The owner has left the group (1), or has given a member up (2 + that member).
   alignas(kLinePair) std::atomic<std::uint32_t> gone{0};
+  /// Members who will not look at this seat again; when all have said so its memory is free.
+  std::atomic<std::uint32_t> farewells{0};
   alignas(kLinePair) std::byte eager[2][kEagerPayload];
   alignas(4096) std::byte stage[2][kStageBytes];
   /// Followed by one Channel per member.

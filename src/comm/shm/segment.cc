@@ -34,8 +34,8 @@ std::byte* map(int fd, std::size_t bytes, const char* what) {
 
 }  // namespace
 
-Segment::Segment(Fd fd, std::size_t bytes, std::uint64_t nonce)
-    : fd_(std::move(fd)), bytes_(bytes), nonce_(nonce) {}
+Segment::Segment(Fd fd, std::size_t bytes, std::uint64_t nonce, pid_t owner)
+    : fd_(std::move(fd)), bytes_(bytes), nonce_(nonce), owner_(owner) {}
 
 std::shared_ptr<Segment> Segment::create(std::size_t bytes) {
   Fd fd(::memfd_create("kolo", MFD_CLOEXEC));
@@ -45,7 +45,7 @@ std::shared_ptr<Segment> Segment::create(std::size_t bytes) {
   std::uint64_t nonce = 0;
   if (::getrandom(&nonce, sizeof nonce, 0) != sizeof nonce) throw_errno("getrandom");
   const int raw = fd.get();
-  std::shared_ptr<Segment> segment(new Segment(std::move(fd), bytes, nonce));
+  std::shared_ptr<Segment> segment(new Segment(std::move(fd), bytes, nonce, ::getpid()));
   segment->base_ = map(raw, bytes, "a new segment");
   *reinterpret_cast<std::uint64_t*>(segment->base_) = nonce;
   std::lock_guard lock(created().mutex);
@@ -54,7 +54,7 @@ std::shared_ptr<Segment> Segment::create(std::size_t bytes) {
 }
 
 Segment::Ticket Segment::ticket() const {
-  return {.version = 1, .nonce = nonce_, .bytes = bytes_, .pid = ::getpid(), .fd = fd_.get()};
+  return {.version = 1, .nonce = nonce_, .bytes = bytes_, .pid = owner_, .fd = fd_.get()};
 }
 
 std::shared_ptr<Segment> Segment::attach(const Ticket& ticket, const std::string& whose) {
@@ -77,7 +77,7 @@ std::shared_ptr<Segment> Segment::attach(const Ticket& ticket, const std::string
     throw_errno("shared memory of {}: cannot open {} (are the ranks one user's, in one container?)",
                 whose, path);
   }
-  std::shared_ptr<Segment> segment(new Segment(Fd(), ticket.bytes, ticket.nonce));
+  std::shared_ptr<Segment> segment(new Segment(Fd(), ticket.bytes, ticket.nonce, ticket.pid));
   segment->base_ = map(fd.get(), ticket.bytes, "another rank");
   if (*reinterpret_cast<const std::uint64_t*>(segment->base_) != ticket.nonce)
     throw_error(ErrorCode::corruption, "shared memory of {}: {} is not its segment", whose, path);

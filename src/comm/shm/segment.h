@@ -41,6 +41,8 @@ class Segment {
   Segment(const Segment&) = delete;
   Segment& operator=(const Segment&) = delete;
 
+  /// The process whose segment this is.
+  [[nodiscard]] pid_t owner() const noexcept { return owner_; }
   [[nodiscard]] std::byte* base() const noexcept { return base_; }
   [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
   [[nodiscard]] bool contains(const void* address, std::size_t length) const noexcept {
@@ -55,12 +57,13 @@ class Segment {
   void discard(std::size_t offset, std::size_t length) noexcept;
 
  private:
-  Segment(Fd fd, std::size_t bytes, std::uint64_t nonce);
+  Segment(Fd fd, std::size_t bytes, std::uint64_t nonce, pid_t owner);
 
   Fd fd_;  // invalid in attached segments
   std::byte* base_ = nullptr;
   std::size_t bytes_;
   std::uint64_t nonce_;
+  pid_t owner_;
 };
 
 }  // namespace kolo::comm

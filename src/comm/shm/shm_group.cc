@@ -26,11 +26,32 @@ static_assert(offsetof(Seat, slots) == 0);
 
 }  // namespace
 
+void RetiredSeats::add(Seat* seat, int members) {
+  {
+    std::lock_guard lock(mutex_);
+    seats_.emplace_back(seat, members);
+  }
+  sweep();
+}
+
+void RetiredSeats::sweep() {
+  std::lock_guard lock(mutex_);
+  std::erase_if(seats_, [&](const auto& entry) {
+    const auto [seat, members] = entry;
+    if (static_cast<int>(seat->farewells.load(std::memory_order_acquire)) < members - 1)
+      return false;
+    arena_->release(seat);
+    return true;
+  });
+}
+
 ShmGroup::ShmGroup(int rank, std::vector<Member> members, std::shared_ptr<Arena> arena,
-                   std::shared_ptr<Liveness> liveness, Options options)
+                   std::shared_ptr<RetiredSeats> retired, std::shared_ptr<Liveness> liveness,
+                   Options options)
     : Group(rank, static_cast<int>(members.size())),
       members_(std::move(members)),
       arena_(std::move(arena)),
+      retired_(std::move(retired)),
       liveness_(std::move(liveness)),
       options_(options),
       waiter_(options.crowded) {
@@ -40,9 +61,13 @@ ShmGroup::ShmGroup(int rank, std::vector<Member> members, std::shared_ptr<Arena>
 }
 
 ShmGroup::~ShmGroup() {
-  // The seat itself stays in the arena: a slower member may still be reading its last slot.
   std::uint32_t present = 0;
   mine().gone.compare_exchange_strong(present, kLeft);
+  // A slower member may still be reading this seat, and this member is the last to keep a seat of
+  // another from being freed: that one's owner waits for our farewell, and we for theirs.
+  for (int r = 0; r < size(); ++r)
+    if (r != this->rank()) seat(r).farewells.fetch_add(1, std::memory_order_release);
+  retired_->add(&mine(), size());
 }
 
 // --- meetings ------------------------------------------------------------------------------------
@@ -116,7 +141,7 @@ template <class HasArrived>
 void ShmGroup::look(int member, Deadline deadline, HasArrived has_arrived) {
   const auto describe = [&](int r) {
     return fmt::format("rank {} (process {})", members_[r].world_rank,
-                       members_[r].segment->ticket().pid);
+                       members_[r].segment->owner());
   };
   // Everybody this operation still needs must be there, not just the one waited for now: the others
   // wait for the lost one too and will not come.
@@ -214,6 +239,7 @@ std::unique_ptr<Group> ShmGroup::subset(const std::vector<int>& chosen) {
   const auto me = std::find(chosen.begin(), chosen.end(), rank());
   Seat* my_seat = nullptr;
   std::uint64_t place = 0;
+  retired_->sweep();
   if (me != chosen.end()) {
     my_seat = new (arena_->reserve(Seat::bytes_for(static_cast<int>(chosen.size())))) Seat;
     place = arena_->offset_of(my_seat);
@@ -233,7 +259,7 @@ std::unique_ptr<Group> ShmGroup::subset(const std::vector<int>& chosen) {
     members.push_back(std::move(member));
   }
   return std::make_unique<ShmGroup>(static_cast<int>(me - chosen.begin()), std::move(members),
-                                    arena_, liveness_, options_);
+                                    arena_, retired_, liveness_, options_);
 }
 
 std::unique_ptr<Group> make_shm_group(Bootstrap& bootstrap, const std::vector<int>& ranks,
@@ -273,8 +299,9 @@ std::unique_ptr<Group> make_shm_group(Bootstrap& bootstrap, const std::vector<in
     all.push_back({ranks[i], std::move(segment), seat});
   }
   options.crowded = CPU_COUNT(&cores) < members;
-  return std::make_unique<ShmGroup>(me, std::move(all), std::move(arena), std::move(liveness),
-                                    options);
+  auto retired = std::make_shared<RetiredSeats>(arena);
+  return std::make_unique<ShmGroup>(me, std::move(all), std::move(arena), std::move(retired),
+                                    std::move(liveness), options);
 }
 
 }  // namespace kolo::comm

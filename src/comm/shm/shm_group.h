@@ -17,6 +17,7 @@
 
 #include <chrono>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -30,6 +31,21 @@
 #include "kolo/error.h"
 
 namespace kolo::comm {
+
+/// Seats of groups that are over, until the other members have left them too.
+class RetiredSeats {
+ public:
+  explicit RetiredSeats(std::shared_ptr<Arena> arena) : arena_(std::move(arena)) {}
+  /// Takes over a seat whose group had `members` members.
+  void add(Seat* seat, int members);
+  /// Frees the seats that nobody looks at any more.
+  void sweep();
+
+ private:
+  std::shared_ptr<Arena> arena_;
+  std::mutex mutex_;
+  std::vector<std::pair<Seat*, int>> seats_;  // guarded by mutex_
+};
 
 class ShmGroup final : public Group {
  public:
@@ -45,7 +61,8 @@ class ShmGroup final : public Group {
   };
 
   ShmGroup(int rank, std::vector<Member> members, std::shared_ptr<Arena> arena,
-           std::shared_ptr<Liveness> liveness, Options options);
+           std::shared_ptr<RetiredSeats> retired, std::shared_ptr<Liveness> liveness,
+           Options options);
   ~ShmGroup() override;
 
   [[nodiscard]] std::string describe() const override { return "shm"; }
@@ -86,6 +103,9 @@ class ShmGroup final : public Group {
   /// Throws if the wait for `member` cannot end well; see "Failure" above.
   template <class HasArrived>
   void look(int member, Deadline deadline, HasArrived has_arrived);
+  /// The member that the others wait for, directly or not: the one with the least behind it.
+  template <class HasArrived>
+  [[nodiscard]] int furthest_behind(int member, HasArrived has_arrived) const;
   [[noreturn]] void fail(int member, const std::string& why);
   void check_usable() const;
 
@@ -120,6 +140,7 @@ class ShmGroup final : public Group {
   std::vector<Member> members_;
   std::vector<const std::byte*> rows_[2];  // the members' slots, by parity, for Exchanged
   std::shared_ptr<Arena> arena_;
+  std::shared_ptr<RetiredSeats> retired_;
   std::shared_ptr<Liveness> liveness_;
   Options options_;
   Waiter waiter_;

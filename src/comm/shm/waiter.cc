@@ -41,17 +41,18 @@ bool Waiter::spin(const std::atomic<std::uint64_t>& word, std::uint64_t target) 
 
 bool Waiter::sleep(const std::atomic<std::uint64_t>& word, std::uint64_t target,
                    std::atomic<std::uint32_t>& sleepers) {
-  sleepers.store(1, std::memory_order_seq_cst);
+  sleepers.fetch_add(1, std::memory_order_seq_cst);
   const std::uint64_t seen = word.load(std::memory_order_seq_cst);
-  if (seen >= target) return true;
-  const timespec slice{0, kSliceNanoseconds};
-  ::syscall(SYS_futex, low_half(word), FUTEX_WAIT, static_cast<std::uint32_t>(seen), &slice,
-            nullptr, 0);
+  if (seen < target) {
+    const timespec slice{0, kSliceNanoseconds};
+    ::syscall(SYS_futex, low_half(word), FUTEX_WAIT, static_cast<std::uint32_t>(seen), &slice,
+              nullptr, 0);
+  }
+  sleepers.fetch_sub(1, std::memory_order_relaxed);
   return word.load(std::memory_order_acquire) >= target;
 }
 
-void Waiter::wake_all(std::atomic<std::uint64_t>& word, std::atomic<std::uint32_t>& sleepers) {
-  sleepers.store(0, std::memory_order_seq_cst);
+void Waiter::wake_all(std::atomic<std::uint64_t>& word) {
   ::syscall(SYS_futex, low_half(word), FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
 }
 

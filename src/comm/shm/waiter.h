@@ -19,14 +19,15 @@ class Waiter {
   /// `crowded`: more ranks than cores.
   explicit Waiter(bool crowded) : crowded_(crowded) {}
 
-  /// Sets `word` to `value` and wakes whoever sleeps on it.
+  /// Sets `word` to `value` and wakes whoever sleeps on it. `sleepers` counts those; one that is
+  /// killed in its sleep stays counted, which costs superfluous wake-ups in a group that is broken.
   static void publish(std::atomic<std::uint64_t>& word, std::uint64_t value,
                       std::atomic<std::uint32_t>& sleepers) {
     // Sequentially consistent on purpose: were the store allowed to sink below the load, a sleeper
     // that did not see the value could be missed here.
     word.store(value, std::memory_order_seq_cst);
     if (sleepers.load(std::memory_order_seq_cst) != 0) [[unlikely]]
-      wake_all(word, sleepers);
+      wake_all(word);
   }
 
   /// Returns once word >= target. `look` is called before each sleep and every slice of it; it
@@ -68,7 +69,7 @@ class Waiter {
   /// Sleeps until the word changes or a slice of time has passed; true once it has the value.
   static bool sleep(const std::atomic<std::uint64_t>& word, std::uint64_t target,
                     std::atomic<std::uint32_t>& sleepers);
-  static void wake_all(std::atomic<std::uint64_t>& word, std::atomic<std::uint32_t>& sleepers);
+  static void wake_all(std::atomic<std::uint64_t>& word);
 
   bool crowded_;
 };
