@@ -1,5 +1,9 @@
 #include "comm/reduce_kernels.h"
 
+#ifdef KOLO_X86_KERNELS
+#include <cpuid.h>
+#endif
+
 #include <cstring>
 
 #include "base/errors.h"
@@ -8,13 +12,21 @@
 namespace kolo::comm {
 namespace {
 
+#ifdef KOLO_X86_KERNELS
+/// Not by __builtin_cpu_supports: Clang 14 does not know the name.
+bool has_f16c() {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;
+}
+#endif
+
 const ReduceTable& pick_table() {
 #ifdef KOLO_X86_KERNELS
   __builtin_cpu_init();
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
       __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq"))
     return avx512::kReduceTable;
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("f16c")) return avx2::kReduceTable;
+  if (__builtin_cpu_supports("avx2") && has_f16c()) return avx2::kReduceTable;
 #endif
   return baseline::kReduceTable;
 }
