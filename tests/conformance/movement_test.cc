@@ -82,8 +82,10 @@ class Movement : public Conformance {
 TEST_P(Movement, AllgatherEveryType) {
   std::size_t i = 0;
   for (DataType type : kAllTypes)
-    for (const auto& rows : row_patterns(size(), 5))
-      check_allgather(type, rows, 1 + i % 4, kLayouts[i++ % std::size(kLayouts)]);
+    for (const auto& rows : row_patterns(size(), 5)) {
+      check_allgather(type, rows, 1 + i % 4, kLayouts[i % std::size(kLayouts)]);
+      ++i;
+    }
 }
 
 TEST_P(Movement, AllgatherSizes) {
@@ -292,8 +294,10 @@ TEST_P(Reducescatter, EveryTypeAndUnevenRows) {
   for (DataType type : kAllTypes) {
     for (ReduceOp op : {ReduceOp::sum, ReduceOp::average}) {
       if (!is_supported(type, op)) continue;
-      for (std::size_t rows : {0, 1, 3, 8, 17})
-        check(type, op, rows, 1 + i % 3, kLayouts[i++ % std::size(kLayouts)]);
+      for (std::size_t rows : {0, 1, 3, 8, 17}) {
+        check(type, op, rows, 1 + i % 3, kLayouts[i % std::size(kLayouts)]);
+        ++i;
+      }
     }
   }
 }
@@ -304,6 +308,28 @@ TEST_P(Reducescatter, Sizes) {
   check(DataType::bfloat16, ReduceOp::average, 1000, 700, kLayouts[0]);
   check(DataType::float32, ReduceOp::average, 500, 33, kLayouts[3], {0.5, 3.0});
   check(DataType::float32, ReduceOp::sum, 5, 0, kLayouts[0]);
+}
+
+// The result lies at the beginning of what was the input.
+TEST_P(Reducescatter, InPlace) {
+  for (std::size_t rows : {3, 400, 100'003}) {
+    for (Where where : {Where::own, Where::foreign}) {
+      const auto inputs = make_inputs(DataType::int32, rows, rows, Range::wild);
+      std::vector<Bytes> outputs(size());
+      run([&](Communicator& comm) {
+        Place data(comm, where, inputs[comm.rank()]);
+        comm.reducescatter(data.data(), data.data(), rows, 1, DataType::int32, ReduceOp::sum);
+        outputs[comm.rank()] = data.bytes();
+        outputs[comm.rank()].resize(4 * comm.rows_of_rank(rows, comm.rank()));
+      });
+      std::size_t first = 0;
+      for (int r = 0; r < size(); ++r) {
+        EXPECT_TRUE(is_reduction(outputs[r], inputs, DataType::int32, ReduceOp::sum, {}, first))
+            << rows << " rows, rank " << r << (where == Where::own ? ", own" : ", foreign");
+        first += outputs[r].size() / 4;
+      }
+    }
+  }
 }
 
 TEST_P(Reducescatter, OtherOperationsAreRefused) {

@@ -117,8 +117,9 @@ TEST_P(Subset, DoesNotNeedTheOthers) {
     auto pair = comm.subset({0, 2});
     int token = 7;
     if (comm.rank() == 1) comm.recv(&token, 1, DataType::int32, 0);  // until the pair is done
-    if (pair)
-      for (int i = 0; i < 100; ++i) EXPECT_EQ(pair->allreduce(1, ReduceOp::sum), 2);
+    for (int i = 0; pair != nullptr && i < 100; ++i) {
+      EXPECT_EQ(pair->allreduce(1, ReduceOp::sum), 2);
+    }
     if (comm.rank() == 0) comm.send(&token, 1, DataType::int32, 1);
     comm.barrier();
   });
@@ -156,7 +157,9 @@ TEST_P(Subset, ManyGroupsComeAndGo) {
       for (int r = 0; r < comm.size(); ++r)
         if (r == i % comm.size() || (r + i) % 2 == 0) list.push_back(r);
       auto group = comm.subset(list);
-      if (group) EXPECT_EQ(group->allreduce(1, ReduceOp::sum), static_cast<int>(list.size()));
+      if (group != nullptr) {
+        EXPECT_EQ(group->allreduce(1, ReduceOp::sum), static_cast<int>(list.size()));
+      }
     }
   });
 }
