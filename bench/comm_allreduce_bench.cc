@@ -13,12 +13,17 @@
 
 #include "driver/contender.h"
 #include "driver/report.h"
+#include "driver/round.h"
 
 namespace {
 
 using bench::Contender;
 using bench::ContenderSpec;
 using bench::Effort;
+using bench::Entry;
+using bench::try_start;
+using Words = std::vector<std::string>;
+using bench::operator+;
 
 constexpr std::size_t kKB = 1024, kMB = 1024 * 1024;
 
@@ -34,46 +39,35 @@ struct Bench {
   bench::Reception reception{settings.scratch};
   bench::Report report{};
 
-  [[nodiscard]] std::vector<std::string> rank_command(const std::string& program,
-                                                      const std::string& contender,
-                                                      const std::string& pin) const {
+  [[nodiscard]] Words rank_command(const std::string& program, const std::string& contender,
+                                   const std::string& pin) const {
     return {settings.bin + "/" + program, reception.path(), contender, pin};
   }
 };
 
-std::vector<std::string> operator+(std::vector<std::string> front,
-                                   const std::vector<std::string>& back) {
-  front.insert(front.end(), back.begin(), back.end());
-  return front;
-}
-
-const std::vector<std::string> kOpenMpiEnvironment = {"OMPI_ALLOW_RUN_AS_ROOT=1",
-                                                      "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"};
-
 ContenderSpec kolo_spec(const Bench& bench, const std::string& name, int ranks, bool pinned) {
-  return {
-      name,
-      ranks,
-      {std::vector<std::string>{bench.settings.bin + "/kolo", "run", "-np", std::to_string(ranks)} +
-       bench.rank_command("bench_kolo_rank", name, pinned ? "pin" : "free")},
-      {}};
+  return {name,
+          ranks,
+          {Words{bench.settings.bin + "/kolo", "run", "-np", std::to_string(ranks)} +
+           bench.rank_command("bench_kolo_rank", name, pinned ? "pin" : "free")},
+          {}};
 }
 
 ContenderSpec openmpi_spec(const Bench& bench, const std::string& name, int ranks, bool pinned) {
-  std::vector<std::string> command = {"mpirun.openmpi", "-np", std::to_string(ranks)};
-  command = command + (pinned ? std::vector<std::string>{"--bind-to", "core"}
-                              : std::vector<std::string>{"--oversubscribe", "--bind-to", "none",
-                                                         "--mca", "mpi_yield_when_idle", "1"});
+  Words command = {"mpirun.openmpi", "-np", std::to_string(ranks)};
+  command = command + (pinned ? Words{"--bind-to", "core"}
+                              : Words{"--oversubscribe", "--bind-to", "none", "--mca",
+                                      "mpi_yield_when_idle", "1"});
   return {name,
           ranks,
           {command + bench.rank_command("bench_openmpi_rank", name, "free")},
-          kOpenMpiEnvironment};
+          bench::kOpenMpiEnvironment};
 }
 
 ContenderSpec mpich_spec(const Bench& bench, const std::string& name, int ranks, bool pinned,
-                         const std::vector<std::string>& environment = {}) {
-  std::vector<std::string> command = {"mpirun.mpich", "-np", std::to_string(ranks)};
-  if (pinned) command = command + std::vector<std::string>{"-bind-to", "core"};
+                         const Words& environment = {}) {
+  Words command = {"mpirun.mpich", "-np", std::to_string(ranks)};
+  if (pinned) command = command + Words{"-bind-to", "core"};
   return {
       name, ranks, {command + bench.rank_command("bench_mpich_rank", name, "free")}, environment};
 }
@@ -83,51 +77,19 @@ ContenderSpec gloo_spec(const Bench& bench, const std::string& name, int ranks) 
   const std::string store = bench.settings.scratch + "/gloo-store";
   std::filesystem::create_directories(store);
   for (int r = 0; r < ranks; ++r) {
-    spec.commands.push_back(
-        bench.rank_command("bench_gloo_rank", name, "pin") +
-        std::vector<std::string>{std::to_string(r), std::to_string(ranks), store, "lo"});
+    spec.commands.push_back(bench.rank_command("bench_gloo_rank", name, "pin") +
+                            Words{std::to_string(r), std::to_string(ranks), store, "lo"});
   }
   return spec;
 }
 
-/// Starts a contender, or says why it takes no part.
-std::unique_ptr<Contender> try_start(Bench& bench, const ContenderSpec& spec) {
-  try {
-    return std::make_unique<Contender>(bench.reception, spec);
-  } catch (const std::exception& error) {
-    std::printf("MISSING %s: %s\n", spec.name.c_str(), error.what());
-    return nullptr;
-  }
-}
-
-/// One column of the table: a contender in one of its modes.
-struct Entry {
-  std::string column;
-  std::unique_ptr<Contender>* contender;
-  std::string mode;
-};
-
-void measure_round(Bench& bench, std::vector<Entry>& entries, std::size_t bytes,
-                   const Effort& effort) {
-  for (auto& entry : entries) {
-    if (*entry.contender == nullptr) continue;
-    try {
-      bench.report.add(entry.column, bytes, (*entry.contender)->measure(entry.mode, bytes, effort));
-    } catch (const std::exception& error) {
-      std::printf("FAILED %s at %s: %s\n", entry.column.c_str(), bench::size_name(bytes).c_str(),
-                  error.what());
-      entry.contender->reset();
-    }
-  }
-}
-
 void bench_sizes(Bench& bench) {
-  auto kolo = try_start(bench, kolo_spec(bench, "kolo", 2, true));
-  auto openmpi = try_start(bench, openmpi_spec(bench, "openmpi", 2, true));
-  auto mpich = try_start(bench, mpich_spec(bench, "mpich", 2, true));
-  auto gloo = try_start(bench, gloo_spec(bench, "gloo", 2));
-  auto limit =
-      try_start(bench, {"limit", 2, {bench.rank_command("bench_limit", "limit", "pin")}, {}});
+  auto kolo = try_start(bench.reception, kolo_spec(bench, "kolo", 2, true));
+  auto openmpi = try_start(bench.reception, openmpi_spec(bench, "openmpi", 2, true));
+  auto mpich = try_start(bench.reception, mpich_spec(bench, "mpich", 2, true));
+  auto gloo = try_start(bench.reception, gloo_spec(bench, "gloo", 2));
+  auto limit = try_start(bench.reception,
+                         {"limit", 2, {bench.rank_command("bench_limit", "limit", "pin")}, {}});
   std::vector<Entry> entries = {
       {"kolo-foreign", &kolo, "foreign"}, {"kolo-own", &kolo, "own"},
       {"openmpi", &openmpi, "plain"},     {"mpich", &mpich, "plain"},
@@ -148,30 +110,30 @@ void bench_sizes(Bench& bench) {
       Effort effort;
       effort.seconds = bench.settings.quick ? 0.04 : row.bytes >= 16 * kMB ? 0.5 : 0.15;
       effort.min_batches = bench.settings.quick && row.bytes == 64 * kMB ? 3 : 5;
-      measure_round(bench, entries, row.bytes, effort);
+      bench::measure_round(bench.report, entries, row.bytes, effort);
     }
   }
 }
 
 void bench_oversubscribed(Bench& bench) {
-  auto kolo = try_start(bench, kolo_spec(bench, "kolo-np4", 4, false));
-  auto openmpi = try_start(bench, openmpi_spec(bench, "openmpi-np4-yield", 4, false));
-  auto mpich = try_start(bench, mpich_spec(bench, "mpich-np4", 4, false));
-  auto mpich_yield = try_start(
-      bench, mpich_spec(bench, "mpich-np4-yield", 4, false, {"MPIR_CVAR_POLLS_BEFORE_YIELD=1"}));
+  auto kolo = try_start(bench.reception, kolo_spec(bench, "kolo-np4", 4, false));
+  auto openmpi = try_start(bench.reception, openmpi_spec(bench, "openmpi-np4-yield", 4, false));
+  auto mpich = try_start(bench.reception, mpich_spec(bench, "mpich-np4", 4, false));
+  auto mpich_yield = try_start(bench.reception, mpich_spec(bench, "mpich-np4-yield", 4, false,
+                                                           {"MPIR_CVAR_POLLS_BEFORE_YIELD=1"}));
   std::vector<Entry> entries = {{"kolo-own", &kolo, "own"},
                                 {"openmpi-yield", &openmpi, "plain"},
                                 {"mpich", &mpich, "plain"},
                                 {"mpich-yield", &mpich_yield, "plain"}};
   bench::Report table;
-  std::swap(table, bench.report);
   Effort effort;
   effort.seconds = bench.settings.quick ? 0.1 : 0.5;
   effort.batch_seconds = 2e-3;
-  for (int round = 0; round < (bench.settings.quick ? 5 : 9); ++round) {
-    measure_round(bench, entries, 64 * kKB, effort);
+  effort.max_buffers = 16;  // an MPI that does not yield takes 30 ms for each operation
+  effort.max_warm_up = 3;
+  for (int round = 0; round < (bench.settings.quick ? 3 : 9); ++round) {
+    bench::measure_round(table, entries, 64 * kKB, effort);
   }
-  std::swap(table, bench.report);
   table.print_table("4 ranks on the cores of this machine, not bound");
   bench.report.ratio("oversubscribed_np4_64KB_vs_best_mpi",
                      table.get("kolo-own", 64 * kKB) /
@@ -181,7 +143,7 @@ void bench_oversubscribed(Bench& bench) {
 
 void bench_idle(Bench& bench) {
   double share = std::nan("");
-  if (auto kolo = try_start(bench, kolo_spec(bench, "kolo-idle", 2, false))) {
+  if (auto kolo = try_start(bench.reception, kolo_spec(bench, "kolo-idle", 2, false))) {
     const double before = kolo->cpu_used();
     const auto start = std::chrono::steady_clock::now();
     std::this_thread::sleep_for(std::chrono::milliseconds(bench.settings.quick ? 2000 : 5000));
@@ -194,7 +156,7 @@ void bench_idle(Bench& bench) {
 double median_start(Bench& bench, const std::function<ContenderSpec()>& spec, int starts) {
   std::vector<double> seconds;
   for (int i = 0; i < starts; ++i) {
-    const auto contender = try_start(bench, spec());
+    const auto contender = try_start(bench.reception, spec());
     if (contender == nullptr) return std::nan("");
     seconds.push_back(contender->start_seconds());
   }
@@ -221,8 +183,8 @@ void bench_start(Bench& bench) {
 }
 
 void print_ratios(bench::Report& report) {
-  const std::vector<std::string> mpi = {"openmpi", "mpich"};
-  const std::vector<std::string> limit = {"limit-private", "limit-shared"};
+  const Words mpi = {"openmpi", "mpich"};
+  const Words limit = {"limit-private", "limit-shared"};
   report.ratio("allreduce_8B_vs_best_mpi", report.get("kolo-foreign", 8) / report.best(mpi, 8),
                0.6);
   for (const std::size_t bytes : {16 * kKB, 256 * kKB, 1 * kMB, 16 * kMB, 64 * kMB}) {

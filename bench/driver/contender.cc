@@ -44,6 +44,13 @@ bool read_line(int fd, std::string& pending, std::string& line, double seconds) 
   }
 }
 
+/// Buffers so many that together they are four times the second-level cache, within reason.
+std::size_t buffer_count(std::size_t bytes, std::size_t limit) {
+  const long l2 = std::max(sysconf(_SC_LEVEL2_CACHE_SIZE), 1L << 20);
+  const std::size_t wanted = (4 * static_cast<std::size_t>(l2) + bytes - 1) / bytes;
+  return std::clamp<std::size_t>(wanted, 2, limit);
+}
+
 }  // namespace
 
 double median(std::vector<double> values) {
@@ -129,7 +136,9 @@ Contender::~Contender() {
 
 double Contender::measure(const std::string& mode, std::size_t bytes, const Effort& effort) {
   std::ostringstream run;
-  run << "run " << mode << ' ' << bytes;
+  const std::size_t warm_up = bytes <= 64 << 10 ? 50 : bytes <= 1 << 20 ? 10 : 2;
+  run << "run " << mode << ' ' << bytes << ' ' << buffer_count(bytes, effort.max_buffers) << ' '
+      << std::min(warm_up, effort.max_warm_up);
   say(run.str());
   double estimate = 1e-9;
   for (auto& rank : ranks_) {

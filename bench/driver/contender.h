@@ -17,6 +17,8 @@ struct Effort {
   double batch_seconds = 2e-4;  ///< operations are timed in batches of about this long
   std::size_t min_batches = 5;
   std::size_t max_batches = 400;
+  std::size_t max_buffers = 256;  ///< all are checked before timing, which slow contenders pay for
+  std::size_t max_warm_up = 50;   ///< operations, twice
 };
 
 /// Where ranks call in. One per driver.

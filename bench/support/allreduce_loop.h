@@ -44,32 +44,23 @@ inline float initial_value(int rank, std::size_t i) {
   return static_cast<float>((mixed & 63U) + 1U);
 }
 
-/// Buffers so many that together they are four times the second-level cache, within reason.
-inline std::size_t buffer_count(std::size_t bytes) {
-  const long l2 = std::max(sysconf(_SC_LEVEL2_CACHE_SIZE), 1L << 20);
-  const std::size_t wanted = (4 * static_cast<std::size_t>(l2) + bytes - 1) / bytes;
-  return std::clamp<std::size_t>(wanted, 2, 256);
-}
-
 template <class Peer>
 class AllreduceLoop {
  public:
-  AllreduceLoop(Peer& peer, const std::string& mode, std::size_t bytes)
-      : peer_(peer), count_(bytes / sizeof(float)) {
-    buffers_.resize(buffer_count(bytes));
+  AllreduceLoop(Peer& peer, const std::string& mode, std::size_t bytes, std::size_t buffers)
+      : peer_(peer), count_(bytes / sizeof(float)), buffers_(buffers) {
     for (auto& buffer : buffers_) buffer = peer.allocate(mode, count_);
     // The largest value is 64 × ranks × ranks^(uses-1); float32 ends at 2^127.
     max_uses_ = static_cast<std::size_t>(110.0 / std::log2(std::max(peer.size(), 2)));
   }
 
   /// Checks every element of every buffer, warms up; returns seconds per operation, roughly.
-  double warm_up() {
+  double warm_up(std::size_t iterations) {
     fill();
     run(buffers_.size());
     check();
-    const std::size_t rounds = warm_up_rounds();
-    time_of(rounds);
-    return time_of(rounds) / static_cast<double>(rounds);
+    time_of(iterations);
+    return time_of(iterations) / static_cast<double>(iterations);
   }
 
   /// Seconds of each batch of `iterations` operations.
@@ -81,11 +72,6 @@ class AllreduceLoop {
   }
 
  private:
-  [[nodiscard]] std::size_t warm_up_rounds() const {
-    const std::size_t bytes = count_ * sizeof(float);
-    return bytes <= 64 << 10 ? 50 : bytes <= 1 << 20 ? 10 : 2;
-  }
-
   void fill() {
     for (auto& buffer : buffers_) {
       float* data = buffer.get();
@@ -149,12 +135,12 @@ void serve(Peer& peer, const RankArguments& arguments) {
     for (;;) {
       std::istringstream command(link.hear());
       std::string verb, mode;
-      std::size_t bytes = 0, batches = 0, iterations = 0;
-      command >> verb >> mode >> bytes;
+      std::size_t bytes = 0, buffers = 0, batches = 0, iterations = 0;
+      command >> verb >> mode >> bytes >> buffers >> iterations;
       if (verb == "quit") return;
-      AllreduceLoop<Peer> loop(peer, mode, bytes);
+      AllreduceLoop<Peer> loop(peer, mode, bytes, buffers);
       std::ostringstream warm;
-      warm << "warm " << loop.warm_up();
+      warm << "warm " << loop.warm_up(iterations);
       link.say(warm.str());
       std::istringstream go(link.hear());
       go >> verb >> batches >> iterations;
