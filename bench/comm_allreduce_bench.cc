@@ -77,7 +77,7 @@ ContenderSpec gloo_spec(const Bench& bench, const std::string& name, int ranks) 
   const std::string store = bench.settings.scratch + "/gloo-store";
   std::filesystem::create_directories(store);
   for (int r = 0; r < ranks; ++r) {
-    spec.commands.push_back(bench.rank_command("bench_gloo_rank", name, "pin") +
+    spec.commands.push_back(bench.rank_command("bench_gloo_rank", name, "free") +
                             Words{std::to_string(r), std::to_string(ranks), store, "lo"});
   }
   return spec;
