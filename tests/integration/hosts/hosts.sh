@@ -16,6 +16,7 @@
 
 hosts=()
 hosts_dir=''
+declare -A hosts_sshd=() # process id of each host's listening sshd
 
 _hosts_say() { printf 'hosts: %s\n' "$*" >&2; }
 
@@ -104,7 +105,9 @@ X
   _hosts_write_programs
   export KOLO_SSH="ssh -F $hosts_dir/ssh_config"
   for name in "${hosts[@]}"; do
-    run_on "$name" /usr/sbin/sshd -D -e -f "$hosts_dir/sshd_config" >>"$hosts_dir/sshd.log" 2>&1 </dev/null &
+    "$hosts_dir/on-host" "$name" /usr/sbin/sshd -D -e -f "$hosts_dir/sshd_config" \
+      >>"$hosts_dir/sshd.log" 2>&1 </dev/null &
+    hosts_sshd[$name]=$!
   done
   for name in "${hosts[@]}"; do
     if ! _hosts_until 10 _hosts_listens "$name"; then
