@@ -1,0 +1,205 @@
+// scripts/bench hosts: kolo over ssh and TCP against flat Gloo and Open MPI on the same links.
+//
+// bench/hosts_bench.sh makes the hosts (network namespaces) and calls this. A layout HxR has H
+// hosts with R ranks each; the links run at full speed or limited to 1 Gbit/s.
+#include <CLI/CLI.hpp>
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <thread>
+
+#include "driver/contender.h"
+#include "driver/report.h"
+#include "driver/round.h"
+
+namespace {
+
+using bench::ContenderSpec;
+using bench::operator+;
+using Words = std::vector<std::string>;
+
+constexpr std::size_t kKB = 1024, kMB = 1024 * 1024;
+
+struct Settings {
+  std::string bin, scratch, on_host, set_rate, ssh, json;
+  Words hosts;
+  bool quick = false;
+};
+
+struct Layout {
+  int hosts, ranks_per_host;
+  [[nodiscard]] int ranks() const { return hosts * ranks_per_host; }
+  [[nodiscard]] std::string name() const {
+    return std::to_string(hosts) + "x" + std::to_string(ranks_per_host);
+  }
+};
+
+class HostsBench {
+ public:
+  explicit HostsBench(Settings settings)
+      : settings_(std::move(settings)), reception_(settings_.scratch) {}
+
+  void run() {
+    std::vector<Layout> layouts = {{2, 1}, {2, 2}, {3, 1}};
+    if (!settings_.quick) layouts.push_back({3, 2});
+    for (const std::string link : {"full", "1g"}) {
+      set_rate(link == "1g" ? "1gbit" : "off");
+      for (const auto& layout : layouts) measure(layout, link);
+    }
+    if (!settings_.json.empty()) all_.write_json(settings_.json);
+  }
+
+ private:
+  void set_rate(const std::string& rate) {
+    bench::Process tool({settings_.set_rate, rate}, {}, settings_.scratch + "/set-rate.log");
+    if (!tool.wait(10.0)) throw std::runtime_error("setting the rate of the links hangs");
+  }
+
+  void measure(const Layout& layout, const std::string& link) {
+    const std::string suffix = layout.name() + "-" + link;
+    auto kolo = bench::try_start(reception_, kolo_spec("kolo-" + suffix, layout));
+    auto gloo = bench::try_start(reception_, gloo_spec("gloo-" + suffix, layout));
+    auto openmpi = bench::try_start(reception_, openmpi_spec("openmpi-" + suffix, layout));
+    std::vector<bench::Entry> entries = {{"kolo", &kolo, "foreign"},
+                                         {"flat-gloo", &gloo, "plain"},
+                                         {"openmpi-tcp", &openmpi, "plain"}};
+    if (!settings_.quick) entries.insert(entries.begin() + 1, {"kolo-own", &kolo, "own"});
+    bench::Report table;
+    for (int round = 0; round < (settings_.quick ? 2 : 5); ++round) {
+      for (const std::size_t bytes : {std::size_t{8}, 64 * kKB, 1 * kMB, 16 * kMB}) {
+        const bool slow = bytes == 16 * kMB && link == "1g";
+        if (slow && settings_.quick && round > 0) continue;
+        bench::Effort effort;
+        effort.seconds = settings_.quick ? 0.1 : 0.4;
+        effort.batch_seconds = 2e-3;
+        effort.min_batches = slow ? 2 : 4;
+        effort.max_buffers = 8;
+        effort.max_warm_up = bytes == 16 * kMB ? 1 : 10;
+        bench::measure_round(table, entries, bytes, effort);
+      }
+    }
+    table.print_table(layout.name() + " ranks (hosts x ranks on each), links " +
+                      (link == "1g" ? "limited to 1 Gbit/s" : "at full speed"));
+    for (const std::size_t bytes : {std::size_t{8}, 64 * kKB, 1 * kMB, 16 * kMB}) {
+      compare(table, layout, link, bytes);
+      for (const auto& entry : entries) {
+        all_.add(entry.column + "-" + suffix, bytes, table.get(entry.column, bytes));
+      }
+    }
+  }
+
+  void compare(const bench::Report& table, const Layout& layout, const std::string& link,
+               std::size_t bytes) {
+    const std::string name =
+        "hosts_" + layout.name() + "_" + link + "_" + bench::size_name(bytes) + "_vs_";
+    const double kolo = table.get("kolo", bytes);
+    all_.ratio(name + "best", kolo / table.best({"flat-gloo", "openmpi-tcp"}, bytes), 1.0);
+    if (layout.hosts == 2 && layout.ranks_per_host == 2) {
+      all_.ratio(name + "flat_gloo", kolo / table.get("flat-gloo", bytes), 0.7);
+    }
+  }
+
+  [[nodiscard]] Words rank_command(const std::string& program, const std::string& name) const {
+    return {settings_.bin + "/" + program, reception_.path(), name, "free"};
+  }
+
+  [[nodiscard]] ContenderSpec kolo_spec(const std::string& name, const Layout& layout) const {
+    std::string hosts;
+    for (int h = 0; h < layout.hosts; ++h) {
+      hosts += (h == 0 ? "" : ",") + settings_.hosts[static_cast<std::size_t>(h)] + ":" +
+               std::to_string(layout.ranks_per_host);
+    }
+    return {name,
+            layout.ranks(),
+            {Words{settings_.on_host, settings_.hosts[0], settings_.bin + "/kolo", "run", "-np",
+                   std::to_string(layout.ranks()), "-H", hosts} +
+             rank_command("bench_kolo_rank", name)},
+            {"KOLO_SSH=" + settings_.ssh}};
+  }
+
+  [[nodiscard]] ContenderSpec gloo_spec(const std::string& name, const Layout& layout) const {
+    ContenderSpec spec{name, layout.ranks(), {}, {}};
+    const std::string store = settings_.scratch + "/store-" + name;
+    std::filesystem::create_directories(store);
+    for (int r = 0; r < layout.ranks(); ++r) {
+      const auto host = static_cast<std::size_t>(r / layout.ranks_per_host);
+      spec.commands.push_back(
+          Words{settings_.on_host, settings_.hosts[host]} + rank_command("bench_gloo_rank", name) +
+          Words{std::to_string(r), std::to_string(layout.ranks()), store, "eth0"});
+    }
+    return spec;
+  }
+
+  [[nodiscard]] ContenderSpec openmpi_spec(const std::string& name, const Layout& layout) const {
+    const std::string hostfile = settings_.scratch + "/hostfile-" + name;
+    std::ofstream file(hostfile);
+    for (int h = 0; h < layout.hosts; ++h) {
+      file << settings_.hosts[static_cast<std::size_t>(h)] << " slots=" << layout.ranks_per_host
+           << '\n';
+    }
+    // Inside a host Open MPI may use its shared memory, as a user would have it.
+    Words command = {settings_.on_host,
+                     settings_.hosts[0],
+                     "mpirun.openmpi",
+                     "-np",
+                     std::to_string(layout.ranks()),
+                     "--hostfile",
+                     hostfile,
+                     "--bind-to",
+                     "none",
+                     "--mca",
+                     "plm_rsh_agent",
+                     settings_.ssh,
+                     "--mca",
+                     "btl",
+                     "vader,tcp,self",
+                     "--mca",
+                     "pml",
+                     "ob1",
+                     "--mca",
+                     "btl_tcp_if_include",
+                     "eth0",
+                     "--mca",
+                     "oob_tcp_if_include",
+                     "eth0"};
+    if (layout.ranks() > static_cast<int>(std::thread::hardware_concurrency())) {
+      command = command + Words{"--mca", "mpi_yield_when_idle", "1"};
+    }
+    return {name,
+            layout.ranks(),
+            {command + rank_command("bench_openmpi_rank", name)},
+            bench::kOpenMpiEnvironment};
+  }
+
+  Settings settings_;
+  bench::Reception reception_;
+  bench::Report all_;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Settings settings;
+  CLI::App app("kolo's allreduce between hosts against flat Gloo and Open MPI");
+  app.add_option("--bin", settings.bin, "directory of the programs")->required();
+  app.add_option("--scratch", settings.scratch, "an empty directory")->required();
+  app.add_option("--on-host", settings.on_host, "program: HOST COMMAND…")->required();
+  app.add_option("--set-rate", settings.set_rate, "program: RATE|off")->required();
+  app.add_option("--ssh", settings.ssh, "how to log in to a host")->required();
+  app.add_option("--hosts", settings.hosts, "names")->required()->delimiter(',');
+  app.add_option("--json", settings.json, "also write all figures to this file");
+  app.add_flag("--quick", settings.quick, "less of everything");
+  CLI11_PARSE(app, argc, argv);
+  try {
+    if (settings.hosts.size() < 3) throw std::runtime_error("three hosts are needed");
+    bench::warn_if_busy();
+    HostsBench(settings).run();
+    bench::warn_if_busy();
+    return 0;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "bench: %s\n", error.what());
+    return 1;
+  }
+}
