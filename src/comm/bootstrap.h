@@ -29,6 +29,10 @@ class Bootstrap {
   /// For the log: "kolo run", "mpirun (Open MPI)", "alone" …
   [[nodiscard]] virtual std::string describe() const = 0;
 
+  /// The wire plug-in that introduced the ranks, which can then also carry their messages; "" if
+  /// it was not one.
+  [[nodiscard]] virtual std::string wire_plugin() const { return ""; }
+
   /// Collective over the ranks listed in `members` (world ranks, the same list on each, this rank
   /// among them): each contributes `mine`, each gets all contributions in the order of `members`.
   /// `key` names the meeting: different meetings that may overlap in time need different keys.

@@ -7,6 +7,7 @@
 
 #include "base/errors.h"
 #include "comm/shm/shm_group.h"
+#include "comm/wire/wire.h"
 
 namespace kolo::comm {
 namespace {
@@ -20,6 +21,46 @@ constexpr TransportInfo kTransports[] = {
     {"shm+mpi", "shared memory inside hosts, MPI across"},
 };
 
+struct Choice {
+  bool shm = false;
+  std::string wire;  // "", "gloo" or "mpi"
+};
+
+Choice parse(const std::string& name, const Topology& topology, const Bootstrap& bootstrap) {
+  if (name == "auto") {
+    if (topology.size() == 1) return {};
+    if (topology.host_count() == 1) return {.shm = true};
+    return {.shm = true, .wire = bootstrap.wire_plugin().empty() ? "gloo" : "mpi"};
+  }
+  if (std::none_of(std::begin(kTransports), std::end(kTransports),
+                   [&](const auto& known) { return known.name == name; })) {
+    std::vector<std::string_view> names;
+    for (const auto& known : kTransports) names.push_back(known.name);
+    throw_error(ErrorCode::invalid_argument, "transport '{}' is unknown; known: {}", name,
+                fmt::join(names, ", "));
+  }
+  if (topology.size() == 1) return {};
+  if (name == "shm") {
+    if (topology.host_count() > 1)
+      throw_error(ErrorCode::failed_precondition,
+                  "transport shm reaches one host only, and the ranks are on {}; try auto",
+                  topology.host_count());
+    return {.shm = true};
+  }
+  const bool shm = name.starts_with("shm+");
+  return {.shm = shm, .wire = shm ? name.substr(4) : name};
+}
+
+const WirePlugin& plugin_for(const std::string& wire, const Bootstrap& bootstrap) {
+  if (wire == "gloo") return load_wire_plugin("gloo");
+  if (bootstrap.wire_plugin().empty())
+    throw_error(ErrorCode::failed_precondition,
+                "transport mpi needs ranks that MPI started (mpirun, srun --mpi=…), and these "
+                "were started by {}",
+                bootstrap.describe());
+  return load_wire_plugin(bootstrap.wire_plugin());
+}
+
 }  // namespace
 
 std::span<const TransportInfo> transports() { return kTransports; }
@@ -29,11 +70,29 @@ std::unique_ptr<Group> make_world_group(const std::shared_ptr<Bootstrap>& bootst
                                         const std::shared_ptr<Liveness>& liveness,
                                         const TransportOptions& options) {
   const Topology& topology = bootstrap->topology();
+  const Choice choice = parse(options.transport, topology, *bootstrap);
   if (topology.size() == 1) return make_solo_group();
-  if (topology.host_count() == 1)
-    return make_shm_group(*bootstrap, topology.ranks_on_host(0), arena, liveness,
-                          {.timeout = options.timeout}, Deadline::after(options.timeout));
-  throw_error(ErrorCode::unsupported, "several hosts");
+
+  const auto make_local = [&]() -> std::unique_ptr<Group> {
+    if (topology.local_size() == 1) return make_solo_group();
+    return make_shm_group(*bootstrap, topology.ranks_on_host(topology.host_of(topology.rank())),
+                          arena, liveness, {.timeout = options.timeout},
+                          Deadline::after(options.timeout));
+  };
+  if (choice.wire.empty()) return make_local();
+
+  // The groups keep `connect` for their subsets; let it keep what it needs.
+  ConnectWire connect =
+      [bootstrap, inner = make_connect_wire(*bootstrap, plugin_for(choice.wire, *bootstrap),
+                                            options.network_interface, options.timeout)](
+          const std::vector<int>& ranks, const std::string& key) { return inner(ranks, key); };
+  WireOptions wire;
+  wire.name = choice.wire;
+  wire.timeout = options.timeout;
+  wire.liveness = liveness;
+  wire.memory = arena;
+  if (!choice.shm) return make_flat_wire_group(topology, std::move(connect), std::move(wire));
+  return make_hierarchical_group(make_local(), topology, std::move(connect), std::move(wire));
 }
 
 }  // namespace kolo::comm

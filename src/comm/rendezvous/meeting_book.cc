@@ -60,9 +60,14 @@ MeetingBook::Replies MeetingBook::come(Guest guest, int rank, Meet request, Time
   std::vector<std::string> brought;
   for (Seat& s : meeting->second) brought.push_back(std::move(s.brought));
   auto answer = shared_frame(Message::met, encode_met(brought));
-  for (const Seat& s : meeting->second) {
-    replies.push_back({s.guest, answer});
-    waiting_.erase(s.guest);
+  // Rank 0 last: where it hosts this book, it may end its process as soon as it has its answer.
+  std::vector<std::pair<int, Guest>> guests;
+  for (std::size_t i = 0; i < meeting->second.size(); ++i)
+    guests.emplace_back(name.second[i], meeting->second[i].guest);
+  std::sort(guests.rbegin(), guests.rend());
+  for (const auto& [member, waiting] : guests) {
+    replies.push_back({waiting, answer});
+    waiting_.erase(waiting);
   }
   meetings_.erase(meeting);
   return replies;
