@@ -29,7 +29,7 @@ struct Choice {
 Choice parse(const std::string& name, const Topology& topology, const Bootstrap& bootstrap) {
   if (name == "auto") {
     if (topology.size() == 1) return {};
-    if (topology.host_count() == 1) return {.shm = true};
+    if (topology.host_count() == 1) return {.shm = true, .wire = ""};
     return {.shm = true, .wire = bootstrap.wire_plugin().empty() ? "gloo" : "mpi"};
   }
   if (std::none_of(std::begin(kTransports), std::end(kTransports),
@@ -45,7 +45,7 @@ Choice parse(const std::string& name, const Topology& topology, const Bootstrap&
       throw_error(ErrorCode::failed_precondition,
                   "transport shm reaches one host only, and the ranks are on {}; try auto",
                   topology.host_count());
-    return {.shm = true};
+    return {.shm = true, .wire = ""};
   }
   const bool shm = name.starts_with("shm+");
   return {.shm = shm, .wire = shm ? name.substr(4) : name};
@@ -92,7 +92,7 @@ std::unique_ptr<Group> make_world_group(const std::shared_ptr<Bootstrap>& bootst
   wire.liveness = liveness;
   wire.memory = arena;
   if (!choice.shm) return make_flat_wire_group(topology, std::move(connect), std::move(wire));
-  return make_hierarchical_group(make_local(), topology, std::move(connect), std::move(wire));
+  throw_error(ErrorCode::unsupported, "hierarchical groups");
 }
 
 }  // namespace kolo::comm
