@@ -66,7 +66,7 @@ class LivenessTest : public testing::Test {
 };
 
 TEST_F(LivenessTest, NobodyIsGoneAtFirst) {
-  Liveness liveness(*bootstrap_);
+  Liveness liveness(bootstrap_);
   liveness.watch(1, first_.pid());
   EXPECT_FALSE(liveness.any_departed());
   EXPECT_TRUE(liveness.departures().empty());
@@ -74,7 +74,7 @@ TEST_F(LivenessTest, NobodyIsGoneAtFirst) {
 }
 
 TEST_F(LivenessTest, TellsOfAProcessThatEnds) {
-  Liveness liveness(*bootstrap_);
+  Liveness liveness(bootstrap_);
   Listener listener;
   liveness.listen(listener.callback());
   liveness.watch(1, first_.pid());
@@ -90,19 +90,19 @@ TEST_F(LivenessTest, TellsOfAProcessThatEnds) {
 TEST_F(LivenessTest, AProcessThatIsGoneAlreadyIsToldAtOnce) {
   const pid_t pid = first_.pid();
   first_.end();
-  Liveness liveness(*bootstrap_);
+  Liveness liveness(bootstrap_);
   liveness.watch(1, pid);
   EXPECT_TRUE(liveness.departure_of(1).has_value());
 }
 
 TEST_F(LivenessTest, DoesNotWatchItsOwnProcess) {
-  Liveness liveness(*bootstrap_);
+  Liveness liveness(bootstrap_);
   liveness.watch(1, ::getpid());
   EXPECT_FALSE(liveness.any_departed());
 }
 
 TEST_F(LivenessTest, PassesOnTheNewsOfTheBootstrap) {
-  Liveness liveness(*bootstrap_);
+  Liveness liveness(bootstrap_);
   Listener listener;
   liveness.listen(listener.callback());
   meeting_->depart(2, "exited with status 3");
@@ -112,7 +112,7 @@ TEST_F(LivenessTest, PassesOnTheNewsOfTheBootstrap) {
 }
 
 TEST_F(LivenessTest, KeepsTheFirstReason) {
-  Liveness liveness(*bootstrap_);
+  Liveness liveness(bootstrap_);
   Listener listener;
   liveness.listen(listener.callback());
   liveness.declare({1, "connection lost"});
@@ -122,7 +122,7 @@ TEST_F(LivenessTest, KeepsTheFirstReason) {
 }
 
 TEST_F(LivenessTest, ALateListenerHearsThePast) {
-  Liveness liveness(*bootstrap_);
+  Liveness liveness(bootstrap_);
   liveness.declare({2, "left"});
   Listener listener;
   liveness.listen(listener.callback());
@@ -131,7 +131,7 @@ TEST_F(LivenessTest, ALateListenerHearsThePast) {
 }
 
 TEST_F(LivenessTest, AnUnlistenedListenerHearsNothing) {
-  Liveness liveness(*bootstrap_);
+  Liveness liveness(bootstrap_);
   Listener listener, other;
   const int token = liveness.listen(listener.callback());
   liveness.listen(other.callback());
@@ -144,7 +144,7 @@ TEST_F(LivenessTest, AnUnlistenedListenerHearsNothing) {
 // unlisten() must not return while the callback runs on the other thread: whoever unlistens is
 // about to destroy what the callback uses.
 TEST_F(LivenessTest, UnlistenWaitsForACallbackUnderWay) {
-  Liveness liveness(*bootstrap_);
+  Liveness liveness(bootstrap_);
   std::mutex mutex;
   std::condition_variable changed;
   bool inside = false, returned = false, returned_too_early = false;
