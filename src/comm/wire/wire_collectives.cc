@@ -112,51 +112,36 @@ void WireGroup::reducescatter(const void* input, void* output, std::span<const s
   if (!aside.empty()) std::memcpy(output, aside.data(), aside.size());
 }
 
-void WireGroup::allgather_blocks(std::span<std::byte* const> blocks,
-                                 std::span<const std::size_t> bytes) {
-  link_->guarded("allgather", [&] {
-    Tickets tickets;
-    for (int i = 1; i < size(); ++i) {
-      const int from = (rank() + size() - i) % size();
-      if (bytes[from] != 0) tickets.push_back(post_recv(from, kBlock, blocks[from], bytes[from]));
-    }
-    for (int i = 1; i < size(); ++i)
-      if (bytes[rank()] != 0)
-        tickets.push_back(post_send((rank() + i) % size(), kBlock, blocks[rank()], bytes[rank()]));
-    wait_all(tickets);
-  });
-}
-
 void WireGroup::allgather(const void* input, void* output, std::span<const std::size_t> bytes) {
   const std::vector<std::size_t> place = places(bytes);
-  std::vector<std::byte*> blocks;
-  for (int r = 0; r < size(); ++r) blocks.push_back(static_cast<std::byte*>(output) + place[r]);
-  if (input != blocks[rank()] && bytes[rank()] != 0)
-    copy_bytes(blocks[rank()], input, bytes[rank()]);
-  allgather_blocks(blocks, bytes);
+  auto* out = static_cast<std::byte*>(output);
+  if (input != out + place[rank()] && bytes[rank()] != 0)
+    copy_bytes(out + place[rank()], input, bytes[rank()]);
+  std::vector<Block> outgoing, incoming;
+  for (int i = 1; i < size(); ++i) {
+    const int to = (rank() + i) % size();
+    const int from = (rank() + size() - i) % size();
+    outgoing.push_back({to, out + place[rank()], bytes[rank()]});
+    incoming.push_back({from, out + place[from], bytes[from]});
+  }
+  link_->guarded("allgather", [&] { move(outgoing, incoming); });
 }
 
 void WireGroup::alltoall(const void* input, std::span<const std::size_t> send_bytes, void* output,
                          std::span<const std::size_t> recv_bytes) {
   const std::vector<std::size_t> from_place = places(send_bytes), to_place = places(recv_bytes);
-  const auto* in = static_cast<const std::byte*>(input);
+  auto* in = static_cast<std::byte*>(const_cast<void*>(input));  // only read
   auto* out = static_cast<std::byte*>(output);
-  link_->guarded("alltoall", [&] {
-    Tickets tickets;
-    for (int i = 1; i < size(); ++i) {
-      const int from = (rank() + size() - i) % size();
-      if (recv_bytes[from] != 0)
-        tickets.push_back(post_recv(from, kBlock, out + to_place[from], recv_bytes[from]));
-    }
-    for (int i = 1; i < size(); ++i) {
-      const int to = (rank() + i) % size();
-      if (send_bytes[to] != 0)
-        tickets.push_back(post_send(to, kBlock, in + from_place[to], send_bytes[to]));
-    }
-    if (send_bytes[rank()] != 0)
-      copy_bytes(out + to_place[rank()], in + from_place[rank()], send_bytes[rank()]);
-    wait_all(tickets);
-  });
+  if (send_bytes[rank()] != 0)
+    copy_bytes(out + to_place[rank()], in + from_place[rank()], send_bytes[rank()]);
+  std::vector<Block> outgoing, incoming;
+  for (int i = 1; i < size(); ++i) {
+    const int to = (rank() + i) % size();
+    const int from = (rank() + size() - i) % size();
+    outgoing.push_back({to, in + from_place[to], send_bytes[to]});
+    incoming.push_back({from, out + to_place[from], recv_bytes[from]});
+  }
+  link_->guarded("alltoall", [&] { move(outgoing, incoming); });
 }
 
 void WireGroup::broadcast(void* data, std::size_t bytes, int root) {

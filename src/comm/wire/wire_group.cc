@@ -105,8 +105,9 @@ Exchanged WireGroup::exchange(const Card& card, const void* payload, std::size_t
   std::byte* mine = rows + static_cast<std::size_t>(rank()) * kRowBytes;
   std::memcpy(mine, &card, sizeof card);
   if (bytes != 0) std::memcpy(mine + kPayloadOffset, payload, bytes);
-  link_->guarded(to_string(card.kind).data(),
-                 [&] { exchange_rows(mine, kPayloadOffset + bytes, rows, kRowBytes); });
+  link_->guarded(to_string(card.kind).data(), [&] {
+    exchange_rows(mine, kPayloadOffset + bytes, rows, kRowBytes, link_->deadline());
+  });
 
   bool agreed = true;
   for (std::size_t r = 0; r < members; ++r)
@@ -116,8 +117,20 @@ Exchanged WireGroup::exchange(const Card& card, const void* payload, std::size_t
           agreed};
 }
 
-void WireGroup::exchange_rows(const void* mine, std::size_t bytes, void* all, std::size_t stride) {
-  link_->messenger().exchange_small(members_, mine, bytes, all, stride, link_->deadline());
+void WireGroup::exchange_rows(const void* mine, std::size_t bytes, void* all, std::size_t stride,
+                              Deadline deadline) {
+  link_->messenger().exchange_small(members_, mine, bytes, all, stride, deadline);
+}
+
+void WireGroup::move(std::span<const Block> outgoing, std::span<const Block> incoming) {
+  Tickets tickets;
+  for (const Block& block : incoming)
+    if (block.bytes != 0)
+      tickets.push_back(post_recv(block.member, kBlock, block.data, block.bytes));
+  for (const Block& block : outgoing)
+    if (block.bytes != 0)
+      tickets.push_back(post_send(block.member, kBlock, block.data, block.bytes));
+  wait_all(tickets);
 }
 
 // --- point to point ------------------------------------------------------------------------------

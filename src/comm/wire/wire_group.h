@@ -42,10 +42,17 @@ class WireGroup final : public Group {
 
   // --- for HierarchicalGroup ---------------------------------------------------------------------
   /// Small messages of any content; see Messenger::exchange_small.
-  void exchange_rows(const void* mine, std::size_t bytes, void* all, std::size_t stride);
-  /// allgather() of blocks that lie anywhere: blocks[r] is where member r's belongs, one's own
-  /// being the input.
-  void allgather_blocks(std::span<std::byte* const> blocks, std::span<const std::size_t> bytes);
+  void exchange_rows(const void* mine, std::size_t bytes, void* all, std::size_t stride,
+                     Deadline deadline);
+
+  /// A block for or from a member.
+  struct Block {
+    int member;
+    std::byte* data;
+    std::size_t bytes;
+  };
+  /// Moves blocks between members, all at once. Empty ones do not travel.
+  void move(std::span<const Block> outgoing, std::span<const Block> incoming);
 
  private:
   friend class WireReduction;

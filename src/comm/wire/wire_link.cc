@@ -27,6 +27,7 @@ WireLink::WireLink(std::unique_ptr<Messenger> messenger, int me, const WireOptio
     : messenger_(std::move(messenger)),
       me_(me),
       options_(options),
+      timeout_(options.timeout),
       watch_(std::make_shared<Watch>()) {
   if (options_.liveness == nullptr) return;
   listener_ = options_.liveness->listen(
@@ -67,32 +68,24 @@ void WireLink::on_departure(Watch& watch, const Departure& departure) {
   });
 }
 
-void WireLink::settle(const Error& error) {
-  if (loss_) return;
-  int member = error.rank().value_or(-1);
+const WireLink::Loss& WireLink::settle(const Error& error) {
+  if (loss_) return *loss_;
+  const int member = error.rank().value_or(-1);
   if (options_.liveness != nullptr) {
     std::unique_lock lock(watch_->mutex);
     watch_->changed.wait_for(lock, kNewsDelay, [this] { return watch_->unclean.has_value(); });
-    if (watch_->unclean) {
-      loss_ = watch_->unclean;
-      return;
-    }
+    loss_ = watch_->unclean;
     lock.unlock();
     // The one that was waited for may have been waiting itself for one that is gone.
-    for (const Departure& departure : options_.liveness->departures()) {
-      const int gone = member_of(departure.rank);
-      if (gone < 0 || gone == me_) continue;
-      loss_ = Loss{gone, departure.reason};
-      if (gone == member) return;
-    }
-    if (loss_) return;
+    if (!loss_)
+      for (const Departure& departure : options_.liveness->departures()) {
+        const int gone = member_of(departure.rank);
+        if (gone < 0 || gone == me_) continue;
+        if (!loss_ || gone == member) loss_ = Loss{gone, departure.reason};
+      }
   }
-  loss_ = Loss{member, error.message()};
-}
-
-void WireLink::break_off(int member, const std::string& reason) {
-  if (!loss_) loss_ = Loss{member, reason};
-  messenger_->abort(member == me_ ? (me_ == 0 ? 1 : 0) : member, reason);
+  if (!loss_) loss_ = Loss{member, error.message()};
+  return *loss_;
 }
 
 void WireLink::throw_if_broken(const char* operation) const {

@@ -30,7 +30,8 @@ class WireLink {
   [[nodiscard]] int me() const noexcept { return me_; }
   [[nodiscard]] int size() const noexcept { return static_cast<int>(options_.world_ranks.size()); }
   [[nodiscard]] const WireOptions& options() const noexcept { return options_; }
-  [[nodiscard]] Deadline deadline() const { return Deadline::after(options_.timeout); }
+  [[nodiscard]] Deadline deadline() const { return Deadline::after(timeout_); }
+  void set_timeout(std::chrono::milliseconds timeout) noexcept { timeout_ = timeout; }
 
   /// Runs `action`; a peer_lost from inside becomes one that names the rank that died, if it is
   /// known. From then on every call throws that.
@@ -48,14 +49,14 @@ class WireLink {
   }
   void throw_if_broken(const char* operation) const;
 
-  /// Ends this link because `member` was lost, as somebody else found out.
-  void break_off(int member, const std::string& reason);
-
- private:
   struct Loss {
     int member;
     std::string reason;
   };
+  /// Finds out who was lost when this peer_lost was thrown. The first answer stays.
+  const Loss& settle(const Error& error);
+
+ private:
   /// What the watching thread is told. Shared with the listener, which may still be running when
   /// the link goes.
   struct Watch {
@@ -66,14 +67,13 @@ class WireLink {
     std::thread grace;            // started under mutex, joined when closing
   };
 
-  /// Finds out who was lost.
-  void settle(const Error& error);
   void on_departure(Watch& watch, const Departure& departure);
   [[nodiscard]] int member_of(int world_rank) const noexcept;
 
   std::unique_ptr<Messenger> messenger_;
   const int me_;
   const WireOptions options_;
+  std::chrono::milliseconds timeout_;
   std::optional<Loss> loss_;
   std::shared_ptr<Watch> watch_;
   int listener_ = -1;

@@ -1,0 +1,146 @@
+// Groups over several hosts: shared memory inside, a wire across.
+//
+// Vocabulary: the *leader* of a host is its first rank; *lane* l connects the l-th rank of every
+// host, for l below the size of the smallest host, so that all lanes cross at once and every byte
+// crosses once per host. The order of summation is: ranks of a host, then hosts, both ascending.
+//
+// Costs, H hosts, L lanes, N bytes:
+//   exchange       2 local meetings and 1 small exchange between leaders
+//   allreduce      local reducescatter, lanes' allreduce of N/L each, local allgather; in chunks,
+//                  so that the three overlap. Crossing: 2·(H-1)/H·N per host
+//   broadcast      local broadcast at the root's host, lanes' broadcast of N/L each, local
+//   allgather allgather      every block crosses once to each other host, then a local broadcast of
+//   each alltoall       local pairs locally, the others straight across reducescatter  an allreduce
+//   of which each rank keeps its part
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "comm/group.h"
+#include "comm/wire/scratch.h"
+#include "comm/wire/wire.h"
+#include "comm/wire/wire_group.h"
+#include "comm/wire/wire_link.h"
+#include "kolo/topology.h"
+
+namespace kolo::comm {
+
+class HierarchicalGroup final : public Group {
+ public:
+  HierarchicalGroup(std::unique_ptr<Group> local, const Topology& topology, ConnectWire connect,
+                    const WireOptions& options);
+  ~HierarchicalGroup() override;
+
+  [[nodiscard]] std::string describe() const override { return description_; }
+  void set_timeout(std::chrono::milliseconds timeout) override;
+  [[nodiscard]] std::size_t eager_bytes() const noexcept override { return eager_bytes_; }
+  Exchanged exchange(const Card& card, const void* payload, std::size_t bytes) override;
+  void allreduce(const void* input, void* output, std::size_t count, const Reduction& how) override;
+  void reducescatter(const void* input, void* output, std::span<const std::size_t> counts,
+                     const Reduction& how) override;
+  void allgather(const void* input, void* output, std::span<const std::size_t> bytes) override;
+  void broadcast(void* data, std::size_t bytes, int root) override;
+  void alltoall(const void* input, std::span<const std::size_t> send_bytes, void* output,
+                std::span<const std::size_t> recv_bytes) override;
+  void send(int to, std::span<const std::byte> header, const void* data,
+            std::size_t bytes) override;
+  std::size_t recv_header(int from, std::span<std::byte> header) override;
+  void recv_body(int from, void* data, std::size_t bytes) override;
+  std::unique_ptr<Group> subset(const std::vector<int>& members) override;
+
+ private:
+  /// A rank's contribution to an exchange as it travels; the payload follows, then padding to 16.
+  struct Entry {
+    std::uint64_t bytes;
+    std::uint64_t reserved;
+    Card card;
+  };
+  static std::size_t entry_bytes(std::size_t payload) {
+    return sizeof(Entry) + (payload + 15) / 16 * 16;
+  }
+
+  /// Memory that the ranks of this host can read, if there is a place for such.
+  class Stage {
+   public:
+    explicit Stage(std::shared_ptr<SharedMemory> home) : home_(std::move(home)) {}
+    ~Stage();
+    Stage(const Stage&) = delete;
+    Stage& operator=(const Stage&) = delete;
+    std::byte* get(std::size_t bytes);
+
+   private:
+    std::shared_ptr<SharedMemory> home_;
+    std::byte* shared_ = nullptr;
+    std::size_t bytes_ = 0;
+    Scratch heap_;
+  };
+
+  [[nodiscard]] bool is_leader() const noexcept { return local_rank_ == 0; }
+  [[nodiscard]] bool is_alone() const noexcept { return neighbours().size() == 1; }
+  /// The members on this host.
+  [[nodiscard]] const std::vector<int>& neighbours() const noexcept { return hosts_[host_]; }
+  [[nodiscard]] int local_index(int member) const;
+
+  // --- failure ---
+  /// Runs something of the local group's; a rank lost there is named in this group's numbers.
+  template <class Action>
+  void locally(Action&& action) {
+    try {
+      action();
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::peer_lost || !error.rank()) throw;
+      throw Error(ErrorCode::peer_lost, error.message(), neighbours()[*error.rank()]);
+    }
+  }
+  /// Runs `action`. Whoever loses a rank leaves the local group and ends its connections, so that
+  /// nobody waits for it either.
+  template <class Action>
+  void guarded(const char* operation, Action&& action) {
+    link_->guarded(operation, [&] {
+      try {
+        action();
+      } catch (const Error& error) {
+        if (error.code() == ErrorCode::peer_lost) leave(error.message());
+        throw;
+      }
+    });
+  }
+  void leave(const std::string& reason) noexcept;
+
+  // --- the meeting, in its three parts ---
+  std::size_t gather_entries(const Card& card, const void* payload, std::size_t bytes,
+                             std::byte* blob);
+  std::size_t swap_blobs(std::size_t bytes);
+  void hand_out(std::size_t bytes);
+  void hand_out_loss(const Error& error);
+
+  /// Announces a bulk operation of the local group.
+  void meet_locally(const void* input, const void* output);
+  void local_broadcast(void* data, std::size_t bytes, int local_root);
+
+  std::unique_ptr<Group> local_;  // null once a rank was lost
+  const std::string description_;
+  const Topology topology_;
+  const ConnectWire connect_;
+  const std::vector<std::vector<int>> hosts_;  // members, ascending
+  const int host_, local_rank_;
+  int lanes_ = 1;
+  std::chrono::milliseconds timeout_, grace_;
+  std::shared_ptr<WireLink> link_;
+  std::unique_ptr<WireGroup> flat_;     // everybody
+  std::unique_ptr<WireGroup> leaders_;  // null unless leader
+  std::unique_ptr<WireGroup> lane_;     // null if this rank is in none
+  std::size_t eager_bytes_ = 0;
+  int subsets_ = 0;
+
+  Scratch blobs_;                          // of the leaders' exchange
+  Stage table_;                            // all entries, after an exchange
+  std::vector<const std::byte*> entries_;  // in table_, by rank
+  Stage partial_;                          // sums of this host, of a chunk's slice
+  Scratch wide_;                           // 16-bit floats as float32
+  Scratch reduced_;                        // of reducescatter
+};
+
+}  // namespace kolo::comm
