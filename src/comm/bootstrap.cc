@@ -16,16 +16,6 @@
 
 namespace kolo::comm {
 
-#ifdef KOLO_NO_WIRE
-bool wire_plugin_available(const std::string& name, std::string* why) {
-  if (why != nullptr) *why = "no plug-in for " + name;
-  return false;
-}
-const WirePlugin& load_wire_plugin(const std::string& name) {
-  throw_error(ErrorCode::unsupported, "no plug-in for {}", name);
-}
-#endif
-
 namespace {
 
 class LoneBootstrap final : public Bootstrap {

@@ -1,0 +1,24 @@
+// Which processors the ranks of a host may use.
+#pragma once
+
+#include <sched.h>
+
+#include <string_view>
+#include <vector>
+
+#include "launch/agent_protocol.h"
+
+namespace kolo::launch {
+
+/// Throws invalid_argument, listing the known names.
+BindTo parse_bind_to(std::string_view name);
+
+/// Processors that this process may use.
+int usable_processors();
+
+/// The processors of each rank of this host, or nothing for BindTo::none. Rank i gets core (or
+/// socket) i of those that this process may use, starting over when there are more ranks.
+/// Throws unsupported if the machine does not tell its topology.
+std::vector<cpu_set_t> processors_for_ranks(BindTo bind_to, int ranks);
+
+}  // namespace kolo::launch

@@ -1,0 +1,43 @@
+// Which hosts a job runs on, and how many ranks each takes.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace kolo::launch {
+
+struct Host {
+  std::string name;  ///< as given; IPv6 without brackets; may be USER@NAME
+  int slots = 1;
+
+  bool operator==(const Host&) const = default;
+};
+
+/// "a:4,b,[fe80::1]:2". Slots are optional (1). A host named twice has the sum of its slots.
+/// Throws invalid_argument naming the part that is wrong.
+std::vector<Host> parse_hosts(std::string_view text);
+
+/// One host per line as "name slots=N", "name:N" or "name"; '#' starts a comment, blank lines are
+/// skipped. Throws invalid_argument naming file and line.
+std::vector<Host> parse_hostfile(std::string_view text, const std::string& file_name);
+std::vector<Host> read_hostfile(const std::filesystem::path& path);
+
+/// A host and the ranks it runs: first_rank … first_rank + ranks - 1.
+struct Placement {
+  std::string host;
+  int first_rank = 0;
+  int ranks = 0;
+
+  bool operator==(const Placement&) const = default;
+};
+
+/// Fills hosts in the order given, slot by slot, until `ranks` are placed; hosts that get none are
+/// left out. Throws invalid_argument if there are not enough slots.
+std::vector<Placement> place_ranks(const std::vector<Host>& hosts, int ranks);
+
+/// Whether a name means this machine: localhost, its own name, or one of its addresses.
+bool is_this_machine(const std::string& host);
+
+}  // namespace kolo::launch

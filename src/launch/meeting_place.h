@@ -1,0 +1,30 @@
+// On which of its addresses the launcher's meeting place listens, and which one each host is told.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "base/socket.h"
+
+namespace kolo::launch {
+
+/// A host as the launcher knows it.
+struct HostRoute {
+  std::string host;
+  bool is_remote = false;
+  std::string seen_from;  ///< the launcher's address as the host sees it, "" if not known
+};
+
+struct MeetingAddresses {
+  std::vector<SocketAddress> listen;  ///< no more than needed
+  std::vector<std::size_t> of_host;   ///< index into `listen`, per host
+};
+
+/// Loopback for ranks of this machine. For another host: the address of `interface` if given, else
+/// the one from which it was reached, else the one that routes to it.
+/// Throws not_found for an unknown interface, unavailable if a host cannot be told an address.
+MeetingAddresses choose_meeting_addresses(const std::vector<HostRoute>& hosts,
+                                          const std::string& interface);
+
+}  // namespace kolo::launch

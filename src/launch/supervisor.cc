@@ -1,0 +1,347 @@
+#include "launch/supervisor.h"
+
+#include <fmt/ranges.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <set>
+
+#include "base/errors.h"
+#include "base/subprocess.h"
+#include "comm/rendezvous/server.h"
+#include "launch/meeting_place.h"
+#include "launch/process_tree.h"
+
+namespace kolo::launch {
+namespace {
+
+using namespace std::chrono_literals;
+using comm::rendezvous::Secret;
+
+/// The hosts' output is not read while this much waits for whoever reads ours.
+constexpr std::size_t kPendingLimit = 8U << 20;
+/// After this long past the grace time, a host that has not confirmed the end is given up.
+constexpr auto kConfirmationTime = 10s;
+
+class Supervisor {
+ public:
+  explicit Supervisor(const Job& job);
+  int run();
+
+ private:
+  enum class HostState { connecting, ready, running, finished };
+  struct HostEntry {
+    std::unique_ptr<HostLink> link;
+    HostState state = HostState::connecting;
+    AgentHello hello;
+    std::set<int> alive;  // ranks
+  };
+
+  void open_links();
+  void start_if_all_ready();
+  void start_host(HostEntry& host, const std::string& rendezvous);
+  void poll_once();
+  [[nodiscard]] int poll_timeout_ms() const;
+  void read_signals();
+  void read_from(HostEntry& host);
+  void handle(HostEntry& host, const Frame& frame);
+  void rank_exited(HostEntry& host, const RankExit& exit);
+  void host_closed(HostEntry& host);
+  void check_deadlines();
+
+  void fail(int status, const std::string& line);
+  void stop(bool at_once);
+  [[nodiscard]] int ranks_alive() const;
+  void say(const std::string& line);
+  template <class... Args>
+  void detail(fmt::format_string<Args...> format, Args&&... args) {
+    if (job_.verbose) say(fmt::format(format, std::forward<Args>(args)...));
+  }
+
+  const Job& job_;
+  int size_ = 0;
+  LineSink sink_;
+  RankOutputs outputs_;
+  Fd signals_;
+  Secret secret_ = Secret::random();
+  std::vector<HostEntry> hosts_;
+  std::unique_ptr<comm::rendezvous::Server> server_;
+  bool started_ = false, stopping_ = false;
+  std::optional<int> status_;  // of the first failure
+  Deadline start_deadline_;
+  std::optional<Deadline> give_up_;
+};
+
+int total_ranks(const Job& job) {
+  int ranks = 0;
+  for (const auto& placement : job.placements) ranks += placement.ranks;
+  return ranks;
+}
+
+Fd make_signal_fd() {
+  sigset_t set;
+  ::sigemptyset(&set);
+  for (int signal : {SIGINT, SIGTERM, SIGHUP}) ::sigaddset(&set, signal);
+  ::sigprocmask(SIG_BLOCK, &set, nullptr);
+  ::signal(SIGPIPE, SIG_IGN);
+  Fd fd(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+  if (!fd.valid()) throw_errno("cannot create a signalfd");
+  return fd;
+}
+
+Supervisor::Supervisor(const Job& job)
+    : job_(job),
+      size_(total_ranks(job)),
+      outputs_(job.output, size_, sink_),
+      signals_(make_signal_fd()),
+      start_deadline_(Deadline::after(job.start_timeout)) {}
+
+int Supervisor::run() {
+  adopt_orphans();
+  open_links();
+  start_if_all_ready();
+  while (!std::all_of(hosts_.begin(), hosts_.end(),
+                      [](const HostEntry& host) { return host.state == HostState::finished; }))
+    poll_once();
+  outputs_.finish();
+  sink_.write_to_the_end();
+  // An agent that was killed cannot clean up; what it left was handed to this process.
+  hosts_.clear();
+  if (has_children()) signal_descendants(SIGKILL);
+  return status_.value_or(0);
+}
+
+void Supervisor::open_links() {
+  // The agent of this machine first: it is a fork, and must not hold the others' pipes open.
+  auto is_local = [&](const Placement& placement) { return is_this_machine(placement.host); };
+  std::vector<bool> local;
+  for (const auto& placement : job_.placements) local.push_back(is_local(placement));
+  hosts_.resize(job_.placements.size());
+  for (bool wanted : {true, false}) {
+    for (std::size_t i = 0; i < hosts_.size(); ++i) {
+      if (local[i] != wanted) continue;
+      const Placement& placement = job_.placements[i];
+      if (!wanted)
+        detail("{}", fmt::format("starting an agent: {}",
+                                 fmt::join(ssh_command(job_.ssh, placement.host), " ")));
+      hosts_[i].link =
+          wanted ? HostLink::to_this_machine(placement) : HostLink::by_ssh(placement, job_.ssh);
+      // A local agent needs no answer to be known to work.
+      if (wanted) hosts_[i].state = HostState::ready;
+      for (int rank = 0; rank < placement.ranks; ++rank)
+        hosts_[i].alive.insert(placement.first_rank + rank);
+    }
+  }
+}
+
+void Supervisor::start_if_all_ready() {
+  if (started_ || stopping_ ||
+      !std::all_of(hosts_.begin(), hosts_.end(),
+                   [](const HostEntry& host) { return host.state == HostState::ready; }))
+    return;
+  started_ = true;
+  std::vector<HostRoute> routes;
+  for (const auto& host : hosts_)
+    routes.push_back({host.link->placement().host, host.link->is_remote(), host.hello.from});
+  std::vector<std::string> rendezvous(hosts_.size());
+  try {
+    if (size_ > 1) {
+      MeetingAddresses addresses = choose_meeting_addresses(routes, job_.network_interface);
+      comm::rendezvous::ServerOptions options;
+      options.size = size_;
+      options.secret = secret_;
+      options.listen = addresses.listen;
+      server_ = std::make_unique<comm::rendezvous::Server>(std::move(options));
+      for (std::size_t i = 0; i < hosts_.size(); ++i)
+        rendezvous[i] = server_->addresses()[addresses.of_host[i]].str();
+    }
+  } catch (const Error& error) {
+    fail(1, error.message());
+    return;
+  }
+  for (std::size_t i = 0; i < hosts_.size(); ++i) {
+    detail("starting {} ranks on {}{}", hosts_[i].alive.size(), hosts_[i].link->placement().host,
+           rendezvous[i].empty() ? "" : ", meeting at " + rendezvous[i]);
+    start_host(hosts_[i], rendezvous[i]);
+  }
+}
+
+void Supervisor::start_host(HostEntry& host, const std::string& rendezvous) {
+  const Placement& placement = host.link->placement();
+  StartJob start;
+  start.directory = job_.directory.string();
+  start.argv = job_.argv;
+  if (host.link->is_remote()) start.environment = forwardable(current_environment());
+  start.environment = merge_environment(std::move(start.environment), job_.environment);
+  start.secret = secret_.bytes();
+  start.bind_to = job_.bind_to;
+  start.grace_ms = static_cast<std::uint32_t>(job_.grace.count());
+  for (int rank = 0; rank < placement.ranks; ++rank)
+    start.ranks.push_back({placement.first_rank + rank,
+                           rank_variables(job_.placements, placement, rank, rendezvous)});
+  host.link->send(frame(AgentMessage::start, encode(start)));
+  host.state = HostState::running;
+}
+
+void Supervisor::poll_once() {
+  const bool may_read = sink_.pending_bytes() < kPendingLimit;
+  std::vector<pollfd> polls = {{signals_.get(), POLLIN, 0}, {sink_.waiting_for(), POLLOUT, 0}};
+  for (const auto& host : hosts_) {
+    const bool open = host.state != HostState::finished;
+    polls.push_back({open && may_read ? host.link->read_fd() : -1, POLLIN, 0});
+    polls.push_back({open ? host.link->write_fd() : -1, POLLOUT, 0});
+    polls.push_back({open ? host.link->error_fd() : -1, POLLIN, 0});
+  }
+  if (::poll(polls.data(), polls.size(), poll_timeout_ms()) < 0) return;
+  if (polls[0].revents != 0) read_signals();
+  for (std::size_t i = 0; i < hosts_.size(); ++i) {
+    const pollfd* events = &polls[2 + 3 * i];
+    if (events[2].revents != 0) hosts_[i].link->read_errors();
+    if (events[1].revents != 0) hosts_[i].link->flush();
+    if (events[0].revents != 0) read_from(hosts_[i]);
+  }
+  start_if_all_ready();
+  sink_.write_some();
+  check_deadlines();
+}
+
+int Supervisor::poll_timeout_ms() const {
+  if (give_up_) return give_up_->poll_timeout_ms();
+  return started_ || stopping_ ? -1 : start_deadline_.poll_timeout_ms();
+}
+
+void Supervisor::read_signals() {
+  signalfd_siginfo info{};
+  while (::read(signals_.get(), &info, sizeof info) == sizeof info) {
+    const int signal = static_cast<int>(info.ssi_signo);
+    if (!stopping_) {
+      fail(128 + signal, fmt::format("{}; stopping all ranks{}", ::strsignal(signal),
+                                     signal == SIGINT ? " (again to kill them at once)" : ""));
+    } else {
+      stop(/*at_once=*/true);
+    }
+  }
+}
+
+void Supervisor::read_from(HostEntry& host) {
+  try {
+    for (const Frame& frame : host.link->receive()) handle(host, frame);
+  } catch (const Error& error) {
+    fail(1, fmt::format("{}: {}", host.link->placement().host, error.message()));
+    host.link->kill();
+  }
+  if (host.link->closed() && host.state != HostState::finished) host_closed(host);
+}
+
+void Supervisor::handle(HostEntry& host, const Frame& frame) {
+  switch (static_cast<AgentMessage>(frame.type)) {
+    case AgentMessage::hello:
+      host.hello = decode_agent_hello(frame.payload);
+      if (host.state == HostState::connecting) host.state = HostState::ready;
+      break;
+    case AgentMessage::start_failed:
+      fail(1, host.link->is_remote()
+                  ? fmt::format("{}: {}", host.link->placement().host, frame.payload)
+                  : frame.payload);
+      break;
+    case AgentMessage::started: break;
+    case AgentMessage::output: outputs_.feed(decode_rank_output(frame.payload)); break;
+    case AgentMessage::exited: rank_exited(host, decode_rank_exit(frame.payload)); break;
+    case AgentMessage::done: host.state = HostState::finished; break;
+    default: throw_error(ErrorCode::corruption, "unknown message {}", frame.type);
+  }
+}
+
+void Supervisor::rank_exited(HostEntry& host, const RankExit& exit) {
+  if (host.alive.erase(exit.rank) == 0) return;
+  const std::string how = describe_wait_status(exit.status);
+  if (server_) server_->announce({exit.rank, how});
+  detail("rank {} on {} {}", exit.rank, host.link->placement().host, how);
+  const int code = exit_code_of(exit.status);
+  if (code == 0 || stopping_) return;
+  const int others = ranks_alive();
+  fail(code, fmt::format("rank {} on {} {}{}{}", exit.rank, host.link->placement().host,
+                         code > 128 && how.starts_with("killed") ? "was " : "", how,
+                         others > 0 ? "; stopping the other ranks" : ""));
+}
+
+void Supervisor::host_closed(HostEntry& host) {
+  host.state = HostState::finished;
+  const std::string name = host.link->placement().host;
+  const std::string reason = host.link->reason_of_end();
+  if (!started_) {
+    fail(1, fmt::format("cannot start on {}: {}", name, reason));
+    return;
+  }
+  for (int rank : host.alive)
+    if (server_) server_->announce({rank, fmt::format("its host {} was lost: {}", name, reason)});
+  const bool lost_ranks = !host.alive.empty();
+  host.alive.clear();
+  if (lost_ranks)
+    fail(1, fmt::format("host {} was lost: {}{}", name, reason,
+                        ranks_alive() > 0 ? "; stopping the other ranks" : ""));
+}
+
+void Supervisor::check_deadlines() {
+  if (!started_ && !stopping_ && start_deadline_.passed()) {
+    std::string silent;
+    for (const auto& host : hosts_)
+      if (host.state == HostState::connecting)
+        silent += (silent.empty() ? "" : ", ") + host.link->placement().host;
+    fail(1, fmt::format("no answer from {} within {} s; --start-timeout gives more time", silent,
+                        std::chrono::duration<double>(job_.start_timeout).count()));
+  }
+  if (give_up_ && give_up_->passed()) {
+    give_up_.reset();
+    for (auto& host : hosts_) {
+      if (host.state == HostState::finished) continue;
+      say(fmt::format("{} did not confirm that its ranks have ended", host.link->placement().host));
+      host.link->kill();
+      host.state = HostState::finished;
+    }
+  }
+}
+
+void Supervisor::fail(int status, const std::string& line) {
+  if (status_) return;  // the first one is the reason, the rest are consequences
+  status_ = status;
+  say(line);
+  stop(/*at_once=*/false);
+}
+
+void Supervisor::stop(bool at_once) {
+  stopping_ = true;
+  for (auto& host : hosts_) {
+    if (host.state == HostState::finished) continue;
+    if (host.state == HostState::connecting) {
+      // There may be nobody to hear a request; without its pipes an agent ends by itself.
+      host.link->kill();
+      host.state = HostState::finished;
+      continue;
+    }
+    host.link->send(frame(at_once ? AgentMessage::kill : AgentMessage::stop));
+  }
+  give_up_ = Deadline::after(at_once ? std::chrono::milliseconds(kConfirmationTime)
+                                     : job_.grace + kConfirmationTime);
+}
+
+int Supervisor::ranks_alive() const {
+  std::size_t alive = 0;
+  for (const auto& host : hosts_) alive += host.alive.size();
+  return static_cast<int>(alive);
+}
+
+void Supervisor::say(const std::string& line) {
+  sink_.add(STDERR_FILENO, fmt::format("kolo run: {}\n", line));
+}
+
+}  // namespace
+
+int run_job(const Job& job) { return Supervisor(job).run(); }
+
+}  // namespace kolo::launch

@@ -1,0 +1,38 @@
+// Runs one job from its start to its end: the heart of `kolo run`.
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "launch/agent_protocol.h"
+#include "launch/environment.h"
+#include "launch/host_link.h"
+#include "launch/hosts.h"
+#include "launch/output.h"
+
+namespace kolo::launch {
+
+struct Job {
+  std::vector<std::string> argv;
+  std::vector<Placement> placements;
+  std::filesystem::path directory;  ///< where ranks start, on every host
+  Environment environment;          ///< NAME=VALUE for every rank, on top of what it has anyway
+  SshOptions ssh;
+  std::chrono::milliseconds start_timeout{30'000};
+  std::chrono::milliseconds grace{5'000};  ///< between SIGTERM and SIGKILL
+  std::string network_interface;           ///< of the meeting place; "" = what reaches the hosts
+  BindTo bind_to = BindTo::none;
+  OutputOptions output;
+  bool verbose = false;
+};
+
+/// Starts the job, passes its output on, ends it when a rank fails or a signal comes, and returns
+/// the exit status: 0, that of the first rank that failed (128 + n for signal n), 128 + n for a
+/// signal to this process, 1 if the job could not be started or a host was lost. What went wrong is
+/// said on standard error in one line. Blocks SIGINT, SIGTERM and SIGHUP in this process.
+/// Throws for what is wrong before anything was started.
+int run_job(const Job& job);
+
+}  // namespace kolo::launch
