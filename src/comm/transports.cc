@@ -92,7 +92,7 @@ std::unique_ptr<Group> make_world_group(const std::shared_ptr<Bootstrap>& bootst
   wire.liveness = liveness;
   wire.memory = arena;
   if (!choice.shm) return make_flat_wire_group(topology, std::move(connect), std::move(wire));
-  throw_error(ErrorCode::unsupported, "hierarchical groups");
+  return make_hierarchical_group(make_local(), topology, std::move(connect), std::move(wire));
 }
 
 }  // namespace kolo::comm
