@@ -139,33 +139,61 @@ std::uint64_t ShmGroup::agree_on_largest(std::uint64_t number) {
 
 template <class HasArrived>
 void ShmGroup::look(int member, Deadline deadline, HasArrived has_arrived) {
-  const auto describe = [&](int r) {
-    return fmt::format("rank {} (process {})", members_[r].world_rank,
-                       members_[r].segment->owner());
-  };
   // Everybody this operation still needs must be there, not just the one waited for now: the others
   // wait for the lost one too and will not come.
-  if (liveness_->any_departed())
-    for (int r = 0; r < size(); ++r) {
-      if (r == rank()) continue;
-      auto reason = liveness_->departure_of(members_[r].world_rank);
-      if (reason && !has_arrived(r)) fail(r, fmt::format("{}: {}", describe(r), *reason));
-    }
   for (int r = 0; r < size(); ++r) {
-    if (r == rank()) continue;
+    if (r == rank() || has_arrived(r)) continue;
     const std::uint32_t gone = seat(r).gone.load(std::memory_order_acquire);
-    if (gone == 0 || has_arrived(r)) continue;
-    if (gone == kLeft) fail(r, fmt::format("{} has left", describe(r)));
-    const int lost = static_cast<int>(gone - kGaveUp);
-    if (lost == rank())
-      fail(r, fmt::format("{} gave this rank up after waiting too long", describe(r)));
-    fail(lost, fmt::format("{} did not come, as {} found out", describe(lost), describe(r)));
+    std::optional<std::string> reason;
+    if (liveness_->any_departed()) reason = liveness_->departure_of(members_[r].world_rank);
+    if (gone == 0 && !reason) continue;
+    // A member that gave up and went is not the one to name, but the one it gave up.
+    const int cause = root_of_loss(r);
+    if (cause == rank())
+      fail(r, fmt::format("{} gave this rank up after waiting too long", describe_member(r)));
+    if (cause != r) {
+      reason = liveness_->departure_of(members_[cause].world_rank);
+      fail(cause, fmt::format("{}: {}", describe_member(cause),
+                              reason.value_or(fmt::format("did not come, as {} found out",
+                                                          describe_member(r)))));
+    }
+    fail(r, fmt::format("{}: {}", describe_member(r), reason.value_or("has left")));
   }
-  if (deadline.passed())
-    fail(member,
-         fmt::format("{} did not come within {:g} s (KOLO_TIMEOUT_SECONDS); it is alive, "
-                     "but stopped, stuck or late",
-                     describe(member), std::chrono::duration<double>(options_.timeout).count()));
+  if (deadline.passed()) {
+    member = furthest_behind(member, has_arrived);
+    fail(member, fmt::format("{} did not come within {:g} s (KOLO_TIMEOUT_SECONDS); it is alive, "
+                             "but stopped, stuck or late",
+                             describe_member(member),
+                             std::chrono::duration<double>(options_.timeout).count()));
+  }
+}
+
+template <class HasArrived>
+int ShmGroup::furthest_behind(int member, HasArrived has_arrived) const {
+  const auto progress = [&](int r) {
+    const Seat& other = seat(r);
+    return std::pair(std::max(other.slots[0].sequence.load(std::memory_order_acquire),
+                              other.slots[1].sequence.load(std::memory_order_acquire)),
+                     other.steps.value.load(std::memory_order_acquire));
+  };
+  for (int r = 0; r < size(); ++r)
+    if (r != rank() && !has_arrived(r) && progress(r) < progress(member)) member = r;
+  return member;
+}
+
+int ShmGroup::root_of_loss(int member) const {
+  for (int hops = 0; hops < size(); ++hops) {
+    const std::uint32_t gone = seat(member).gone.load(std::memory_order_acquire);
+    if (gone < kGaveUp) break;
+    member = static_cast<int>(gone - kGaveUp);
+    if (member == rank()) break;
+  }
+  return member;
+}
+
+std::string ShmGroup::describe_member(int member) const {
+  return fmt::format("rank {} (process {})", members_[member].world_rank,
+                     members_[member].segment->owner());
 }
 
 template <class HasArrived>

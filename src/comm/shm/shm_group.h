@@ -107,6 +107,9 @@ class ShmGroup final : public Group {
   /// The member that the others wait for, directly or not: the one with the least behind it.
   template <class HasArrived>
   [[nodiscard]] int furthest_behind(int member, HasArrived has_arrived) const;
+  /// Follows who gave whom up, from `member` to the one that was lost first.
+  [[nodiscard]] int root_of_loss(int member) const;
+  [[nodiscard]] std::string describe_member(int member) const;
   [[noreturn]] void fail(int member, const std::string& why);
   void check_usable() const;
 

@@ -135,7 +135,15 @@ void ShmGroup::reducescatter(const void* input, void* output, std::span<const st
   const auto* in = static_cast<const std::byte*>(input);
   const std::size_t my_place =
       element * std::accumulate(counts.begin(), counts.begin() + rank(), std::size_t{0});
-  if (all_inputs_shared()) {
+  const std::size_t total = element * std::accumulate(counts.begin(), counts.end(), std::size_t{0});
+  bool in_place = false;  // then a member would overwrite what the others still read
+  for (int r = 0; r < size(); ++r) {
+    const std::byte* to = peer_output(r);
+    const std::byte* from = peer_input(r);
+    in_place = in_place || (to != nullptr && from != nullptr && to < from + total &&
+                            from < to + counts[r] * element);
+  }
+  if (all_inputs_shared() && !in_place) {
     last_step_ = step_ + 1;
     inputs_.clear();
     for (int r = 0; r < size(); ++r) inputs_.push_back(peer_input(r) + my_place);
