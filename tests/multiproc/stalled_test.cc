@@ -9,7 +9,7 @@ namespace {
 using namespace std::chrono_literals;
 
 // Long enough that a busy machine does not give up a rank that is only late.
-constexpr auto kTimeout = kSanitized ? 6s : 2s;
+constexpr std::chrono::milliseconds kTimeout = kSanitized ? 5s : 1500ms;
 
 class Stalled : public testing::TestWithParam<Operation> {
  protected:
@@ -40,7 +40,6 @@ class Stalled : public testing::TestWithParam<Operation> {
   }
 };
 
-TEST_P(Stalled, OneOfTwo) { stop_in_the_middle({0, 0}, "auto", 0); }
 TEST_P(Stalled, OneOfFour) { stop_in_the_middle({0, 0, 0, 0}, "auto", 2); }
 
 INSTANTIATE_TEST_SUITE_P(During, Stalled, testing::ValuesIn(every_operation()),
