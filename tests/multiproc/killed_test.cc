@@ -70,6 +70,18 @@ TEST_P(Killed, InTheMiddleOfFour) {
 
 TEST_P(Killed, BeforeItCame) { kill_before({0, 0, 0}, "auto", 1); }
 
+// Two hosts are pretended, with two ranks each, and TCP between them.
+TEST_P(Killed, AcrossHosts) {
+  if (std::string why; !wire_is_available(&why)) GTEST_SKIP() << why;
+  kill_in_the_middle({0, 0, 1, 1}, "auto", 3);
+  kill_in_the_middle({0, 0, 1, 1}, "auto", 0);
+}
+
+TEST_P(Killed, OverAFlatWire) {
+  if (std::string why; !wire_is_available(&why)) GTEST_SKIP() << why;
+  kill_in_the_middle({0, 0, 0}, "gloo", 1);
+}
+
 INSTANTIATE_TEST_SUITE_P(During, Killed, testing::ValuesIn(every_operation()),
                          [](const auto& info) { return name_of(info.param); });
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "kolo/error.h"
+#include "support/arrangement.h"
 
 namespace kolo::test {
 namespace {
@@ -98,6 +99,8 @@ std::ostream& operator<<(std::ostream& out, const Operation& operation) {
   return out << operation.name;
 }
 
+bool wire_is_available(std::string* why) { return is_available({"", "gloo", {0, 1}, "gloo"}, why); }
+
 std::string lost_in(const std::function<void()>& body) {
   try {
     body();
@@ -112,6 +115,11 @@ std::string repeat_until_lost(const std::function<void()>& call) {
   return lost_in([&] {
     for (;;) call();
   });
+}
+
+int lost_rank(const Outcome& outcome) {
+  int lost = -1;
+  return std::sscanf(outcome.result.c_str(), "peer_lost of %d", &lost) == 1 ? lost : -1;
 }
 
 void expect_lost(const Outcome& outcome, int rank, std::int64_t since_ns,

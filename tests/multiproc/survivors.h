@@ -22,12 +22,18 @@ const std::vector<Operation>& every_operation();
 std::string name_of(const Operation& operation);
 std::ostream& operator<<(std::ostream& out, const Operation& operation);
 
+/// Whether ranks on different hosts can talk here; prepares the wire to use loopback.
+bool wire_is_available(std::string* why);
+
 /// Calls `body`, which must throw peer_lost. Returns "peer_lost of RANK at NANOSECONDS", or another
 /// text that says what happened instead.
 std::string lost_in(const std::function<void()>& body);
 
 /// Repeats `call` until it throws; as lost_in().
 std::string repeat_until_lost(const std::function<void()>& call);
+
+/// The rank that an outcome says was lost, or -1.
+int lost_rank(const Outcome& outcome);
 
 /// Expects that an outcome says that `rank` was lost, no later than `limit` after `since_ns`.
 /// Prints how long it took.

@@ -73,6 +73,7 @@ void ProcessRanks::start(int rank, const Body& body) {
   auto [news, child_news] = make_message_pair();
   int go[2];
   if (::pipe(go) != 0) throw_errno("cannot make a pipe");
+  const bool had_failure = testing::Test::HasFailure();
   const pid_t parent = ::getpid();
   const pid_t pid = ::fork();
   if (pid < 0) throw_errno("cannot fork rank {}", rank);
@@ -91,7 +92,8 @@ void ProcessRanks::start(int rank, const Body& body) {
     Message last;
     try {
       last = {"result", body(me), ""};
-      if (testing::Test::HasFailure()) last[2] = "has failed expectations, printed above";
+      if (testing::Test::HasFailure() && !had_failure)
+        last[2] = "has failed expectations, printed above";
     } catch (const std::exception& e) {
       last = {"result", "", e.what()};
     }
@@ -199,9 +201,11 @@ void ProcessRanks::reap(int rank) {
   child.ended = true;
   child.outcome.signalled = WIFSIGNALED(status);
   child.outcome.status = WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status);
-  const std::string reason = child.outcome.signalled
-                                 ? fmt::format("killed by signal {}", child.outcome.status)
-                                 : fmt::format("exited with status {}", child.outcome.status);
+  // The words of kolo run's own rendezvous.
+  const std::string reason =
+      child.outcome.signalled     ? fmt::format("killed by signal {}", child.outcome.status)
+      : child.outcome.status != 0 ? fmt::format("exited with status {}", child.outcome.status)
+                                  : "exited";
   if (!options_.tell_news) return;
   for (int r = 0; r < size(); ++r) {
     if (children_[r].ended) continue;

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "comm/reduce_kernels_table.h"
 #include "support/oracle.h"
 
 namespace kolo::comm {
@@ -136,6 +137,50 @@ TEST(ReduceKernels, FloatSumsHaveExactlyTheseBits) {
     EXPECT_TRUE(test::same_bytes(out, expected)) << to_string(type);
   }
 }
+
+#if defined(__x86_64__)
+// The loops are compiled once per instruction set; a job may run on machines that differ.
+TEST(ReduceKernels, EveryInstructionSetGivesTheSameBits) {
+  std::vector<const ReduceTable*> tables;
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("f16c"))
+    tables.push_back(&avx2::kReduceTable);
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+      __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq"))
+    tables.push_back(&avx512::kReduceTable);
+  constexpr ReduceLoop ReduceOps::*kLoops[] = {&ReduceOps::sum, &ReduceOps::min, &ReduceOps::max,
+                                               &ReduceOps::product};
+  const std::size_t count = 1037;
+  for (DataType type : kAllTypes) {
+    for (ReduceLoop ReduceOps::*loop : kLoops) {
+      for (int n : {1, 2, 3, 5}) {
+        for (double scale : {1.0, 0.37}) {
+          const auto inputs = make_inputs(type, count, n, 90, test::Range::moderate);
+          std::vector<const void*> in;
+          for (const Bytes& input : inputs) in.push_back(input.data());
+          const auto run = [&](const ReduceTable& table) {
+            Bytes out(count * size_of(type));
+            void* outs[] = {out.data()};
+            ReduceCall call;
+            call.inputs = in.data();
+            call.input_count = in.size();
+            call.outputs = outs;
+            call.output_count = 1;
+            call.count = count;
+            call.scaled = scale != 1.0;
+            call.scale = {scale, scale, scale, 1};
+            (table.same[static_cast<int>(type)].*loop)(call);
+            return out;
+          };
+          const Bytes expected = run(baseline::kReduceTable);
+          for (const ReduceTable* table : tables)
+            EXPECT_TRUE(test::same_bytes(run(*table), expected))
+                << to_string(type) << ", " << n << " inputs, scale " << scale;
+        }
+      }
+    }
+  }
+}
+#endif
 
 TEST(ReduceKernels, NaNWinsInMinAndMax) {
   for (DataType type : test::kFloatTypes) {
