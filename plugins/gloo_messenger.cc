@@ -83,7 +83,6 @@ class GlooMessenger final : public Messenger {
   }
 
   ~GlooMessenger() override {
-    flush();
     for (Peer& peer : peers_) {
       peer.arriving_buffer.reset();
       peer.leaving_buffer.reset();
@@ -427,25 +426,6 @@ class GlooMessenger final : public Messenger {
            fmt::format("rank {} did not answer within the timeout", world_ranks_[i]));
     }
     lose(me_ == 0 ? 1 : 0, "a wait without an open connection");
-  }
-
-  /// Messages that nobody waited for leave before the connections do, if they can.
-  void flush() noexcept {
-    try {
-      const Deadline deadline = Deadline::after(std::chrono::seconds(2));
-      if (std::all_of(peers_.begin(), peers_.end(),
-                      [](const Peer& peer) { return peer.sends.empty(); }))
-        return;
-      for (Peer& peer : peers_) peer.receives.clear();
-      progress_until(
-          [&] {
-            return std::all_of(peers_.begin(), peers_.end(),
-                               [](const Peer& peer) { return peer.sends.empty(); });
-          },
-          deadline);
-    } catch (const std::exception&) {
-      // The receiver is gone; so is the use of the message.
-    }
   }
 
   const std::vector<int> world_ranks_;

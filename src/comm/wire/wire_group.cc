@@ -24,6 +24,8 @@ struct Envelope {
 /// A send up to this does not wait for its receiver.
 constexpr std::size_t kCopiedSendBytes = 64 * 1024;
 
+constexpr std::chrono::seconds kLastSends{2};
+
 std::vector<int> all_members(const WireLink& link) {
   std::vector<int> members(static_cast<std::size_t>(link.size()));
   std::iota(members.begin(), members.end(), 0);
@@ -76,6 +78,15 @@ WireGroup::WireGroup(std::shared_ptr<WireLink> link, std::vector<int> members)
     : Group(index_of(members, link->me()), static_cast<int>(members.size())),
       link_(std::move(link)),
       members_(std::move(members)) {}
+
+WireGroup::~WireGroup() {
+  try {
+    const Deadline deadline = Deadline::after(kLastSends);
+    for (const Copy& copy : copies_) link_->messenger().wait(copy.ticket, deadline);
+  } catch (const Error&) {
+    // Nobody is there to receive them. The messenger has failed and touches them no more.
+  }
+}
 
 // --- messages ------------------------------------------------------------------------------------
 

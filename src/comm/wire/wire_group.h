@@ -23,6 +23,8 @@ class WireGroup final : public Group {
   WireGroup(std::shared_ptr<WireLink> link, ConnectWire connect);
   /// Some of them: a lane of a hierarchical group. Errors carry ranks of the link.
   WireGroup(std::shared_ptr<WireLink> link, std::vector<int> members);
+  /// Waits a moment for short sends that nobody has received yet.
+  ~WireGroup() override;
 
   [[nodiscard]] std::string describe() const override { return link_->options().name; }
   [[nodiscard]] std::size_t eager_bytes() const noexcept override;
