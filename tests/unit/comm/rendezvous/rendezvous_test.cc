@@ -127,7 +127,7 @@ TEST_F(RendezvousTest, BringsNewsToAllAlsoToThoseWhoComeLater) {
 TEST_F(RendezvousTest, LivenessHearsNewsWhileAMeetingWaits) {
   start(3);
   auto a = client(0);
-  Liveness liveness(*a);
+  Liveness liveness(a);
   auto waiting = std::async(std::launch::async, [&] {
     return a->allgather("k", {0, 1}, "a", Deadline::after(10s));
   });
