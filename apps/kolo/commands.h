@@ -1,0 +1,26 @@
+// The commands of `kolo`: one file and one row in main.cc each.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace kolo::app {
+
+using Arguments = std::vector<std::string>;
+
+struct Command {
+  std::string_view name;
+  std::string_view summary;  ///< one line; empty = not listed
+  /// `arguments` come after the command's name. Returns the exit status; throws kolo::Error, whose
+  /// invalid_argument is a usage error (exit 2) and all else a failure (exit 1).
+  int (*run)(const Arguments& arguments);
+};
+
+int run_command_run(const Arguments& arguments);
+int run_command_info(const Arguments& arguments);
+int run_command_list(const Arguments& arguments);
+int run_command_agent(const Arguments& arguments);
+int run_command_manual(const Arguments& arguments);
+
+}  // namespace kolo::app

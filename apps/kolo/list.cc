@@ -1,0 +1,52 @@
+// kolo list FAMILY
+#include <fmt/ranges.h>
+
+#include <functional>
+
+#include "base/errors.h"
+#include "base/registry.h"
+#include "comm/transports.h"
+#include "commands.h"
+
+namespace kolo::app {
+namespace {
+
+struct Family {
+  std::string_view name;
+  std::string_view summary;
+  void (*print)();
+};
+
+void print_transports() {
+  for (const auto& transport : comm::transports())
+    fmt::print("{:<10} {}\n", transport.name, transport.summary);
+}
+
+constexpr Family kFamilies[] = {
+    {"transports", "ways of moving bytes between ranks", print_transports},
+};
+
+}  // namespace
+
+int run_command_list(const Arguments& arguments) {
+  if (arguments.empty() || arguments[0] == "--help" || arguments[0] == "-h") {
+    fmt::print("Usage: kolo list FAMILY\n\nFamilies:\n");
+    for (const auto& family : kFamilies) fmt::print("  {:<12} {}\n", family.name, family.summary);
+    return arguments.empty() ? 2 : 0;
+  }
+  std::vector<std::string_view> known;
+  for (const auto& family : kFamilies) {
+    if (family.name == arguments[0]) {
+      family.print();
+      return 0;
+    }
+    known.push_back(family.name);
+  }
+  try {
+    throw_unknown_name("family", arguments[0], known);
+  } catch (const Error& error) {
+    throw Error(ErrorCode::invalid_argument, error.message());
+  }
+}
+
+}  // namespace kolo::app

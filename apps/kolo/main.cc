@@ -1,0 +1,74 @@
+// kolo: the command line.
+#include <unistd.h>
+
+#include <cstdio>
+
+#include "base/errors.h"
+#include "base/registry.h"
+#include "commands.h"
+#include "kolo/version.h"
+
+namespace kolo::app {
+namespace {
+
+constexpr int kUsageError = 2;
+constexpr int kFailure = 1;
+
+constexpr Command kCommands[] = {
+    {"run", "run a program as many ranks, on this machine and others", run_command_run},
+    {"info", "what this kolo was built with and what it finds here", run_command_info},
+    {"list", "the known names of a family, for example of transports", run_command_list},
+    {"agent", "", run_command_agent},
+    {"manual", "", run_command_manual},
+};
+
+void print_help() {
+  fmt::print("kolo {}: distributed deep learning\n\nUsage: kolo COMMAND [OPTIONS]\n\nCommands:\n",
+             KOLO_VERSION);
+  for (const auto& command : kCommands)
+    if (!command.summary.empty()) fmt::print("  {:<8} {}\n", command.name, command.summary);
+  fmt::print("\nkolo COMMAND --help tells more. kolo --version prints the version.\n");
+}
+
+int dispatch(const Arguments& arguments) {
+  if (arguments.empty() || arguments[0] == "--help" || arguments[0] == "-h" ||
+      arguments[0] == "help") {
+    print_help();
+    return arguments.empty() ? kUsageError : 0;
+  }
+  if (arguments[0] == "--version" || arguments[0] == "-v" || arguments[0] == "version") {
+    fmt::print("kolo {}\n", KOLO_VERSION);
+    return 0;
+  }
+  std::vector<std::string_view> known;
+  for (const auto& command : kCommands) {
+    if (command.name == arguments[0])
+      return command.run(Arguments(arguments.begin() + 1, arguments.end()));
+    if (!command.summary.empty()) known.push_back(command.name);
+  }
+  try {
+    throw_unknown_name("command", arguments[0], known);
+  } catch (const Error& error) {
+    throw Error(ErrorCode::invalid_argument, error.message());
+  }
+}
+
+}  // namespace
+}  // namespace kolo::app
+
+int main(int argc, char** argv) {
+  using namespace kolo;
+  const app::Arguments arguments(argv + 1, argv + argc);
+  // "kolo run", where the line below comes from.
+  const std::string who =
+      arguments.empty() || arguments[0].starts_with('-') ? "kolo" : "kolo " + arguments[0];
+  try {
+    return app::dispatch(arguments);
+  } catch (const Error& error) {
+    fmt::print(stderr, "{}: {}\n", who, error.message());
+    return error.code() == ErrorCode::invalid_argument ? app::kUsageError : app::kFailure;
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "{}: {}\n", who, error.what());
+    return app::kFailure;
+  }
+}
