@@ -51,8 +51,8 @@ void print_table(kolo::Communicator& world) {
                              {"64 MiB", 1 << 26}};
   bool print = world.rank() == 0;
   if (print) {
-    std::printf("\nallreduce, float32 sum, %d ranks, median\n", world.size());
-    std::printf("%10s %14s %12s %14s %12s\n", "", "own buffers", "", "any buffers", "");
+    std::printf("\nallreduce, float32 sum, %d rank(s), median\n", world.size());
+    std::printf("%10s %27s %27s\n", "", "memory of kolo's own", "memory from anywhere");
   }
   for (const Size& size : kSizes) {
     std::size_t count = size.bytes / sizeof(float);
@@ -77,7 +77,7 @@ int main() {
     kolo::Communicator& world = kolo::world();
     bool print = world.rank() == 0;
     if (print)
-      std::printf("kolo %s: %d ranks, transport %s\n\n", KOLO_VERSION, world.size(),
+      std::printf("kolo %s: %d rank(s), transport %s\n\n", KOLO_VERSION, world.size(),
                   world.transport().c_str());
 
     bool all_right = true;

@@ -148,7 +148,7 @@ std::filesystem::path find_program(const std::string& name, const std::string& s
                                    const std::filesystem::path& directory) {
   bool exists = false;
   for (const auto& candidate : candidates_for(name, search_path)) {
-    const std::filesystem::path path = directory / candidate;
+    std::filesystem::path path = directory / candidate;
     std::error_code ignored;
     if (!std::filesystem::exists(path, ignored) || std::filesystem::is_directory(path, ignored))
       continue;
