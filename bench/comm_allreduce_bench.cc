@@ -21,6 +21,7 @@ using bench::Contender;
 using bench::ContenderSpec;
 using bench::Effort;
 using bench::Entry;
+using bench::RoundClock;
 using bench::try_start;
 using Words = std::vector<std::string>;
 using bench::operator+;
@@ -96,21 +97,16 @@ void bench_sizes(Bench& bench) {
       {"gloo", &gloo, "plain"},           {"limit-private", &limit, "private"},
       {"limit-shared", &limit, "shared"},
   };
-  struct Row {
-    std::size_t bytes;
-    int quick_rounds;  ///< more where a goal is set
-  };
-  const std::vector<Row> rows = {{8, 5},        {64, 1},        {1 * kKB, 1}, {16 * kKB, 5},
-                                 {64 * kKB, 1}, {256 * kKB, 5}, {1 * kMB, 5}, {4 * kMB, 1},
-                                 {16 * kMB, 5}, {64 * kMB, 3}};
-  const int rounds = bench.settings.quick ? 5 : 9;
-  for (int round = 0; round < rounds; ++round) {
-    for (const auto& row : rows) {
-      if (bench.settings.quick && round >= row.quick_rounds) continue;
+  const std::vector<std::size_t> all = {8,         64,      1 * kKB, 16 * kKB, 64 * kKB,
+                                        256 * kKB, 1 * kMB, 4 * kMB, 16 * kMB, 64 * kMB};
+  const std::vector<std::size_t> with_goal = {8, 16 * kKB, 256 * kKB, 1 * kMB, 16 * kMB, 64 * kMB};
+  RoundClock clock(bench.settings.quick ? 27.0 : 600.0, bench.settings.quick ? 5 : 9);
+  while (clock.another()) {
+    for (const std::size_t bytes : bench.settings.quick&& clock.round() > 1 ? with_goal : all) {
       Effort effort;
-      effort.seconds = bench.settings.quick ? 0.04 : row.bytes >= 16 * kMB ? 0.5 : 0.15;
-      effort.min_batches = bench.settings.quick && row.bytes == 64 * kMB ? 3 : 5;
-      bench::measure_round(bench.report, entries, row.bytes, effort);
+      effort.seconds = bench.settings.quick ? 0.04 : bytes >= 16 * kMB ? 0.5 : 0.15;
+      effort.min_batches = bench.settings.quick && bytes == 64 * kMB ? 3 : 5;
+      bench::measure_round(bench.report, entries, bytes, effort);
     }
   }
 }
@@ -131,7 +127,8 @@ void bench_oversubscribed(Bench& bench) {
   effort.batch_seconds = 2e-3;
   effort.max_buffers = 16;  // an MPI that does not yield takes 30 ms for each operation
   effort.max_warm_up = 3;
-  for (int round = 0; round < (bench.settings.quick ? 3 : 9); ++round) {
+  RoundClock clock(bench.settings.quick ? 6.0 : 120.0, bench.settings.quick ? 3 : 9);
+  while (clock.another()) {
     bench::measure_round(table, entries, 64 * kKB, effort);
   }
   table.print_table("4 ranks on the cores of this machine, not bound");

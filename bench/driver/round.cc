@@ -22,6 +22,15 @@ std::unique_ptr<Contender> try_start(Reception& reception, const ContenderSpec& 
   }
 }
 
+bool RoundClock::another() {
+  const auto now = std::chrono::steady_clock::now();
+  const std::chrono::duration<double> with_one_more = now - begin_ + (now - last_);
+  last_ = now;
+  if (round_ == rounds_ || (round_ > 0 && with_one_more.count() > seconds_)) return false;
+  ++round_;
+  return true;
+}
+
 void measure_round(Report& report, std::vector<Entry>& entries, std::size_t bytes,
                    const Effort& effort) {
   for (auto& entry : entries) {
