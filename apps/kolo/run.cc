@@ -11,6 +11,7 @@
 #include "comm/transports.h"
 #include "commands.h"
 #include "launch/binding.h"
+#include "launch/mpirun.h"
 #include "launch/slurm.h"
 #include "launch/supervisor.h"
 #include "run_settings.h"
@@ -86,7 +87,7 @@ launch::SshOptions ssh_of(const Settings& settings, double start_seconds) {
 void check_program(const launch::Job& job) {
   // On other hosts the agent says so; here it can be said before anything is started.
   for (const auto& placement : job.placements) {
-    if (!launch::is_this_machine(placement.host)) continue;
+    if (!placement.is_local) continue;
     find_program(job.argv[0], environment("PATH").value_or("/usr/bin:/bin"), job.directory);
     return;
   }
@@ -103,7 +104,13 @@ launch::Job job_of(const Settings& settings, std::vector<std::string> program) {
   int slots = 0;
   for (const auto& host : hosts) slots += host.slots;
   job.placements = launch::place_ranks(hosts, ranks.value_or(slots));
-  job.directory = fs::current_path();
+  for (auto& placement : job.placements)
+    placement.is_local = launch::is_this_machine(placement.host);
+  std::error_code error;
+  job.directory = fs::current_path(error);
+  if (error)
+    throw_error(ErrorCode::failed_precondition, "the current directory is gone: {}",
+                error.message());
 
   const double seconds = settings.positive_number("start-timeout").value_or(kDefaultStartSeconds);
   job.start_timeout = std::chrono::milliseconds(static_cast<long long>(seconds * 1000));
@@ -142,6 +149,7 @@ int run_command_run(const Arguments& arguments) {
   if (settings.flag("check-build")) return run_command_info({});
   const launch::Job job = job_of(settings, std::move(program));
   check_program(job);
+  if (transport_of(settings).ends_with("mpi")) launch::become_mpirun(job);  // also shm+mpi
   return launch::run_job(job);
 }
 

@@ -73,7 +73,7 @@ std::string name_of_hydra_job() {
 /// The plug-in that speaks the launcher's own language, if it is wanted and there.
 std::shared_ptr<Bootstrap> meet_through_mpi(const Launched& launched, const std::string& plugin) {
   const std::string transport = setting("TRANSPORT").value_or("auto");
-  const bool wanted = transport == "mpi";
+  const bool wanted = transport.ends_with("mpi");  // also shm+mpi
   if (!wanted && transport != "auto") return nullptr;
   std::string why;
   if (!wanted && !wire_plugin_available(plugin, &why)) {

@@ -161,7 +161,7 @@ std::vector<Placement> place_ranks(const std::vector<Host>& hosts, int ranks) {
   for (const Host& host : hosts) {
     const int here = std::min(host.slots, ranks - placed);
     if (here == 0) break;
-    placements.push_back({host.name, placed, here});
+    placements.push_back({host.name, placed, here, false});
     placed += here;
   }
   if (placed < ranks)

@@ -29,12 +29,13 @@ struct Placement {
   std::string host;
   int first_rank = 0;
   int ranks = 0;
+  bool is_local = false;  ///< this machine
 
   bool operator==(const Placement&) const = default;
 };
 
 /// Fills hosts in the order given, slot by slot, until `ranks` are placed; hosts that get none are
-/// left out. Throws invalid_argument if there are not enough slots.
+/// left out. Throws invalid_argument if there are not enough slots. `is_local` is not looked at.
 std::vector<Placement> place_ranks(const std::vector<Host>& hosts, int ranks);
 
 /// Whether a name means this machine: localhost, its own name, or one of its addresses.

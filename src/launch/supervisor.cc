@@ -118,14 +118,11 @@ int Supervisor::run() {
 
 void Supervisor::open_links() {
   // The agent of this machine first: it is a fork, and must not hold the others' pipes open.
-  auto is_local = [&](const Placement& placement) { return is_this_machine(placement.host); };
-  std::vector<bool> local;
-  for (const auto& placement : job_.placements) local.push_back(is_local(placement));
   hosts_.resize(job_.placements.size());
   for (bool wanted : {true, false}) {
     for (std::size_t i = 0; i < hosts_.size(); ++i) {
-      if (local[i] != wanted) continue;
       const Placement& placement = job_.placements[i];
+      if (placement.is_local != wanted) continue;
       if (!wanted)
         detail("{}", fmt::format("starting an agent: {}",
                                  fmt::join(ssh_command(job_.ssh, placement.host), " ")));
@@ -266,7 +263,7 @@ void Supervisor::rank_exited(HostEntry& host, const RankExit& exit) {
   if (code == 0 || stopping_) return;
   const int others = ranks_alive();
   fail(code, fmt::format("rank {} on {} {}{}{}", exit.rank, host.link->placement().host,
-                         code > 128 && how.starts_with("killed") ? "was " : "", how,
+                         how.starts_with("killed") ? "was " : "", how,
                          others > 0 ? "; stopping the other ranks" : ""));
 }
 
