@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <numeric>
+
 #include "kolo/error.h"
 #include "support/arrangement.h"
 
@@ -80,8 +82,9 @@ std::vector<Operation> make_operations() {
     }
   });
   add("subset", [](C& c) {
+    // In the same order: an Error names the rank in the numbering of the group that threw it.
     std::vector<int> ranks(c.size());
-    for (int r = 0; r < c.size(); ++r) ranks[r] = c.size() - 1 - r;
+    std::iota(ranks.begin(), ranks.end(), 0);
     auto group = c.subset(ranks);
     (void)group->allreduce(1);
   });
