@@ -8,6 +8,8 @@ function(kolo_test name)
   add_executable(kolo_${name} ${T_SOURCES})
   target_include_directories(kolo_${name} PRIVATE ${PROJECT_SOURCE_DIR}/src
                              ${PROJECT_SOURCE_DIR}/tests ${PROJECT_SOURCE_DIR}/include)
+  # What is tested is optimised; the tests themselves need to compile quickly.
+  target_compile_options(kolo_${name} PRIVATE -O1)
   target_link_libraries(kolo_${name} PRIVATE ${T_DEPENDS} GTest::gtest_main GTest::gmock
                                              kolo_warnings)
   add_test(NAME ${name} COMMAND kolo_${name})
