@@ -1,0 +1,53 @@
+// The start of every collective operation: arguments are checked, and all ranks meet.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <utility>
+
+#include "comm/card.h"
+#include "comm/group.h"
+#include "kolo/error.h"
+
+namespace kolo::comm {
+
+inline std::uint64_t address(const void* memory) { return reinterpret_cast<std::uint64_t>(memory); }
+
+/// The meeting at the start of every operation: all agree, or all throw.
+inline Exchanged meet(Group& group, const Card& card, const void* payload, std::size_t bytes) {
+  const Exchanged all = group.exchange(card, payload, bytes);
+  if (!all.agreed()) [[unlikely]]
+    throw Error(ErrorCode::invalid_argument, describe_mismatch(all, group.size()));
+  return all;
+}
+
+/// Ends a call whose arguments are wrong on this rank alone; the others get an error too.
+template <class... Args>
+[[noreturn]] void refuse(Group& group, OpKind kind, fmt::format_string<Args...> format,
+                         Args&&... args) {
+  group.exchange(refusal(kind), nullptr, 0);
+  throw Error(ErrorCode::invalid_argument, fmt::format("{}: ", to_string(kind)) +
+                                               fmt::format(format, std::forward<Args>(args)...));
+}
+
+inline void check_memory(Group& group, OpKind kind, const void* memory, std::size_t count,
+                         const char* name) {
+  if (memory == nullptr && count != 0) [[unlikely]]
+    refuse(group, kind, "{} is null", name);
+}
+
+/// Values outside the enumerations can come from a binding.
+inline bool is_known(DataType type) { return static_cast<int>(type) < kDataTypeCount; }
+
+inline void check_type(Group& group, OpKind kind, DataType type) {
+  if (!is_known(type)) [[unlikely]]
+    refuse(group, kind, "{} is not a data type", static_cast<int>(type));
+}
+
+inline void check_root(Group& group, OpKind kind, int root) {
+  if (root < 0 || root >= group.size())
+    refuse(group, kind, "root {} is not in 0…{}", root, group.size() - 1);
+}
+
+}  // namespace kolo::comm
