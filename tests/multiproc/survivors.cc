@@ -109,7 +109,7 @@ std::string lost_in(const std::function<void()>& body) {
     body();
   } catch (const Error& e) {
     if (e.code() != ErrorCode::peer_lost || !e.rank()) return fmt::format("threw {}", e.what());
-    return fmt::format("peer_lost of {} at {}", *e.rank(), now_ns());
+    return fmt::format("peer_lost of {} at {} ({})", *e.rank(), now_ns(), e.message());
   }
   return "nothing was thrown";
 }
@@ -132,7 +132,7 @@ void expect_lost(const Outcome& outcome, int rank, std::int64_t since_ns,
   long long at = 0;
   ASSERT_EQ(std::sscanf(outcome.result.c_str(), "peer_lost of %d at %lld", &lost, &at), 2)
       << outcome.result;
-  EXPECT_EQ(lost, rank) << "another rank was named";
+  EXPECT_EQ(lost, rank) << outcome.result;
   const auto took = std::chrono::nanoseconds(at - since_ns);
   EXPECT_LE(took, limit) << "peer_lost came late";
   const std::string shown =

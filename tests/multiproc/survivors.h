@@ -25,8 +25,8 @@ std::ostream& operator<<(std::ostream& out, const Operation& operation);
 /// Whether ranks on different hosts can talk here; prepares the wire to use loopback.
 bool wire_is_available(std::string* why);
 
-/// Calls `body`, which must throw peer_lost. Returns "peer_lost of RANK at NANOSECONDS", or another
-/// text that says what happened instead.
+/// Calls `body`, which must throw peer_lost. Returns "peer_lost of RANK at NANOSECONDS (why)", or
+/// another text that says what happened instead.
 std::string lost_in(const std::function<void()>& body);
 
 /// Repeats `call` until it throws; as lost_in().
