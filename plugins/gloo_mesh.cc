@@ -23,6 +23,34 @@ namespace kolo::comm {
 
 using gloo::transport::tcp::Address;
 
+namespace {
+
+sigset_t pipe_signal() {
+  sigset_t set;
+  ::sigemptyset(&set);
+  ::sigaddset(&set, SIGPIPE);
+  return set;
+}
+
+}  // namespace
+
+PipeSignalBlocked::PipeSignalBlocked() {
+  const sigset_t set = pipe_signal();
+  ::pthread_sigmask(SIG_BLOCK, &set, &before_);
+}
+
+PipeSignalBlocked::~PipeSignalBlocked() {
+  if (::sigismember(&before_, SIGPIPE) == 1) return;  // the caller's own affair
+  sigset_t pending;
+  ::sigpending(&pending);
+  if (::sigismember(&pending, SIGPIPE) == 1) {
+    const sigset_t set = pipe_signal();
+    const timespec now{};
+    ::sigtimedwait(&set, nullptr, &now);
+  }
+  ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+}
+
 /// Gloo's thread looks at its connections every 10 ms, and making a connection waits for it a few
 /// times. While a mesh is being connected the ticker keeps it awake, so that connecting takes the
 /// time of the network only.
@@ -234,6 +262,7 @@ class Attempt {
       peer_ = static_cast<int>(member);
       line.outgoing->head = {kTokenBytes, kHelloTag, 0};
       std::memcpy(line.outgoing->body, shown[member].data(), kTokenBytes);
+      const PipeSignalBlocked blocked;
       line.send_frame->send(0, offsetof(Frame, body) + kTokenBytes);
       line.send_frame->waitSend();
     }

@@ -15,6 +15,7 @@
 #include <gloo/transport/context.h>
 #include <gloo/transport/device.h>
 #include <gloo/transport/pair.h>
+#include <signal.h>
 
 #include <cstdint>
 #include <memory>
@@ -24,6 +25,19 @@
 #include "comm/wire/messenger.h"
 
 namespace kolo::comm {
+
+/// Gloo writes to sockets in a way that raises SIGPIPE when the other end is gone; while this
+/// exists, the calling thread gets an error instead.
+class PipeSignalBlocked {
+ public:
+  PipeSignalBlocked();
+  ~PipeSignalBlocked();
+  PipeSignalBlocked(const PipeSignalBlocked&) = delete;
+  PipeSignalBlocked& operator=(const PipeSignalBlocked&) = delete;
+
+ private:
+  sigset_t before_;
+};
 
 /// In front of every message.
 struct FrameHead {

@@ -21,6 +21,7 @@
 #include <optional>
 
 #include "base/errors.h"
+#include "comm/wire/statements.h"
 #include "gloo/config.h"
 #include "gloo_mesh.h"
 
@@ -28,6 +29,8 @@ namespace kolo::comm {
 namespace {
 
 constexpr std::uint32_t kExchangeTag = 1U << 20;
+/// The last frame of a member that gives up: whom.
+constexpr std::uint32_t kFarewellTag = kExchangeTag + 1;
 constexpr auto kSpin = std::chrono::microseconds(100);
 /// For the rest of a message that has begun to arrive, in calls that do not wait.
 constexpr auto kMomentary = std::chrono::seconds(10);
@@ -65,6 +68,7 @@ struct Peer {
   std::size_t arriving_left = 0;
   std::unique_ptr<gloo::transport::Buffer> arriving_buffer;
   std::unique_ptr<gloo::transport::Buffer> leaving_buffer;
+  bool is_ended = false;  // closed, or said farewell
   std::size_t largest_put = 0;
   std::chrono::milliseconds socket_timeout{0};
 };
@@ -77,7 +81,8 @@ class GlooMessenger final : public Messenger {
         mesh_(connect_mesh(setup)),
         wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
         peers_(setup.world_ranks.size()),
-        polls_(setup.world_ranks.size() + 1) {
+        polls_(setup.world_ranks.size() + 1),
+        statements_(static_cast<int>(setup.world_ranks.size()), setup.me) {
     if (!wake_.valid()) throw_errno("cannot create an eventfd");
     for (std::size_t i = 0; i < peers_.size(); ++i) peers_[i].line = &mesh_->lines()[i];
   }
@@ -144,8 +149,33 @@ class GlooMessenger final : public Messenger {
   void abort(int peer, const std::string& reason) noexcept override {
     mark_broken(peer, reason);
     // A read or write in the middle of a message ends too.
-    for (GlooLine& line : mesh_->lines())
-      if (line.socket.valid()) ::shutdown(line.socket.get(), SHUT_RDWR);
+    ::shutdown(peers_[peer].line->socket.get(), SHUT_RDWR);
+  }
+
+  int farewell(int suspect, Deadline deadline) noexcept override {
+    mark_broken(suspect, "given up");
+    for (int peer = 0; peer < static_cast<int>(peers_.size()); ++peer) {
+      if (peer == me_) continue;
+      peers_[peer].receives.clear();
+      peers_[peer].sends.clear();
+      try {
+        const std::int32_t whom = suspect;
+        if (has_room(peer)) put_frame(peer, kFarewellTag, &whom, sizeof whom);
+      } catch (const std::exception&) {
+        // Gone as well; what it said before shows below.
+      }
+      ::shutdown(peers_[peer].line->socket.get(), SHUT_WR);
+    }
+    int lost = suspect;
+    while (!deadline.passed()) {
+      lost = statements_.blame(suspect);
+      if (peers_[lost].is_ended) break;  // and will say no more
+      listen(deadline);
+    }
+    lost = statements_.blame(suspect);
+    for (Peer& peer : peers_)
+      if (peer.line->socket.valid()) ::shutdown(peer.line->socket.get(), SHUT_RDWR);
+    return lost;
   }
 
  private:
@@ -196,9 +226,22 @@ class GlooMessenger final : public Messenger {
     try {
       action();
     } catch (const std::exception&) {
+      peers_[peer].is_ended = true;
+      // In the middle of a message, Gloo has passed the last frame by.
+      hear_farewell(peer);
       throw_if_broken();  // aborted meanwhile: that reason is the better one
       lose(peer, fmt::format("the connection to rank {} is closed", world_ranks_[peer]));
     }
+  }
+
+  /// Notes what a member's last frame says, if it is there.
+  bool hear_farewell(int peer) {
+    const Frame& frame = *peers_[peer].line->incoming;
+    if (frame.head.tag != kFarewellTag) return false;
+    std::int32_t whom = -1;
+    std::memcpy(&whom, frame.body, sizeof whom);
+    statements_.hear(peer, whom);
+    return true;
   }
 
   // --- sending -----------------------------------------------------------------------------------
@@ -219,6 +262,7 @@ class GlooMessenger final : public Messenger {
 
   void put(int peer, gloo::transport::Buffer& buffer, std::size_t offset, std::size_t bytes) {
     on_line(peer, [&] {
+      const PipeSignalBlocked blocked;
       buffer.send(offset, bytes, offset);
       buffer.waitSend();
     });
@@ -322,6 +366,10 @@ class GlooMessenger final : public Messenger {
       return;
     }
     on_line(index, [&] { peer.line->recv_frame->waitRecv(); });
+    if (hear_farewell(index)) {
+      peer.is_ended = true;
+      lose(index, fmt::format("rank {} has given up another rank", world_ranks_[index]));
+    }
     const FrameHead head = peer.line->incoming->head;
     const std::byte* body = peer.line->incoming->body;
     OperationPtr receive = take_receive(peer, head.tag);
@@ -419,6 +467,24 @@ class GlooMessenger final : public Messenger {
     ::setsockopt(peer.line->socket.get(), SOL_SOCKET, SO_SNDTIMEO, &value, sizeof value);
   }
 
+  /// Takes in what the members still had to say, until one more of them has said farewell or ended.
+  void listen(Deadline deadline) noexcept {
+    for (std::size_t i = 0; i < peers_.size(); ++i)
+      polls_[i] = {
+          peers_[i].is_ended || static_cast<int>(i) == me_ ? -1 : peers_[i].line->socket.get(),
+          POLLIN, 0};
+    if (::poll(polls_.data(), peers_.size(), deadline.poll_timeout_ms()) <= 0) return;
+    for (std::size_t i = 0; i < peers_.size(); ++i) {
+      if (polls_[i].revents == 0) continue;
+      limit_blocking(peers_[i], deadline);
+      try {
+        receive_some(static_cast<int>(i));
+      } catch (const std::exception&) {
+        // Farewell, or the end of the connection.
+      }
+    }
+  }
+
   [[noreturn]] void give_up() {
     for (std::size_t i = 0; i < peers_.size(); ++i) {
       if (polls_[i].fd < 0) continue;
@@ -437,6 +503,7 @@ class GlooMessenger final : public Messenger {
   std::deque<OperationPtr> tickets_;
   Ticket first_ticket_ = 1;
   std::vector<OperationPtr> exchange_;
+  Statements statements_;
 
   std::atomic<bool> is_broken_{false};
   std::mutex broken_mutex_;

@@ -10,6 +10,7 @@
 
 #include "base/errors.h"
 #include "comm/wire/messenger.h"
+#include "comm/wire/statements.h"
 #include "mpi_bootstrap.h"
 #include "mpi_session.h"
 
@@ -19,6 +20,7 @@ namespace {
 /// Counts of MPI are int.
 constexpr std::size_t kPieceBytes = std::size_t{1} << 30;
 constexpr int kExchangeTag = 1 << 20;
+constexpr int kFarewellTag = kExchangeTag + 1;
 
 struct Operation {
   int peer = -1;
@@ -29,12 +31,15 @@ struct Operation {
 class MpiMessenger final : public Messenger {
  public:
   explicit MpiMessenger(const WireSetup& setup)
-      : session_(MpiSession::get()), world_ranks_(setup.world_ranks), me_(setup.me) {
+      : session_(MpiSession::get()),
+        world_ranks_(setup.world_ranks),
+        me_(setup.me),
+        statements_(static_cast<int>(setup.world_ranks.size()), setup.me) {
     const auto lock = session_.lock();
     int* largest_tag = nullptr;
     int is_known = 0;
     MPI_Comm_get_attr(session_.world(), MPI_TAG_UB, &largest_tag, &is_known);
-    if (is_known == 0 || *largest_tag < kExchangeTag)
+    if (is_known == 0 || *largest_tag < kFarewellTag)
       throw_error(ErrorCode::unsupported, "{} has tags up to {} only", kMpiName,
                   is_known != 0 ? *largest_tag : 32767);
     MPI_Group world = MPI_GROUP_NULL, members = MPI_GROUP_NULL;
@@ -133,7 +138,39 @@ class MpiMessenger final : public Messenger {
     session_.give_up();
   }
 
+  int farewell(int suspect, Deadline deadline) noexcept override {
+    abort(suspect, "given up");
+    farewell_ = suspect;
+    {
+      const auto lock = session_.lock();
+      for (int member = 0; member < static_cast<int>(world_ranks_.size()); ++member) {
+        if (member == me_) continue;
+        MPI_Request request = MPI_REQUEST_NULL;
+        if (MPI_Isend(&farewell_, 1, MPI_INT, member, kFarewellTag, comm_, &request) == MPI_SUCCESS)
+          MPI_Request_free(&request);
+      }
+    }
+    for (MpiPatience patience; !deadline.passed(); patience.pause()) hear_farewells();
+    for (auto& [ticket, operation] : operations_) abandon(operation);
+    for (Operation& operation : exchange_) abandon(operation);
+    return statements_.blame(suspect);
+  }
+
  private:
+  /// Returns a member that has said farewell since the last call, or -1.
+  int hear_farewells() {
+    const auto lock = session_.lock();
+    int is_there = 0;
+    MPI_Status status;
+    if (MPI_Iprobe(MPI_ANY_SOURCE, kFarewellTag, comm_, &is_there, &status) != MPI_SUCCESS ||
+        is_there == 0)
+      return -1;
+    int whom = -1;
+    MPI_Recv(&whom, 1, MPI_INT, status.MPI_SOURCE, kFarewellTag, comm_, MPI_STATUS_IGNORE);
+    statements_.hear(status.MPI_SOURCE, whom);
+    return status.MPI_SOURCE;
+  }
+
   template <class Action>
   static void for_pieces(std::size_t bytes, Action&& action) {
     std::size_t start = 0;
@@ -174,8 +211,15 @@ class MpiMessenger final : public Messenger {
   }
 
   void finish(Operation& operation, Deadline deadline) {
+    constexpr int kPollsBetweenNews = 256;
+    int polls = 0;
     for (MpiPatience patience; !is_done(operation); patience.pause()) {
       throw_if_broken();
+      if (++polls % kPollsBetweenNews == 0)
+        if (const int member = hear_farewells(); member >= 0) {
+          abort(member, fmt::format("rank {} has given up another rank", world_ranks_[member]));
+          throw_if_broken();
+        }
       if (!deadline.passed()) continue;
       abort(operation.peer,
             fmt::format("rank {} did not answer within the timeout", world_ranks_[operation.peer]));
@@ -190,6 +234,7 @@ class MpiMessenger final : public Messenger {
       if (operation.is_receive) MPI_Cancel(&request);
       MPI_Request_free(&request);
     }
+    operation.requests.clear();
   }
 
   MpiSession& session_;
@@ -199,6 +244,8 @@ class MpiMessenger final : public Messenger {
   std::unordered_map<Ticket, Operation> operations_;
   Ticket last_ticket_ = 0;
   std::vector<Operation> exchange_;
+  Statements statements_;
+  int farewell_ = -1;  // what the last messages carry
 
   std::atomic<bool> is_broken_{false};
   std::mutex broken_mutex_;

@@ -14,7 +14,6 @@
 // wire/HierarchicalGroup (shm inside, wire across). One thread at a time per group.
 #pragma once
 
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -110,10 +109,6 @@ class Group {
 
   /// "shm", "gloo", "mpi", "shm+gloo", "solo".
   [[nodiscard]] virtual std::string describe() const = 0;
-
-  /// How long later calls may wait for another member. Groups of groups use it so that whoever is
-  /// nearest to a stalled rank gives it up first and can tell the others its name.
-  virtual void set_timeout(std::chrono::milliseconds /*timeout*/) {}
 
   /// Largest payload of exchange(). At least 48.
   [[nodiscard]] virtual std::size_t eager_bytes() const noexcept = 0;

@@ -66,7 +66,6 @@ class ShmGroup final : public Group {
   ~ShmGroup() override;
 
   [[nodiscard]] std::string describe() const override { return "shm"; }
-  void set_timeout(std::chrono::milliseconds timeout) override { options_.timeout = timeout; }
   [[nodiscard]] std::size_t eager_bytes() const noexcept override { return kEagerPayload; }
 
   Exchanged exchange(const Card& card, const void* payload, std::size_t bytes) override;

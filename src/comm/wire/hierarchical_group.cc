@@ -11,25 +11,16 @@ namespace {
 
 /// In front of what a leader tells the others about its host.
 struct BlobHead {
-  std::uint32_t bytes = 0;  ///< of the entries, or of the reason
-  std::int32_t lost = -1;   ///< a member, if one was lost here
+  std::uint64_t bytes = 0;  ///< of the entries
   std::uint64_t reserved = 0;
 };
 constexpr std::size_t kBlobBytes = Messenger::kSmallBytes;
-constexpr std::size_t kLongestReason = 512;
-
-/// How long a leader that leaves with bad news waits for the others to come and hear it.
-constexpr std::chrono::milliseconds kTelling{300};
 
 std::vector<std::vector<int>> hosts_of(const Topology& topology) {
   std::vector<std::vector<int>> hosts;
   for (int host = 0; host < topology.host_count(); ++host)
     hosts.push_back(topology.ranks_on_host(host));
   return hosts;
-}
-
-std::chrono::milliseconds grace_of(std::chrono::milliseconds timeout) {
-  return std::min(timeout / 4, std::chrono::milliseconds(1000));
 }
 
 }  // namespace
@@ -59,8 +50,6 @@ HierarchicalGroup::HierarchicalGroup(std::unique_ptr<Group> local, const Topolog
       hosts_(hosts_of(topology)),
       host_(topology.host_of(topology.rank())),
       local_rank_(topology.local_rank()),
-      timeout_(options.timeout),
-      grace_(grace_of(options.timeout)),
       table_(options.memory),
       partial_(options.memory) {
   KOLO_CHECK(local_->size() == topology.local_size() && local_->rank() == local_rank_);
@@ -95,24 +84,10 @@ HierarchicalGroup::HierarchicalGroup(std::unique_ptr<Group> local, const Topolog
 
 HierarchicalGroup::~HierarchicalGroup() = default;
 
-void HierarchicalGroup::set_timeout(std::chrono::milliseconds timeout) {
-  timeout_ = timeout;
-  grace_ = grace_of(timeout);
-  link_->set_timeout(timeout);
-  if (local_ != nullptr) local_->set_timeout(timeout);
-}
-
 int HierarchicalGroup::local_index(int member) const {
   const auto& ranks = neighbours();
   const auto it = std::lower_bound(ranks.begin(), ranks.end(), member);
   return it != ranks.end() && *it == member ? static_cast<int>(it - ranks.begin()) : -1;
-}
-
-// --- failure -------------------------------------------------------------------------------------
-
-void HierarchicalGroup::leave(const std::string& reason) noexcept {
-  local_.reset();
-  link_->messenger().abort(rank() == 0 ? 1 : 0, reason);
 }
 
 // --- meeting -------------------------------------------------------------------------------------
@@ -120,41 +95,16 @@ void HierarchicalGroup::leave(const std::string& reason) noexcept {
 Exchanged HierarchicalGroup::exchange(const Card& card, const void* payload, std::size_t bytes) {
   KOLO_CHECK(bytes <= eager_bytes_);
   guarded(to_string(card.kind).data(), [&] {
-    // Whoever is nearest to a stalled rank shall give it up first, and tell the others.
     std::byte* blob = blobs_.get((1 + hosts_.size()) * kBlobBytes);
-    std::size_t blob_bytes = 0;
-    local_->set_timeout(timeout_);
+    std::size_t table_bytes = 0;
     if (is_leader()) {
-      BlobHead& head = *reinterpret_cast<BlobHead*>(blob);
-      head = {};
-      try {
-        head.bytes = static_cast<std::uint32_t>(
-            gather_entries(card, payload, bytes, blob + sizeof(BlobHead)));
-      } catch (const Error& error) {
-        if (error.code() != ErrorCode::peer_lost || !error.rank()) throw;
-        head.lost = *error.rank();
-        head.bytes = static_cast<std::uint32_t>(std::min(error.message().size(), kLongestReason));
-        std::memcpy(blob + sizeof(BlobHead), error.message().data(), head.bytes);
-        try {
-          leaders_->exchange_rows(blob, sizeof(BlobHead) + head.bytes, blob + kBlobBytes,
-                                  kBlobBytes, Deadline::after(kTelling));
-        } catch (const Error&) {
-          // They will read it when they come.
-        }
-        throw;
-      }
-      try {
-        blob_bytes = swap_blobs(head.bytes);
-      } catch (const Error& error) {
-        if (error.code() == ErrorCode::peer_lost) hand_out_loss(error);
-        throw;
-      }
+      auto& head = *reinterpret_cast<BlobHead*>(blob);
+      head = {gather_entries(card, payload, bytes, blob + sizeof(BlobHead)), 0};
+      table_bytes = swap_blobs(head.bytes);
     } else {
       gather_entries(card, payload, bytes, nullptr);
     }
-    local_->set_timeout(timeout_ + 2 * grace_);
-    hand_out(blob_bytes);
-    local_->set_timeout(timeout_);
+    hand_out(table_bytes);
   });
 
   bool agreed = true;
@@ -206,20 +156,12 @@ std::size_t HierarchicalGroup::gather_entries(const Card& card, const void* payl
 std::size_t HierarchicalGroup::swap_blobs(std::size_t bytes) {
   std::byte* mine = blobs_.get((1 + hosts_.size()) * kBlobBytes);
   std::byte* rows = mine + kBlobBytes;
-  leaders_->exchange_rows(mine, sizeof(BlobHead) + bytes, rows, kBlobBytes,
-                          Deadline::after(timeout_ + grace_));
+  leaders_->exchange_rows(mine, sizeof(BlobHead) + bytes, rows, kBlobBytes, link_->deadline());
   const auto head_of = [&](std::size_t host) {
     return reinterpret_cast<const BlobHead*>(rows + host * kBlobBytes);
   };
   std::size_t total = 0;
-  for (std::size_t host = 0; host < hosts_.size(); ++host) {
-    const BlobHead& head = *head_of(host);
-    if (head.lost >= 0) {
-      const std::string reason(reinterpret_cast<const char*>(&head + 1), head.bytes);
-      throw Error(ErrorCode::peer_lost, reason, head.lost);
-    }
-    total += head.bytes;
-  }
+  for (std::size_t host = 0; host < hosts_.size(); ++host) total += head_of(host)->bytes;
   std::byte* table = table_.get(total);
   for (std::size_t host = 0; host < hosts_.size(); ++host) {
     std::memcpy(table, head_of(host) + 1, head_of(host)->bytes);
@@ -231,7 +173,6 @@ std::size_t HierarchicalGroup::swap_blobs(std::size_t bytes) {
 /// The leader's table to all ranks of the host; then everybody finds the entries in it.
 void HierarchicalGroup::hand_out(std::size_t bytes) {
   if (!is_alone()) {
-    std::optional<Error> loss;
     locally([&] {
       Card card;
       card.signature = 1;
@@ -242,20 +183,13 @@ void HierarchicalGroup::hand_out(std::size_t bytes) {
       const Exchanged all =
           local_->exchange(card, table, is_leader() && bytes <= eager ? bytes : 0);
       if (is_leader() && bytes <= eager) return;
-      const Card& told = all.card(0);
-      bytes = told.count;
-      if (told.root >= 0) {
-        const auto* text = reinterpret_cast<const char*>(all.payload(0, bytes));
-        loss.emplace(ErrorCode::peer_lost, std::string(text, bytes), told.root);
-        return;
-      }
+      bytes = all.card(0).count;
       if (!is_leader()) table = table_.get(bytes);
       if (bytes <= eager)
         std::memcpy(table, all.payload(0, bytes), bytes);
       else
         local_->broadcast(table, bytes, 0);
     });
-    if (loss) throw *loss;
   }
   entries_.resize(static_cast<std::size_t>(size()));
   const std::byte* at = table_.get(bytes);
@@ -264,17 +198,6 @@ void HierarchicalGroup::hand_out(std::size_t bytes) {
       entries_[member] = at;
       at += entry_bytes(reinterpret_cast<const Entry*>(at)->bytes);
     }
-}
-
-/// In place of a table: who was lost.
-void HierarchicalGroup::hand_out_loss(const Error& error) {
-  if (is_alone()) return;
-  const WireLink::Loss& loss = link_->settle(error);
-  Card card;
-  card.signature = 1;
-  card.root = std::max(0, loss.member);
-  card.count = std::min({loss.reason.size(), kLongestReason, local_->eager_bytes()});
-  local_->exchange(card, loss.reason.data(), card.count);
 }
 
 // --- point to point and subsets ------------------------------------------------------------------
@@ -309,7 +232,6 @@ void HierarchicalGroup::recv_body(int from, void* data, std::size_t bytes) {
 std::unique_ptr<Group> HierarchicalGroup::subset(const std::vector<int>& chosen) {
   WireOptions options = link_->options();
   options.key = fmt::format("{}.{}", options.key, subsets_++);
-  options.timeout = timeout_;
   options.world_ranks.clear();
   std::vector<int> near;
   for (const int member : chosen) {

@@ -34,7 +34,6 @@ class HierarchicalGroup final : public Group {
   ~HierarchicalGroup() override;
 
   [[nodiscard]] std::string describe() const override { return description_; }
-  void set_timeout(std::chrono::milliseconds timeout) override;
   [[nodiscard]] std::size_t eager_bytes() const noexcept override { return eager_bytes_; }
   Exchanged exchange(const Card& card, const void* payload, std::size_t bytes) override;
   void allreduce(const void* input, void* output, std::size_t count, const Reduction& how) override;
@@ -94,27 +93,25 @@ class HierarchicalGroup final : public Group {
       throw Error(ErrorCode::peer_lost, error.message(), neighbours()[*error.rank()]);
     }
   }
-  /// Runs `action`. Whoever loses a rank leaves the local group and ends its connections, so that
-  /// nobody waits for it either.
+  /// Runs `action`. Whoever loses a rank leaves the local group, so that its neighbours do not wait
+  /// for it; the link tells everybody who is to blame.
   template <class Action>
   void guarded(const char* operation, Action&& action) {
     link_->guarded(operation, [&] {
       try {
         action();
       } catch (const Error& error) {
-        if (error.code() == ErrorCode::peer_lost) leave(error.message());
+        if (error.code() == ErrorCode::peer_lost) local_.reset();
         throw;
       }
     });
   }
-  void leave(const std::string& reason) noexcept;
 
   // --- the meeting, in its three parts ---
   std::size_t gather_entries(const Card& card, const void* payload, std::size_t bytes,
                              std::byte* blob);
   std::size_t swap_blobs(std::size_t bytes);
   void hand_out(std::size_t bytes);
-  void hand_out_loss(const Error& error);
 
   /// Announces a bulk operation of the local group.
   void meet_locally(const void* input, const void* output);
@@ -127,7 +124,6 @@ class HierarchicalGroup final : public Group {
   const std::vector<std::vector<int>> hosts_;  // members, ascending
   const int host_, local_rank_;
   int lanes_ = 1;
-  std::chrono::milliseconds timeout_, grace_;
   std::shared_ptr<WireLink> link_;
   std::unique_ptr<WireGroup> flat_;     // everybody
   std::unique_ptr<WireGroup> leaders_;  // null unless leader

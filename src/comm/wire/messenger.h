@@ -31,8 +31,8 @@ class Messenger {
   virtual Ticket post_send(int peer, std::uint32_t tag, const void* data, std::size_t bytes) = 0;
   virtual Ticket post_recv(int peer, std::uint32_t tag, void* data, std::size_t bytes) = 0;
 
-  /// Waits for one operation. Throws peer_lost (rank() = member index) when the connection broke or
-  /// the deadline passed; all later calls then throw too.
+  /// Waits for one operation. Throws peer_lost (rank() = member index) when the connection broke,
+  /// the deadline passed or a member said farewell; all later calls then throw too.
   virtual void wait(Ticket ticket, Deadline deadline) = 0;
 
   /// Whether an operation is complete, without waiting; if so its ticket is spent. Throws as
@@ -47,10 +47,16 @@ class Messenger {
                               void* all, std::size_t stride, Deadline deadline) = 0;
   static constexpr std::size_t kSmallBytes = 16 * 1024;
 
-  /// Makes all waits, now and later, throw peer_lost, and closes the connections, so that the other
-  /// members notice too. From any thread; used when a rank is known to be dead although its
-  /// connection has not said so.
+  /// Makes all waits, now and later, throw peer_lost of `peer`. From any thread; used when a rank
+  /// is known to be dead although its connection has not said so.
   virtual void abort(int peer, const std::string& reason) noexcept = 0;
+
+  /// The end of this messenger, after a wait has failed: tells all members that this one has given
+  /// `suspect` up, which makes their waits fail too, and hears until `deadline` whom they have
+  /// given up. Returns who was lost in the end: a suspect that says that it waits for another is
+  /// not to blame, that other one is; one that is silent, or whose connection is closed, is. Memory
+  /// of operations must stay valid until this returns, not longer.
+  virtual int farewell(int suspect, Deadline deadline) noexcept = 0;
 };
 
 /// How a new Messenger's members meet.

@@ -10,7 +10,10 @@ namespace {
 /// What a dead rank had sent before it died is still let in for this long.
 constexpr std::chrono::milliseconds kGrace{200};
 /// A connection usually closes a little before the launcher says why.
-constexpr std::chrono::milliseconds kNewsDelay{300};
+constexpr std::chrono::milliseconds kNewsDelay{200};
+/// How long members that have given up may take to say whom: they did not begin to wait at the same
+/// moment.
+constexpr std::chrono::milliseconds kLongestFarewell{1000};
 
 /// The words of the launcher for an end that was not wanted. A rank that "exited", or of which
 /// only is known that its process ended, may be through with its work: that shows when its
@@ -27,7 +30,6 @@ WireLink::WireLink(std::unique_ptr<Messenger> messenger, int me, const WireOptio
     : messenger_(std::move(messenger)),
       me_(me),
       options_(options),
-      timeout_(options.timeout),
       watch_(std::make_shared<Watch>()) {
   if (options_.liveness == nullptr) return;
   listener_ = options_.liveness->listen(
@@ -55,11 +57,11 @@ int WireLink::member_of(int world_rank) const noexcept {
 
 void WireLink::on_departure(Watch& watch, const Departure& departure) {
   std::lock_guard lock(watch.mutex);
+  watch.changed.notify_all();
   if (watch.is_closing || watch.unclean) return;
   const int member = member_of(departure.rank);
   if (member < 0 || member == me_ || !is_unclean(departure.reason)) return;
   watch.unclean = Loss{member, departure.reason};
-  watch.changed.notify_all();
   watch.grace = std::thread([this, &watch, member, reason = departure.reason] {
     std::unique_lock waiting(watch.mutex);
     if (watch.changed.wait_for(waiting, kGrace, [&] { return watch.is_closing; })) return;
@@ -68,29 +70,31 @@ void WireLink::on_departure(Watch& watch, const Departure& departure) {
   });
 }
 
-const WireLink::Loss& WireLink::settle(const Error& error) {
-  if (loss_) return *loss_;
-  const int member = error.rank().value_or(-1);
-  if (options_.liveness != nullptr) {
-    std::unique_lock lock(watch_->mutex);
-    watch_->changed.wait_for(lock, kNewsDelay, [this] { return watch_->unclean.has_value(); });
-    loss_ = watch_->unclean;
-    lock.unlock();
-    // The one that was waited for may have been waiting itself for one that is gone.
-    if (!loss_)
-      for (const Departure& departure : options_.liveness->departures()) {
-        const int gone = member_of(departure.rank);
-        if (gone < 0 || gone == me_) continue;
-        if (!loss_ || gone == member) loss_ = Loss{gone, departure.reason};
-      }
+void WireLink::settle(const Error& error) {
+  if (loss_) return;
+  int suspect = error.rank().value_or(me_ == 0 ? 1 : 0);
+  {
+    std::lock_guard lock(watch_->mutex);
+    if (watch_->unclean) suspect = watch_->unclean->member;
   }
-  if (!loss_) loss_ = Loss{member, error.message()};
-  return *loss_;
+  const auto patience = std::min(options_.timeout / 4, kLongestFarewell);
+  const int lost = messenger_->farewell(suspect, Deadline::after(patience));
+  loss_ =
+      Loss{lost, reason_of_departure(lost).value_or(
+                     lost == error.rank() ? error.message() : "other ranks waited for it in vain")};
+}
+
+/// What the launcher says, if it says something soon.
+std::optional<std::string> WireLink::reason_of_departure(int member) {
+  if (options_.liveness == nullptr) return std::nullopt;
+  const auto known = [&] { return options_.liveness->departure_of(options_.world_ranks[member]); };
+  std::unique_lock lock(watch_->mutex);
+  watch_->changed.wait_for(lock, kNewsDelay, [&] { return known().has_value(); });
+  return known();
 }
 
 void WireLink::throw_if_broken(const char* operation) const {
   if (!loss_) return;
-  if (loss_->member < 0) throw Error(ErrorCode::peer_lost, loss_->reason);
   throw Error(ErrorCode::peer_lost,
               fmt::format("{}: rank {} is lost: {}", operation, options_.world_ranks[loss_->member],
                           loss_->reason),

@@ -30,11 +30,11 @@ class WireLink {
   [[nodiscard]] int me() const noexcept { return me_; }
   [[nodiscard]] int size() const noexcept { return static_cast<int>(options_.world_ranks.size()); }
   [[nodiscard]] const WireOptions& options() const noexcept { return options_; }
-  [[nodiscard]] Deadline deadline() const { return Deadline::after(timeout_); }
-  void set_timeout(std::chrono::milliseconds timeout) noexcept { timeout_ = timeout; }
+  [[nodiscard]] Deadline deadline() const { return Deadline::after(options_.timeout); }
 
-  /// Runs `action`; a peer_lost from inside becomes one that names the rank that died, if it is
-  /// known. From then on every call throws that.
+  /// Runs `action`. A peer_lost from inside ends the link: the members tell each other whom they
+  /// have given up, and it becomes one that names the rank which is to blame. From then on every
+  /// call throws that.
   template <class Action>
   void guarded(const char* operation, Action&& action) {
     throw_if_broken(operation);
@@ -49,31 +49,30 @@ class WireLink {
   }
   void throw_if_broken(const char* operation) const;
 
+ private:
   struct Loss {
     int member;
     std::string reason;
   };
-  /// Finds out who was lost when this peer_lost was thrown. The first answer stays.
-  const Loss& settle(const Error& error);
-
- private:
   /// What the watching thread is told. Shared with the listener, which may still be running when
   /// the link goes.
   struct Watch {
     std::mutex mutex;
     std::condition_variable changed;
-    std::optional<Loss> unclean;  // guarded by mutex
+    std::optional<Loss> unclean;  // guarded by mutex; the first
     bool is_closing = false;      // guarded by mutex
     std::thread grace;            // started under mutex, joined when closing
   };
 
+  /// Finds out who was lost; the first answer stays.
+  void settle(const Error& error);
+  [[nodiscard]] std::optional<std::string> reason_of_departure(int member);
   void on_departure(Watch& watch, const Departure& departure);
   [[nodiscard]] int member_of(int world_rank) const noexcept;
 
   std::unique_ptr<Messenger> messenger_;
   const int me_;
   const WireOptions options_;
-  std::chrono::milliseconds timeout_;
   std::optional<Loss> loss_;
   std::shared_ptr<Watch> watch_;
   int listener_ = -1;
