@@ -326,6 +326,8 @@ std::unique_ptr<Group> make_shm_group(Bootstrap& bootstrap, const std::vector<in
     auto* seat = reinterpret_cast<Seat*>(segment->base() + theirs.seat);
     all.push_back({ranks[i], std::move(segment), seat});
   }
+  // Nobody may leave before all have attached: a rank that is done at once takes its segment along.
+  bootstrap.allgather("shm/attached", ranks, "", deadline);
   options.crowded = CPU_COUNT(&cores) < members;
   auto retired = std::make_shared<RetiredSeats>(arena);
   return std::make_unique<ShmGroup>(me, std::move(all), std::move(arena), std::move(retired),
