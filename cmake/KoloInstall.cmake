@@ -1,7 +1,8 @@
 # cmake --install, and find_package(kolo) afterwards.
 #
 # Installed are the program, the public headers, the static libraries of the rooms that kolo::kolo
-# stands on, and the plug-ins (plugins/CMakeLists.txt). Rooms that only the program needs stay inside it.
+# stands on, and the plug-ins (by plugins/CMakeLists.txt). Rooms that only the program needs stay
+# inside it.
 include(CMakePackageConfigHelpers)
 
 # The rooms that `target` links, directly or not, itself included when it is one.
@@ -23,6 +24,7 @@ function(kolo_rooms_behind target result)
 endfunction()
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/kolo)
+set(plugin_dir ${CMAKE_INSTALL_LIBDIR}/kolo)
 kolo_rooms_behind(kolo rooms)
 
 install(TARGETS kolo ${rooms} EXPORT kolo-targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
@@ -33,7 +35,7 @@ install(TARGETS kolo_app RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 
 configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/kolo-config.cmake.in
   ${PROJECT_BINARY_DIR}/kolo-config.cmake INSTALL_DESTINATION ${package_dir}
-  PATH_VARS CMAKE_INSTALL_BINDIR)
+  PATH_VARS CMAKE_INSTALL_BINDIR plugin_dir)
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/kolo-config-version.cmake
   COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/kolo-config.cmake
