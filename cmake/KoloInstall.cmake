@@ -1,7 +1,8 @@
 # cmake --install, and find_package(kolo) afterwards.
 #
 # Installed are the program, the public headers, the static libraries of the rooms that kolo::kolo
-# stands on, and the plug-ins. Rooms that only the program needs stay inside it.
+# stands on, and the plug-ins (by plugins/CMakeLists.txt). Rooms that only the program needs stay
+# inside it.
 include(CMakePackageConfigHelpers)
 
 # The rooms that `target` links, directly or not, itself included when it is one.
@@ -22,43 +23,19 @@ function(kolo_rooms_behind target result)
   set(${result} ${found} PARENT_SCOPE)
 endfunction()
 
-# All targets of a type made in `directory` and below.
-function(kolo_targets_in directory wanted result)
-  get_property(targets DIRECTORY ${directory} PROPERTY BUILDSYSTEM_TARGETS)
-  get_property(subdirectories DIRECTORY ${directory} PROPERTY SUBDIRECTORIES)
-  set(found "")
-  foreach(target ${targets})
-    get_target_property(type ${target} TYPE)
-    if(type STREQUAL wanted)
-      list(APPEND found ${target})
-    endif()
-  endforeach()
-  foreach(subdirectory ${subdirectories})
-    kolo_targets_in(${subdirectory} ${wanted} inner)
-    list(APPEND found ${inner})
-  endforeach()
-  set(${result} ${found} PARENT_SCOPE)
-endfunction()
-
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/kolo)
+set(plugin_dir ${CMAKE_INSTALL_LIBDIR}/kolo)
 kolo_rooms_behind(kolo rooms)
-kolo_targets_in(${PROJECT_SOURCE_DIR}/plugins MODULE_LIBRARY modules)
-kolo_targets_in(${PROJECT_SOURCE_DIR}/apps/kolo EXECUTABLE programs)
 
 install(TARGETS kolo ${rooms} EXPORT kolo-targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(EXPORT kolo-targets NAMESPACE kolo:: DESTINATION ${package_dir})
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/kolo ${PROJECT_BINARY_DIR}/include/kolo
         DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
-if(modules)
-  install(TARGETS ${modules} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/kolo)
-endif()
-if(programs)
-  install(TARGETS ${programs} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-endif()
+install(TARGETS kolo_app RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 
 configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/kolo-config.cmake.in
   ${PROJECT_BINARY_DIR}/kolo-config.cmake INSTALL_DESTINATION ${package_dir}
-  PATH_VARS CMAKE_INSTALL_BINDIR)
+  PATH_VARS CMAKE_INSTALL_BINDIR plugin_dir)
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/kolo-config-version.cmake
   COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/kolo-config.cmake

@@ -132,9 +132,10 @@ void Settings::take_file(const std::filesystem::path& path) {
       continue;
     }
     for (const auto& [inner, inner_value] : value.items()) {
-      auto known = std::find_if(std::begin(kForeign), std::end(kForeign), [&](const Foreign& f) {
-        return f.section == key && f.key == inner;
-      });
+      auto known = std::find_if(std::begin(kForeign), std::end(kForeign),
+                                [&key = key, &inner = inner](const Foreign& f) {
+                                  return f.section == key && f.key == inner;
+                                });
       if (known != std::end(kForeign))
         take_key(std::string(known->option), inner_value, path.string());
       else

@@ -39,42 +39,53 @@ std::vector<fs::path> search_path() {
   return directories;
 }
 
+/// What a loaded library offers. Libraries are never closed: threads of what is behind them may
+/// still run.
+const WirePlugin& plugin_in(void* library, const std::string& file) {
+  auto entry = reinterpret_cast<const WirePlugin* (*)()>(::dlsym(library, kWirePluginSymbol));
+  if (entry == nullptr)
+    throw_error(ErrorCode::unsupported, "{} is not a kolo wire plug-in: it has no {}", file,
+                kWirePluginSymbol);
+  const WirePlugin& plugin = *entry();
+  if (plugin.abi != WirePlugin::kAbi)
+    throw_error(ErrorCode::unsupported,
+                "{} was built for plug-in interface {}, this program has {}: build them together",
+                file, plugin.abi, WirePlugin::kAbi);
+  log::debug("loaded {} ({})", file, plugin.library);
+  return plugin;
+}
+
 const WirePlugin& open_plugin(const std::string& name) {
   const char* package = package_of(name);
   if (package == nullptr)
     throw_error(ErrorCode::unsupported, "wire '{}' is unknown; known: gloo, openmpi, mpich", name);
 
+  const std::string file_name = "kolo_wire_" + name + ".so";
   std::string looked_in;
   for (const fs::path& directory : search_path()) {
-    const fs::path file = directory / ("kolo_wire_" + name + ".so");
+    const std::string file = (directory / file_name).string();
     std::error_code ignored;
     if (!fs::exists(file, ignored)) {
       if (looked_in.find(directory.string()) == std::string::npos)
         looked_in += (looked_in.empty() ? "" : ", ") + directory.string();
       continue;
     }
-    // Never closed: threads of the libraries behind it may still run.
     void* library = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr)
       throw_error(ErrorCode::unsupported,
-                  "cannot load the wire plug-in {}: {} (is the package {} installed?)",
-                  file.string(), ::dlerror(), package);
-    auto entry = reinterpret_cast<const WirePlugin* (*)()>(::dlsym(library, kWirePluginSymbol));
-    if (entry == nullptr)
-      throw_error(ErrorCode::unsupported, "{} is not a kolo wire plug-in: it has no {}",
-                  file.string(), kWirePluginSymbol);
-    const WirePlugin& plugin = *entry();
-    if (plugin.abi != WirePlugin::kAbi)
-      throw_error(ErrorCode::unsupported,
-                  "{} was built for plug-in interface {}, this program has {}: build them together",
-                  file.string(), plugin.abi, WirePlugin::kAbi);
-    log::debug("loaded {} ({})", file.string(), plugin.library);
-    return plugin;
+                  "cannot load the wire plug-in {}: {} (is the package {} installed?)", file,
+                  ::dlerror(), package);
+    return plugin_in(library, file);
   }
+  // Programs built against an installation carry its plug-in folder in their run path, wherever it
+  // was moved to; see kolo-config.cmake.
+  if (void* library = ::dlopen(file_name.c_str(), RTLD_NOW | RTLD_LOCAL); library != nullptr)
+    return plugin_in(library, file_name);
   throw_error(ErrorCode::unsupported,
-              "the wire plug-in kolo_wire_{}.so is in none of {}; it is built when its library "
-              "(development package of {}) is present; KOLO_PLUGIN_DIR names another directory",
-              name, looked_in, package);
+              "the wire plug-in {} is in none of {}, nor does the dynamic linker find it ({}); it "
+              "is built when its library (development package of {}) is present; KOLO_PLUGIN_DIR "
+              "names another directory",
+              file_name, looked_in, ::dlerror(), package);
 }
 
 }  // namespace
