@@ -88,7 +88,7 @@ Reception::Call Reception::next(double seconds) {
   double stamp_ns = 0;
   if (read_line(fd, pending, line, 5.0)) {
     std::istringstream words(line);
-    if (words >> verb >> call.contender >> call.rank >> call.pid >> stamp_ns && verb == "hello") {
+    if (words >> verb >> call.contender >> call.rank >> stamp_ns && verb == "hello") {
       call.fd = fd;
       call.first_allreduce = stamp_ns * 1e-9;
       return call;
@@ -117,7 +117,7 @@ Contender::Contender(Reception& reception, const ContenderSpec& spec)
       ::close(call.fd);
       continue;
     }
-    ranks_[static_cast<std::size_t>(call.rank)] = {call.fd, call.pid, ""};
+    ranks_[static_cast<std::size_t>(call.rank)] = {call.fd, ""};
     last = std::max(last, call.first_allreduce);
     ++present;
   }
@@ -172,12 +172,8 @@ double Contender::measure(const std::string& mode, std::size_t bytes, const Effo
 
 double Contender::cpu_used() const {
   double seconds = 0;
-  for (const auto& process : processes_) seconds += cpu_seconds(process.pid());
-  for (const auto& rank : ranks_) {
-    const bool counted =
-        std::any_of(processes_.begin(), processes_.end(),
-                    [&](const Process& process) { return process.pid() == rank.pid; });
-    if (!counted) seconds += cpu_seconds(rank.pid);
+  for (const auto& process : processes_) {
+    for (const pid_t pid : family_of(process.pid())) seconds += cpu_seconds(pid);
   }
   return seconds;
 }

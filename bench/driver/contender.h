@@ -36,7 +36,6 @@ class Reception {
     int fd = -1;
     std::string contender;
     int rank = -1;
-    pid_t pid = -1;
     double first_allreduce = 0;  ///< monotonic seconds
   };
   /// The next rank that calls; fd -1 if none does within `seconds`.
@@ -71,13 +70,12 @@ class Contender {
   /// Seconds per allreduce: the median over batches of the slowest rank's time.
   double measure(const std::string& mode, std::size_t bytes, const Effort& effort);
 
-  /// CPU seconds used so far by launcher and ranks.
+  /// CPU seconds used so far by the launcher, the ranks and whatever else descends from it.
   [[nodiscard]] double cpu_used() const;
 
  private:
   struct Rank {
     int fd = -1;
-    pid_t pid = -1;
     std::string pending;
   };
   void say(const std::string& line);

@@ -7,9 +7,13 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cstdlib>
 #include <ctime>
 #include <deque>
+#include <filesystem>
 #include <fstream>
+#include <map>
+#include <sstream>
 #include <stdexcept>
 #include <thread>
 #include <utility>
@@ -64,6 +68,28 @@ bool Process::wait(double seconds) {
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
   }
   return true;
+}
+
+std::vector<pid_t> family_of(pid_t pid) {
+  std::multimap<pid_t, pid_t> children;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+    const auto child = static_cast<pid_t>(std::atoi(entry.path().filename().c_str()));
+    if (child <= 0) continue;
+    std::ifstream file(entry.path() / "stat");
+    std::string line, state;
+    std::getline(file, line);
+    const auto name_end = line.rfind(')');
+    if (name_end == std::string::npos) continue;  // gone in between
+    pid_t parent = 0;
+    std::istringstream(line.substr(name_end + 1)) >> state >> parent;
+    children.emplace(parent, child);
+  }
+  std::vector<pid_t> family = {pid};
+  for (std::size_t i = 0; i < family.size(); ++i) {
+    const auto [begin, end] = children.equal_range(family[i]);
+    for (auto child = begin; child != end; ++child) family.push_back(child->second);
+  }
+  return family;
 }
 
 double cpu_seconds(pid_t pid) {

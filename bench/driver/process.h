@@ -33,6 +33,9 @@ class Process {
   bool reaped_ = false;
 };
 
+/// A process and all that descend from it.
+std::vector<pid_t> family_of(pid_t pid);
+
 /// CPU time another process has used so far, all its threads, in seconds; 0 if it is gone.
 double cpu_seconds(pid_t pid);
 

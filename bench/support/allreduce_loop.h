@@ -12,8 +12,6 @@
 // buffers are filled anew, outside the timing.
 #pragma once
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -129,7 +127,7 @@ void serve(Peer& peer, const RankArguments& arguments) {
   const auto stamp = monotonic_ns();
   DriverLink link(arguments.driver);
   std::ostringstream hello;
-  hello << "hello " << arguments.contender << ' ' << peer.rank() << ' ' << getpid() << ' ' << stamp;
+  hello << "hello " << arguments.contender << ' ' << peer.rank() << ' ' << stamp;
   link.say(hello.str());
   try {
     for (;;) {

@@ -4,11 +4,13 @@
 // processes alike and across network namespaces, and a rank that waits for its next command sleeps
 // in read(), so that contenders that are not being measured take no time from the one that is.
 //
-//   rank   -> driver   hello CONTENDER RANK PID STAMP      STAMP: monotonic ns, after first
-//   allreduce driver -> rank     run MODE BYTES rank   -> driver   warm SECONDS per operation,
-//   verified and warmed up driver -> rank     go BATCHES ITERATIONS rank   -> driver   done
-//   SECONDS…                       one per batch driver -> rank     quit rank   -> driver   error
-//   TEXT                          at any time, instead of an answer
+//   rank   -> driver   hello CONTENDER RANK STAMP   monotonic ns, after the first allreduce
+//   driver -> rank     run MODE BYTES BUFFERS WARM-UP-ITERATIONS
+//   rank   -> driver   warm SECONDS                 per operation, verified and warmed up
+//   driver -> rank     go BATCHES ITERATIONS
+//   rank   -> driver   done SECONDS…                one per batch
+//   driver -> rank     quit
+//   rank   -> driver   error TEXT                   at any time, instead of an answer
 #pragma once
 
 #include <sched.h>
