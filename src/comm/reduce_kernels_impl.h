@@ -53,6 +53,14 @@ struct AccumulatorOf<Truth> {
   using type = uint8_t;
 };
 
+/// An element where the caller has it, which need not be aligned.
+template <class T>
+struct LooseOf {
+  typedef T type __attribute__((aligned(1)));
+};
+template <class T>
+using Loose = typename LooseOf<T>::type;
+
 template <class T>
 inline constexpr bool kIsFloating = false;
 template <>
@@ -225,7 +233,7 @@ struct Scaled {
 constexpr size_t kBlock = 512;
 
 template <class In, class A>
-inline void load_block(A* acc, const In* in, size_t n) {
+inline void load_block(A* acc, const Loose<In>* in, size_t n) {
   size_t i = 0;
 #ifdef __F16C__
   if constexpr (__is_same(In, Half)) {
@@ -239,7 +247,7 @@ inline void load_block(A* acc, const In* in, size_t n) {
 }
 
 template <class Out, class A>
-inline void store_block(Out* out, const A* acc, size_t n) {
+inline void store_block(Loose<Out>* out, const A* acc, size_t n) {
   size_t i = 0;
 #ifdef __F16C__
   if constexpr (__is_same(Out, Half)) {
@@ -258,14 +266,16 @@ template <class In, class Out, class Op, class Scale>
 void reduce_few(const ReduceCall& call) {
   using A = typename AccumulatorOf<In>::type;
   for (size_t i = 0; i < call.count; ++i) {
-    A acc =
-        Scale::before(static_cast<A>(widen(static_cast<const In*>(call.inputs[0])[i])), call.scale);
+    A acc = Scale::before(static_cast<A>(widen(static_cast<const Loose<In>*>(call.inputs[0])[i])),
+                          call.scale);
     for (size_t k = 1; k < call.input_count; ++k)
       acc = Op::apply(
-          acc, Scale::before(static_cast<A>(widen(static_cast<const In*>(call.inputs[k])[i])),
-                             call.scale));
+          acc,
+          Scale::before(static_cast<A>(widen(static_cast<const Loose<In>*>(call.inputs[k])[i])),
+                        call.scale));
     const Out value = Narrow<Out>::from(Scale::after(acc, call.scale));
-    for (size_t o = 0; o < call.output_count; ++o) static_cast<Out*>(call.outputs[o])[i] = value;
+    for (size_t o = 0; o < call.output_count; ++o)
+      static_cast<Loose<Out>*>(call.outputs[o])[i] = value;
     __asm__ volatile("");  // keeps the compiler from making a vector loop of this one
   }
 }
@@ -273,7 +283,8 @@ constexpr size_t kFew = 8;
 
 /// Two inputs, up to two outputs, same plain type: all in registers.
 template <class T, class Op, class Scale>
-void reduce_two(const T* a, const T* b, T* x, T* y, size_t count, const ReduceScale& given) {
+void reduce_two(const Loose<T>* a, const Loose<T>* b, Loose<T>* x, Loose<T>* y, size_t count,
+                const ReduceScale& given) {
   const ReduceScale scale = given;
   if (y == nullptr) {
     KOLO_ELEMENTWISE
@@ -298,9 +309,10 @@ void reduce_blocks(const ReduceCall& call) {
   if constexpr (__is_same(In, A) && __is_same(Out, A)) {
     if (call.input_count == 2 && call.output_count <= 2) {
       reduce_two<A, Op, Scale>(
-          static_cast<const A*>(call.inputs[0]), static_cast<const A*>(call.inputs[1]),
-          static_cast<A*>(call.outputs[0]),
-          call.output_count == 2 ? static_cast<A*>(call.outputs[1]) : nullptr, call.count, scale);
+          static_cast<const Loose<A>*>(call.inputs[0]),
+          static_cast<const Loose<A>*>(call.inputs[1]), static_cast<Loose<A>*>(call.outputs[0]),
+          call.output_count == 2 ? static_cast<Loose<A>*>(call.outputs[1]) : nullptr, call.count,
+          scale);
       return;
     }
   }
@@ -308,16 +320,16 @@ void reduce_blocks(const ReduceCall& call) {
   alignas(64) A next[kBlock];
   for (size_t start = 0; start < call.count; start += kBlock) {
     const size_t n = call.count - start < kBlock ? call.count - start : kBlock;
-    load_block(acc, static_cast<const In*>(call.inputs[0]) + start, n);
+    load_block<In>(acc, static_cast<const Loose<In>*>(call.inputs[0]) + start, n);
     KOLO_ELEMENTWISE
     for (size_t i = 0; i < n; ++i) acc[i] = Scale::before(acc[i], scale);
     for (size_t k = 1; k < call.input_count; ++k) {
-      const In* in = static_cast<const In*>(call.inputs[k]) + start;
+      const Loose<In>* in = static_cast<const Loose<In>*>(call.inputs[k]) + start;
       if constexpr (__is_same(In, A)) {
         KOLO_ELEMENTWISE
         for (size_t i = 0; i < n; ++i) acc[i] = Op::apply(acc[i], Scale::before(in[i], scale));
       } else {
-        load_block(next, in, n);
+        load_block<In>(next, in, n);
         KOLO_ELEMENTWISE
         for (size_t i = 0; i < n; ++i) acc[i] = Op::apply(acc[i], Scale::before(next[i], scale));
       }
@@ -325,7 +337,7 @@ void reduce_blocks(const ReduceCall& call) {
     KOLO_ELEMENTWISE
     for (size_t i = 0; i < n; ++i) acc[i] = Scale::after(acc[i], scale);
     for (size_t o = 0; o < call.output_count; ++o)
-      store_block(static_cast<Out*>(call.outputs[o]) + start, acc, n);
+      store_block<Out>(static_cast<Loose<Out>*>(call.outputs[o]) + start, acc, n);
   }
 }
 
