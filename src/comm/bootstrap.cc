@@ -49,11 +49,16 @@ std::shared_ptr<Bootstrap> meet_at_launcher(const Launched& launched, Deadline d
 }
 
 /// Hydra gives its jobs no name. On one host, its proxy is an ancestor of every rank; which one,
-/// and since when, no other job shares.
+/// and since when, no other job shares. "" if it cannot be seen.
 std::string name_of_hydra_job() {
   pid_t pid = ::getppid();
   while (pid > 1) {
-    const std::string stat = read_file(fmt::format("/proc/{}/stat", pid));
+    std::string stat;
+    try {
+      stat = read_file(fmt::format("/proc/{}/stat", pid));
+    } catch (const Error&) {
+      return {};
+    }
     const auto open = stat.find('('), close = stat.rfind(')');
     std::istringstream rest(stat.substr(close + 2));
     std::string field;

@@ -79,7 +79,9 @@ std::optional<Launched> read_openmpi(const Lookup& environment) {
   launched->one_host =
       number(environment, "OMPI_COMM_WORLD_LOCAL_SIZE").value_or(0) == launched->size;
   // A random number that mpirun draws for each job; the second part tells spawned jobs apart.
+  // Version 5 has neither, but names its jobs by host and process.
   auto drawn = environment("OMPI_MCA_orte_precondition_transports");
+  if (!drawn) drawn = environment("PMIX_NAMESPACE");
   if (drawn)
     launched->job =
         fmt::format("openmpi-{}-{}", *drawn, environment("OMPI_MCA_ess_base_jobid").value_or("0"));

@@ -36,6 +36,7 @@ Fd make_signal_fd() {
   for (int signal : {SIGCHLD, SIGTERM, SIGINT, SIGHUP}) ::sigaddset(&set, signal);
   ::sigprocmask(SIG_BLOCK, &set, nullptr);
   ::signal(SIGPIPE, SIG_IGN);
+  ::signal(SIGCHLD, SIG_DFL);  // a parent that ignored it would cost us the ranks' statuses
   Fd fd(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
   if (!fd.valid()) throw_errno("cannot create a signalfd");
   return fd;
@@ -158,13 +159,14 @@ void Agent::start_ranks(const StartJob& job) {
     options.argv = job.argv;
     options.directory = job.directory;
     options.environment = merge_environment(common, start.environment);
-    add_host_variables(options.environment, secret_.get(), ::getpid(), count);
+    if (!cpus.empty()) options.cpus = cpus[static_cast<std::size_t>(i)];
+    add_host_variables(options.environment, secret_.get(), ::getpid(),
+                       threads_for_rank(options.cpus, count));
     options.standard_output = out.write.get();
     options.standard_error = err.write.get();
     options.keep = {secret_.get()};
     options.own_process_group = true;
     options.die_with_parent = true;
-    if (!cpus.empty()) options.cpus = cpus[static_cast<std::size_t>(i)];
     spawned.push_back(spawn(options));
     ranks_.push_back(
         {start.rank, spawned.back().pid(), std::move(out.read), std::move(err.read), false});

@@ -44,6 +44,11 @@ int usable_processors() {
   return std::max(1, CPU_COUNT(&set));
 }
 
+int threads_for_rank(const std::optional<cpu_set_t>& bound_to, int ranks_here) {
+  const int own = bound_to ? CPU_COUNT(&*bound_to) : usable_processors() / ranks_here;
+  return std::max(1, own);
+}
+
 std::vector<cpu_set_t> processors_for_ranks(BindTo bind_to, int ranks) {
   if (bind_to == BindTo::none) return {};
   Topology topology = load_topology();

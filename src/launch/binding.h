@@ -3,6 +3,7 @@
 
 #include <sched.h>
 
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -15,6 +16,10 @@ BindTo parse_bind_to(std::string_view name);
 
 /// Processors that this process may use.
 int usable_processors();
+
+/// How many threads suit a rank: as many as its own processors, or its share of the host's, at
+/// least one.
+int threads_for_rank(const std::optional<cpu_set_t>& bound_to, int ranks_here);
 
 /// The processors of each rank of this host, or nothing for BindTo::none. Rank i gets core (or
 /// socket) i of those that this process may use, starting over when there are more ranks.

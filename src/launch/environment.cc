@@ -6,7 +6,6 @@
 
 #include "base/errors.h"
 #include "kolo/topology.h"
-#include "launch/binding.h"
 
 namespace kolo::launch {
 namespace {
@@ -139,7 +138,7 @@ Environment rank_variables(const std::vector<Placement>& placements, const Place
           fmt::format("KOLO_RENDEZVOUS={}", rendezvous)};
 }
 
-void add_host_variables(Environment& environment, int secret_fd, pid_t agent, int ranks_here) {
+void add_host_variables(Environment& environment, int secret_fd, pid_t agent, int threads) {
   environment = merge_environment(
       std::move(environment),
       {fmt::format("KOLO_SECRET_FD={}", secret_fd), fmt::format("KOLO_AGENT_PID={}", agent)});
@@ -149,7 +148,7 @@ void add_host_variables(Environment& environment, int secret_fd, pid_t agent, in
     });
     if (!is_set) environment = merge_environment(std::move(environment), {std::move(entry)});
   };
-  add_default(fmt::format("OMP_NUM_THREADS={}", std::max(1, usable_processors() / ranks_here)));
+  add_default(fmt::format("OMP_NUM_THREADS={}", threads));
   add_default("PYTHONUNBUFFERED=1");  // or lines of Python programs would come late, in blocks
 }
 

@@ -33,7 +33,7 @@ Environment rank_variables(const std::vector<Placement>& placements, const Place
                            int local_rank, const std::string& rendezvous);
 
 /// What only the rank's host can say: the secret's descriptor and its holder, and
-/// OMP_NUM_THREADS = processors / ranks unless set.
-void add_host_variables(Environment& environment, int secret_fd, pid_t agent, int ranks_here);
+/// OMP_NUM_THREADS = `threads` unless set.
+void add_host_variables(Environment& environment, int secret_fd, pid_t agent, int threads);
 
 }  // namespace kolo::launch

@@ -57,7 +57,11 @@ void LineSplitter::finish(const Emit& emit) {
 void LineSink::add(int fd, std::string text) {
   if (broken_[fd]) return;
   pending_ += text.size();
-  lines_.emplace_back(fd, std::move(text));
+  // Lines for the same stream are joined: one system call writes many of them.
+  if (!lines_.empty() && lines_.back().first == fd && lines_.back().second.size() < kBlock)
+    lines_.back().second.append(text);
+  else
+    lines_.emplace_back(fd, std::move(text));
 }
 
 int LineSink::waiting_for() const noexcept { return lines_.empty() ? -1 : lines_.front().first; }

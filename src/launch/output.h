@@ -46,8 +46,9 @@ class LineSink {
   [[nodiscard]] std::size_t pending_bytes() const noexcept { return pending_; }
 
  private:
-  std::deque<std::pair<int, std::string>> lines_;
-  std::size_t written_ = 0;  // of the first line
+  static constexpr std::size_t kBlock = 64U << 10;
+  std::deque<std::pair<int, std::string>> lines_;  // blocks of whole lines
+  std::size_t written_ = 0;                        // of the first block
   std::size_t pending_ = 0;
   bool broken_[3] = {};  // by descriptor: its reader has gone
 };

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <charconv>
 #include <filesystem>
 #include <map>
 #include <numeric>
@@ -65,10 +66,15 @@ std::string hex(std::string_view bytes) {
   return text;
 }
 
-std::string unhex(const std::string& text) {
+/// Stops at what is no digit; Secret::from_bytes() then misses the rest.
+std::string unhex(std::string_view text) {
   std::string bytes;
-  for (std::size_t i = 0; i + 1 < text.size(); i += 2)
-    bytes.push_back(static_cast<char>(std::stoi(text.substr(i, 2), nullptr, 16)));
+  for (; text.size() >= 2; text.remove_prefix(2)) {
+    unsigned char byte = 0;
+    auto [end, error] = std::from_chars(text.data(), text.data() + 2, byte, 16);
+    if (error != std::errc() || end != text.data() + 2) break;
+    bytes.push_back(static_cast<char>(byte));
+  }
   return bytes;
 }
 

@@ -30,6 +30,15 @@ TEST(BindingTest, EveryRankGetsProcessorsThatItMayUse) {
   }
 }
 
+TEST(BindingTest, ThreadsOfARank) {
+  EXPECT_EQ(threads_for_rank(std::nullopt, 1), usable_processors());
+  EXPECT_EQ(threads_for_rank(std::nullopt, 1000), 1);
+  cpu_set_t three;
+  CPU_ZERO(&three);
+  for (int cpu : {0, 5, 7}) CPU_SET(cpu, &three);
+  EXPECT_EQ(threads_for_rank(three, 1000), 3);
+}
+
 TEST(BindingTest, CoresAreDistinctAsLongAsTheyLast) {
   if (usable_processors() < 2) GTEST_SKIP() << "one processor";
   const auto sets = processors_for_ranks(BindTo::core, usable_processors() + 1);

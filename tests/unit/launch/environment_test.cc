@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 
 #include "kolo/error.h"
-#include "launch/binding.h"
 
 namespace kolo::launch {
 namespace {
@@ -55,10 +54,10 @@ TEST(EnvironmentTest, RanksKnowTheirPlace) {
   EXPECT_THAT(variables, Contains("KOLO_CROSS_SIZE=1"));  // no other host has a local rank 1
 }
 
-TEST(EnvironmentTest, ThreadsDefaultToAShare) {
+TEST(EnvironmentTest, ThreadsAreADefault) {
   Environment environment = {"A=1"};
-  add_host_variables(environment, 100, 7, 1000);
-  EXPECT_THAT(environment, Contains("OMP_NUM_THREADS=1"));
+  add_host_variables(environment, 100, 7, 5);
+  EXPECT_THAT(environment, Contains("OMP_NUM_THREADS=5"));
   EXPECT_THAT(environment, Contains("KOLO_SECRET_FD=100"));
   EXPECT_THAT(environment, Contains("KOLO_AGENT_PID=7"));
   environment = {"OMP_NUM_THREADS=3"};
@@ -66,7 +65,7 @@ TEST(EnvironmentTest, ThreadsDefaultToAShare) {
   EXPECT_THAT(environment, Contains("OMP_NUM_THREADS=3"));
   environment = {"OMP_NUM_THREADS="};
   add_host_variables(environment, 100, 7, 1);
-  EXPECT_THAT(environment, Contains("OMP_NUM_THREADS=" + std::to_string(usable_processors())));
+  EXPECT_THAT(environment, Contains("OMP_NUM_THREADS=1"));
 }
 
 }  // namespace

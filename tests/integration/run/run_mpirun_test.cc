@@ -1,0 +1,75 @@
+// Programs of kolo under mpirun, without kolo run: with MPI's plug-in and, meeting at rank 0,
+// without it.
+#include <gmock/gmock.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "base/files.h"
+#include "kolo_process.h"
+
+namespace kolo::test {
+namespace {
+
+using ::testing::HasSubstr;
+namespace fs = std::filesystem;
+
+struct Mpi {
+  std::string name;
+  std::vector<std::string> command;
+};
+
+class RunMpirunTest : public ::testing::TestWithParam<Mpi> {
+ protected:
+  void SetUp() override {
+    try {
+      find_program(GetParam().command[0], "/usr/bin:/bin:/usr/local/bin");
+    } catch (const std::exception& error) {
+      GTEST_SKIP() << error.what();
+    }
+  }
+
+  /// Two ranks of run_rank; with the variables set through env, as their order in PATH is free.
+  CommandResult run(const std::vector<std::string>& variables, const std::string& mode = "meet") {
+    std::vector<std::string> argv = {"env", "KOLO_RENDEZVOUS_DIR=" + dir_.path().string()};
+    argv.insert(argv.end(), variables.begin(), variables.end());
+    argv.insert(argv.end(), GetParam().command.begin(), GetParam().command.end());
+    argv.insert(argv.end(), {"-np", "2", KOLO_RANK_PROGRAM, mode});
+    return run_command(argv, Deadline::after(kPatience));
+  }
+
+  TempDir dir_{"kolo-mpirun-test"};
+};
+
+TEST_P(RunMpirunTest, RanksMeetAtRankZero) {
+  auto result = run({"KOLO_TRANSPORT=shm"});
+  EXPECT_TRUE(result.ok()) << result.errors;
+  EXPECT_THAT(result.output, HasSubstr("rank 0 of 2, local 0 of 2, cross 0 of 1, sum 3"));
+  EXPECT_THAT(result.output, HasSubstr("rank 1 of 2, local 1 of 2, cross 0 of 1, sum 3"));
+  EXPECT_TRUE(fs::is_empty(dir_.path()));
+}
+
+TEST_P(RunMpirunTest, RanksMeetAtRankZeroAgainAndAgain) {
+  auto result = run({"KOLO_TRANSPORT=shm"}, "again");
+  EXPECT_TRUE(result.ok()) << result.errors;
+}
+
+TEST_P(RunMpirunTest, RanksMeetThroughMpiOrWithoutIt) {
+  // With the plug-in if it was built; else at rank 0. Either way they meet.
+  auto result = run({"KOLO_LOG_LEVEL=info"});
+  EXPECT_TRUE(result.ok()) << result.errors;
+  EXPECT_THAT(result.output, HasSubstr("rank 1 of 2, local 1 of 2, cross 0 of 1, sum 3"));
+  EXPECT_THAT(result.errors, HasSubstr("started by mpirun"));
+}
+
+INSTANTIATE_TEST_SUITE_P(Mpis, RunMpirunTest,
+                         ::testing::Values(Mpi{"OpenMpi",
+                                               {"mpirun.openmpi", "--allow-run-as-root",
+                                                "--oversubscribe", "-x", "KOLO_RENDEZVOUS_DIR",
+                                                "-x", "KOLO_TRANSPORT", "-x", "KOLO_LOG_LEVEL"}},
+                                           Mpi{"Mpich", {"mpirun.mpich"}}),
+                         [](const auto& info) { return info.param.name; });
+
+}  // namespace
+}  // namespace kolo::test
