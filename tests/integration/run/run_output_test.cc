@@ -39,11 +39,11 @@ TEST(RunOutputTest, LinesOfManyRanksAreNeverTornAndStayInOrder) {
   // Both streams into one, as `2>&1` does; each line is a word repeated, written in small pieces.
   constexpr int kRanks = 4, kLines = 300;
   KoloProcess::Options options;
-  Finished run =
-      run_kolo({"run", "-np", std::to_string(kRanks), "sh", "-c",
-                "i=0; while [ $i -lt 300 ]; do printf \"$i $KOLO_RANK\"; printf -- \"-$KOLO_RANK\"; "
-                "printf -- \"-$KOLO_RANK end\\n\"; i=$((i+1)); done"},
-               options);
+  Finished run = run_kolo(
+      {"run", "-np", std::to_string(kRanks), "sh", "-c",
+       "i=0; while [ $i -lt 300 ]; do printf \"$i $KOLO_RANK\"; printf -- \"-$KOLO_RANK\"; "
+       "printf -- \"-$KOLO_RANK end\\n\"; i=$((i+1)); done"},
+      options);
   EXPECT_EQ(run.status, 0);
   std::map<int, int> next;
   std::istringstream lines(run.out);
