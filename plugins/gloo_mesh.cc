@@ -12,9 +12,11 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <exception>
 #include <filesystem>
 #include <map>
 #include <mutex>
+#include <thread>
 
 #include "base/errors.h"
 #include "gloo_address.h"
@@ -34,16 +36,14 @@ sigset_t pipe_signal() {
 
 }  // namespace
 
-PipeSignalBlocked::PipeSignalBlocked() {
+PipeSignalBlocked::PipeSignalBlocked() : exceptions_(std::uncaught_exceptions()) {
   const sigset_t set = pipe_signal();
   ::pthread_sigmask(SIG_BLOCK, &set, &before_);
 }
 
 PipeSignalBlocked::~PipeSignalBlocked() {
   if (::sigismember(&before_, SIGPIPE) == 1) return;  // the caller's own affair
-  sigset_t pending;
-  ::sigpending(&pending);
-  if (::sigismember(&pending, SIGPIPE) == 1) {
+  if (std::uncaught_exceptions() > exceptions_) {
     const sigset_t set = pipe_signal();
     const timespec now{};
     ::sigtimedwait(&set, nullptr, &now);
@@ -97,11 +97,17 @@ class GlooDevice {
   };
 
  private:
+  static constexpr std::chrono::microseconds kTick{100};
+
   class Ticker : public gloo::transport::tcp::Handler {
    public:
     explicit Ticker(GlooDevice& device) : device_(device) {}
     void handleEvents(int /*events*/) override {
-      if (device_.users_.load() != 0) return;  // still readable: the loop comes back at once
+      if (device_.users_.load() != 0) {
+        // Still readable: the loop comes back at once. It must not burn a core in the meantime.
+        std::this_thread::sleep_for(kTick);
+        return;
+      }
       std::uint64_t count;
       [[maybe_unused]] auto got = ::read(device_.event_.get(), &count, sizeof count);
     }

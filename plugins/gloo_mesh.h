@@ -37,6 +37,7 @@ class PipeSignalBlocked {
 
  private:
   sigset_t before_;
+  int exceptions_;
 };
 
 /// In front of every message.

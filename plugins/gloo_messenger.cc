@@ -35,11 +35,14 @@ constexpr auto kSpin = std::chrono::microseconds(100);
 /// For the rest of a message that has begun to arrive, in calls that do not wait.
 constexpr auto kMomentary = std::chrono::seconds(10);
 
-/// Largest put of a body. A socket that poll(2) calls writable has at least a third of its buffer
-/// free, and that is more than this with the buffer below.
-constexpr std::size_t kSegmentBytes = 64 * 1024;
-/// Asked for; the kernel gives what net.core.wmem_max allows, by default about 416 KiB.
-constexpr int kSocketBufferBytes = 4 * 1024 * 1024;
+/// Largest put of a body. With Gloo's preamble it fits into one packet of segmentation offload
+/// (64 KiB with headers): a little more and every put is a large packet and a tiny one, which takes
+/// twice the time. And it is less than what a socket that poll(2) calls writable has free, a third
+/// of its buffer, so that puts do not block.
+constexpr std::size_t kSegmentBytes = 64'000;
+/// Asked for; the kernel doubles it (and allows no more than net.core.wmem_max). More would queue
+/// what the receiver has no use for yet, and push the sender's data out of its cache.
+constexpr int kSocketBufferBytes = 256 * 1024;
 
 struct Operation {
   std::byte* data = nullptr;
@@ -70,6 +73,7 @@ struct Peer {
   std::unique_ptr<gloo::transport::Buffer> leaving_buffer;
   bool is_ended = false;  // closed, or said farewell
   std::size_t largest_put = 0;
+  std::size_t put_since_exchange = 0;
   std::chrono::milliseconds socket_timeout{0};
 };
 
@@ -131,7 +135,7 @@ class GlooMessenger final : public Messenger {
         if (mine != row) std::memcpy(row, mine, bytes);
       } else {
         pending.push_back(post_recv_upto(member, kExchangeTag, row, stride, /*is_exact=*/false));
-        if (peers_[member].sends.empty() && has_room(member))
+        if (peers_[member].sends.empty() && may_put_small(member))
           put_frame(member, kExchangeTag, mine, bytes);
         else
           pending.push_back(queue_send(member, kExchangeTag, mine, bytes));
@@ -144,6 +148,7 @@ class GlooMessenger final : public Messenger {
                              [](const OperationPtr& operation) { return operation->is_done; });
         },
         deadline);
+    for (const int member : members) peers_[member].put_since_exchange = 0;
   }
 
   void abort(int peer, const std::string& reason) noexcept override {
@@ -255,6 +260,12 @@ class GlooMessenger final : public Messenger {
     return send;
   }
 
+  /// As has_room(), usually without asking: whoever answered the last exchange has taken in all
+  /// that was sent before the one before it, and what was sent since fits.
+  bool may_put_small(int peer) {
+    return peers_[peer].put_since_exchange < kSegmentBytes || has_room(peer);
+  }
+
   bool has_room(int peer) {
     pollfd writable{peers_[peer].line->socket.get(), POLLOUT, 0};
     return ::poll(&writable, 1, 0) == 1;
@@ -266,6 +277,7 @@ class GlooMessenger final : public Messenger {
       buffer.send(offset, bytes, offset);
       buffer.waitSend();
     });
+    peers_[peer].put_since_exchange += bytes;
     if (bytes > peers_[peer].largest_put) {
       // Gloo has just shrunk the socket's buffer to the size of its largest message.
       peers_[peer].largest_put = bytes;
@@ -428,7 +440,8 @@ class GlooMessenger final : public Messenger {
     while (!is_done()) {
       throw_if_broken();
       arm();
-      int ready = ::poll(polls_.data(), polls_.size(), 0);
+      // The wake-up is for sleepers; is_broken_ says the same.
+      int ready = ::poll(polls_.data(), peers_.size(), 0);
       if (ready == 0 && Deadline::Clock::now() >= spin_end) {
         ready = ::poll(polls_.data(), polls_.size(), deadline.poll_timeout_ms());
         if (ready == 0 && deadline.passed()) give_up();

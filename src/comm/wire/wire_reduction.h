@@ -41,7 +41,7 @@ class WireReduction {
   void finish(std::size_t k);
 
   /// How many elements a chunk should have.
-  static std::size_t chunk_for(std::size_t count, std::size_t element_bytes, int members);
+  static std::size_t chunk_for(std::size_t element_bytes, int members);
 
  private:
   static constexpr std::size_t kSlots = 2 * kLag + 2;
