@@ -35,11 +35,11 @@ constexpr auto kSpin = std::chrono::microseconds(100);
 /// For the rest of a message that has begun to arrive, in calls that do not wait.
 constexpr auto kMomentary = std::chrono::seconds(10);
 
-/// Largest put of a body. With Gloo's preamble it fits into one packet of segmentation offload
-/// (64 KiB with headers): a little more and every put is a large packet and a tiny one, which takes
-/// twice the time. And it is less than what a socket that poll(2) calls writable has free, a third
-/// of its buffer, so that puts do not block.
-constexpr std::size_t kSegmentBytes = 64'000;
+/// Largest put of a body. With Gloo's preamble it fits into two packets of segmentation offload
+/// (64 KiB with headers): a little more than a whole number and every put ends with a tiny packet,
+/// which takes twice the time. And it is less than what a socket that poll(2) calls writable has
+/// free, a third of its buffer, so that puts do not block.
+constexpr std::size_t kSegmentBytes = 128'000;
 /// Asked for; the kernel doubles it (and allows no more than net.core.wmem_max). More would queue
 /// what the receiver has no use for yet, and push the sender's data out of its cache.
 constexpr int kSocketBufferBytes = 256 * 1024;
