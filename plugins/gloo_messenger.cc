@@ -336,7 +336,8 @@ class GlooMessenger final : public Messenger {
     for (std::size_t i = 0; i < complete; ++i) {
       if (peer.early[i].tag != tag) continue;
       check_size(index, *receive, peer.early[i].body.size());
-      std::memcpy(receive->data, peer.early[i].body.data(), peer.early[i].body.size());
+      if (!peer.early[i].body.empty())
+        std::memcpy(receive->data, peer.early[i].body.data(), peer.early[i].body.size());
       receive->is_done = true;
       peer.early.erase(peer.early.begin() + static_cast<std::ptrdiff_t>(i));
       return receive;
@@ -388,7 +389,7 @@ class GlooMessenger final : public Messenger {
     if (receive != nullptr) check_size(index, *receive, head.bytes);
     if (head.bytes <= Frame::kBodyBytes) {
       if (receive != nullptr) {
-        std::memcpy(receive->data, body, head.bytes);
+        if (head.bytes != 0) std::memcpy(receive->data, body, head.bytes);
         receive->is_done = true;
       } else {
         peer.early.push_back({head.tag, {body, body + head.bytes}});
@@ -415,7 +416,7 @@ class GlooMessenger final : public Messenger {
     if (receive == nullptr) return;
     const std::vector<std::byte>& body = peer.early.back().body;
     check_size(index, *receive, body.size());
-    std::memcpy(receive->data, body.data(), body.size());
+    if (!body.empty()) std::memcpy(receive->data, body.data(), body.size());
     receive->is_done = true;
     peer.early.pop_back();
   }

@@ -102,7 +102,7 @@ void adasum(Group& group, const void* input, void* output, std::size_t count, Da
     const auto each_pair = [&](auto visit) {
       std::size_t pair = 0;
       for (std::size_t i = 0; i + stride < n; i += 2 * stride)
-        visit(pair++, &vectors[i * length], &vectors[(i + stride) * length]);
+        visit(pair++, vectors.data() + i * length, vectors.data() + (i + stride) * length);
       return pair;
     };
     std::vector<Dots> dots(n);

@@ -34,6 +34,13 @@ std::chrono::milliseconds timeout_of(const ContextOptions& options) {
   return std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1000));
 }
 
+/// Meeting the others for the first time has a limit of its own, which `kolo run` passes on.
+Deadline start_deadline(std::chrono::milliseconds timeout) {
+  const auto seconds = setting_number("START_TIMEOUT");
+  if (!seconds || !(*seconds > 0)) return Deadline::after(timeout);
+  return Deadline::after(std::chrono::milliseconds(static_cast<std::int64_t>(*seconds * 1000)));
+}
+
 std::size_t segment_bytes(const ContextOptions& options, const Topology& topology) {
   std::size_t bytes = options.shared_memory_bytes;
   if (bytes == 0) {
@@ -62,7 +69,7 @@ Context::Context(ContextOptions options) : state_(std::make_unique<State>()) {
   State& state = *state_;
   state.bootstrap = options.bootstrap != nullptr
                         ? options.bootstrap
-                        : comm::make_bootstrap_from_environment(Deadline::after(timeout));
+                        : comm::make_bootstrap_from_environment(start_deadline(timeout));
   const Topology& topology = state.bootstrap->topology();
   if (options.bootstrap == nullptr) log::set_rank(topology.size() > 1 ? topology.rank() : -1);
   state.liveness = std::make_shared<comm::Liveness>(state.bootstrap);

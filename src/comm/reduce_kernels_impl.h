@@ -26,10 +26,10 @@ namespace {
 
 // --- element types -------------------------------------------------------------------------------
 
-struct Half {  // IEEE binary16
+struct __attribute__((packed)) Half {  // IEEE binary16; packed, as it may lie anywhere
   uint16_t bits;
 };
-struct Brain {  // bfloat16
+struct __attribute__((packed)) Brain {  // bfloat16
   uint16_t bits;
 };
 struct Truth {  // bool, as a byte that need not be 0 or 1
@@ -56,7 +56,7 @@ struct AccumulatorOf<Truth> {
 /// An element where the caller has it, which need not be aligned.
 template <class T>
 struct LooseOf {
-  typedef T type __attribute__((aligned(1)));
+  using type __attribute__((aligned(1))) = T;
 };
 template <class T>
 using Loose = typename LooseOf<T>::type;

@@ -230,7 +230,7 @@ void HierarchicalGroup::alltoall(const void* input, std::span<const std::size_t>
   std::vector<std::byte> packed(near_from.back()), received(near_to.back());
   for (std::size_t i = 0; i < neighbours().size(); ++i)
     if (near_send[i] != 0)
-      std::memcpy(packed.data() + near_from[i], in + from_place[neighbours()[i]], near_send[i]);
+      copy_bytes(packed.data() + near_from[i], in + from_place[neighbours()[i]], near_send[i]);
   guarded("alltoall", [&] {
     locally([&] {
       meet_locally(nullptr, nullptr);
@@ -240,7 +240,7 @@ void HierarchicalGroup::alltoall(const void* input, std::span<const std::size_t>
   });
   for (std::size_t i = 0; i < neighbours().size(); ++i)
     if (near_recv[i] != 0)
-      std::memcpy(out + to_place[neighbours()[i]], received.data() + near_to[i], near_recv[i]);
+      copy_bytes(out + to_place[neighbours()[i]], received.data() + near_to[i], near_recv[i]);
 }
 
 }  // namespace kolo::comm
