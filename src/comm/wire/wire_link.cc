@@ -78,10 +78,23 @@ void WireLink::settle(const Error& error) {
     if (watch_->unclean) suspect = watch_->unclean->member;
   }
   const auto patience = std::min(options_.timeout / 4, kLongestFarewell);
-  const int lost = messenger_->farewell(suspect, Deadline::after(patience));
+  int lost = messenger_->farewell(suspect, Deadline::after(patience));
+  // A member that left in good order left because of somebody else, if somebody else died.
+  if (const auto died = unclean_departure(); died && died->member != lost) {
+    const auto reason = options_.liveness->departure_of(options_.world_ranks[lost]);
+    if (reason && !is_unclean(*reason)) lost = died->member;
+  }
   loss_ =
       Loss{lost, reason_of_departure(lost).value_or(
                      lost == error.rank() ? error.message() : "other ranks waited for it in vain")};
+}
+
+/// The first member that died, if the launcher says so soon.
+std::optional<WireLink::Loss> WireLink::unclean_departure() {
+  if (options_.liveness == nullptr) return std::nullopt;
+  std::unique_lock lock(watch_->mutex);
+  watch_->changed.wait_for(lock, kNewsDelay, [&] { return watch_->unclean.has_value(); });
+  return watch_->unclean;
 }
 
 /// What the launcher says, if it says something soon.
