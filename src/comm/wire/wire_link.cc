@@ -79,22 +79,21 @@ void WireLink::settle(const Error& error) {
   }
   const auto patience = std::min(options_.timeout / 4, kLongestFarewell);
   int lost = messenger_->farewell(suspect, Deadline::after(patience));
-  // A member that left in good order left because of somebody else, if somebody else died.
-  if (const auto died = unclean_departure(); died && died->member != lost) {
-    const auto reason = options_.liveness->departure_of(options_.world_ranks[lost]);
-    if (reason && !is_unclean(*reason)) lost = died->member;
-  }
+  // A member that is gone may have gone because of another that went before it.
+  if (reason_of_departure(lost))
+    if (const int first = first_death(); first >= 0) lost = first;
   loss_ =
       Loss{lost, reason_of_departure(lost).value_or(
                      lost == error.rank() ? error.message() : "other ranks waited for it in vain")};
 }
 
-/// The first member that died, if the launcher says so soon.
-std::optional<WireLink::Loss> WireLink::unclean_departure() {
-  if (options_.liveness == nullptr) return std::nullopt;
-  std::unique_lock lock(watch_->mutex);
-  watch_->changed.wait_for(lock, kNewsDelay, [&] { return watch_->unclean.has_value(); });
-  return watch_->unclean;
+/// The member that died first, or -1. One that "exited" was through with its work.
+int WireLink::first_death() const {
+  for (const Departure& departure : options_.liveness->departures())
+    if (const int member = member_of(departure.rank);
+        member >= 0 && member != me_ && departure.reason != "exited")
+      return member;
+  return -1;
 }
 
 /// What the launcher says, if it says something soon.
