@@ -247,6 +247,7 @@ class Attempt {
   }
 
   void connect(const std::vector<std::string>& invitations) {
+    const std::shared_ptr<void> guard = setup_.when_lost([this] { cancel(); });
     GlooDevice::Awake awake(*device_);
     std::vector<Token> shown(lines_.size());
     for (std::size_t member = 0; member < lines_.size(); ++member) {
@@ -257,8 +258,9 @@ class Attempt {
       shown[member] = theirs.token;
       const std::vector<char> bytes(theirs.address.begin(), theirs.address.end());
       const Address my_address(line.pair->address().bytes());
+      enter(line.pair);
       line.pair->connect(bytes);
-      line.socket = socket_of_pair(my_address, Address(bytes));
+      leave(line, my_address, Address(bytes));
       line.pair->setSync(true, false);
       set_socket_timeouts(line.socket.get(), timeout_);
     }
@@ -299,8 +301,44 @@ class Attempt {
   }
 
  private:
+  // A member's death must not leave this one waiting for it: cancel() comes from another thread and
+  // ends what is under way. Gloo waits for a connection under a lock that close() may take; while
+  // it reads a socket it keeps that lock, but then shutdown(2) does it.
+
+  void cancel() noexcept {
+    std::lock_guard lock(cancel_mutex_);
+    is_cancelled_ = true;
+    for (const GlooLine& line : lines_)
+      if (line.socket.valid()) ::shutdown(line.socket.get(), SHUT_RDWR);
+    try {
+      if (connecting_ != nullptr) connecting_->close();
+    } catch (const std::exception&) {
+      // It was failing already.
+    }
+  }
+
+  void enter(gloo::transport::Pair* pair) {
+    std::lock_guard lock(cancel_mutex_);
+    throw_if_cancelled();
+    connecting_ = pair;
+  }
+
+  void leave(GlooLine& line, const Address& mine, const Address& theirs) {
+    std::lock_guard lock(cancel_mutex_);
+    connecting_ = nullptr;
+    throw_if_cancelled();
+    line.socket = socket_of_pair(mine, theirs);
+  }
+
+  void throw_if_cancelled() const {
+    if (is_cancelled_) throw_error(ErrorCode::unavailable, "a rank died meanwhile");
+  }
+
   const WireSetup& setup_;
   const std::chrono::milliseconds timeout_;
+  std::mutex cancel_mutex_;
+  bool is_cancelled_ = false;                    // guarded by cancel_mutex_
+  gloo::transport::Pair* connecting_ = nullptr;  // guarded by cancel_mutex_
   std::shared_ptr<GlooDevice> device_;
   std::shared_ptr<gloo::transport::Context> context_;
   std::vector<GlooLine> lines_;

@@ -81,11 +81,9 @@ std::unique_ptr<Group> make_world_group(const std::shared_ptr<Bootstrap>& bootst
   };
   if (choice.wire.empty()) return make_local();
 
-  // The groups keep `connect` for their subsets; let it keep what it needs.
   ConnectWire connect =
-      [bootstrap, inner = make_connect_wire(*bootstrap, plugin_for(choice.wire, *bootstrap),
-                                            options.network_interface, options.timeout)](
-          const std::vector<int>& ranks, const std::string& key) { return inner(ranks, key); };
+      make_connect_wire(bootstrap, liveness, plugin_for(choice.wire, *bootstrap),
+                        options.network_interface, options.timeout);
   WireOptions wire;
   wire.name = choice.wire;
   wire.timeout = options.timeout;

@@ -65,13 +65,17 @@ struct WireSetup {
   int me = 0;                    ///< index of this rank
   /// Collective over the members: everyone's bytes, by member. May be called more than once.
   std::function<std::vector<std::string>(const std::string& mine)> allgather;
+  /// Has `action` called, on another thread, if a member is lost while the returned guard lives
+  /// (at once if that has happened). It must not block for long or throw.
+  std::function<std::shared_ptr<void>(const std::function<void()>& action)> when_lost =
+      [](const auto&) { return nullptr; };
   std::string network_interface;         ///< "" = the one that reaches the other hosts
   std::chrono::milliseconds timeout{0};  ///< for connecting
 };
 
 /// What a plug-in offers. `abi` is checked when it is loaded.
 struct WirePlugin {
-  static constexpr int kAbi = 1;
+  static constexpr int kAbi = 2;
   int abi = kAbi;
   const char* name = "";     ///< "gloo", "mpi"
   const char* library = "";  ///< for people: "Gloo 0.5.0", "Open MPI 4.1.4"

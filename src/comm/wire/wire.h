@@ -47,9 +47,11 @@ struct WireOptions {
   std::vector<int> world_ranks;
 };
 
-/// The usual ConnectWire: members meet through `bootstrap` and talk over `plugin`. Both must
-/// outlive it. `timeout` limits connecting.
-ConnectWire make_connect_wire(Bootstrap& bootstrap, const WirePlugin& plugin,
+/// The usual ConnectWire: members meet through `bootstrap` and talk over `plugin`, which must
+/// outlive it. Connecting ends early when `liveness` tells of a member's death; `timeout` limits
+/// it.
+ConnectWire make_connect_wire(std::shared_ptr<Bootstrap> bootstrap,
+                              std::shared_ptr<Liveness> liveness, const WirePlugin& plugin,
                               std::string network_interface, std::chrono::milliseconds timeout);
 
 /// Collective over the members. `topology` says how many there are and which one this is.

@@ -38,19 +38,28 @@ int index_of(const std::vector<int>& members, int member) {
 
 }  // namespace
 
-ConnectWire make_connect_wire(Bootstrap& bootstrap, const WirePlugin& plugin,
+ConnectWire make_connect_wire(std::shared_ptr<Bootstrap> bootstrap,
+                              std::shared_ptr<Liveness> liveness, const WirePlugin& plugin,
                               std::string network_interface, std::chrono::milliseconds timeout) {
-  return [&bootstrap, &plugin, network_interface = std::move(network_interface), timeout](
-             const std::vector<int>& world_ranks, const std::string& key) {
+  return [bootstrap = std::move(bootstrap), liveness = std::move(liveness), &plugin,
+          network_interface = std::move(network_interface),
+          timeout](const std::vector<int>& world_ranks, const std::string& key) {
     WireSetup setup;
     setup.world_ranks = world_ranks;
-    setup.me = index_of(world_ranks, bootstrap.topology().rank());
+    setup.me = index_of(world_ranks, bootstrap->topology().rank());
+    setup.when_lost = [&](const std::function<void()>& action) -> std::shared_ptr<void> {
+      if (liveness == nullptr) return nullptr;
+      const int listener = liveness->listen([&world_ranks, action](const Departure& departure) {
+        if (std::ranges::find(world_ranks, departure.rank) != world_ranks.end()) action();
+      });
+      return {nullptr, [&, listener](void*) { liveness->unlisten(listener); }};
+    };
     setup.network_interface = network_interface;
     setup.timeout = timeout;
     int meeting = 0;
     setup.allgather = [&](const std::string& mine) {
-      return bootstrap.allgather(fmt::format("wire/{}/{}", key, meeting++), world_ranks, mine,
-                                 Deadline::after(timeout));
+      return bootstrap->allgather(fmt::format("wire/{}/{}", key, meeting++), world_ranks, mine,
+                                  Deadline::after(timeout));
     };
     return plugin.connect(setup);
   };
@@ -80,11 +89,13 @@ WireGroup::WireGroup(std::shared_ptr<WireLink> link, std::vector<int> members)
       members_(std::move(members)) {}
 
 WireGroup::~WireGroup() {
+  // Nobody is there to receive the last sends, and one that failed has no ticket.
+  if (link_->is_broken()) return;
   try {
     const Deadline deadline = Deadline::after(kLastSends);
     for (const Copy& copy : copies_) link_->messenger().wait(copy.ticket, deadline);
   } catch (const Error&) {
-    // Nobody is there to receive them. The messenger has failed and touches them no more.
+    // They were lost on the way. The messenger has failed and touches them no more.
   }
 }
 

@@ -48,6 +48,7 @@ class WireLink {
     }
   }
   void throw_if_broken(const char* operation) const;
+  [[nodiscard]] bool is_broken() const noexcept { return loss_.has_value(); }
 
  private:
   struct Loss {
