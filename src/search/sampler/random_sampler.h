@@ -1,0 +1,11 @@
+// Independent draws from the prior.
+#pragma once
+
+#include "kolo/search/sampler.h"
+
+namespace kolo::search {
+
+std::unique_ptr<Sampler> make_random_sampler(std::shared_ptr<const Space> space,
+                                             SamplerOptions options);
+
+}  // namespace kolo::search

@@ -1,0 +1,30 @@
+// The table of samplers. Adding one is a file pair and a row.
+#include "base/registry.h"
+#include "kolo/search/sampler.h"
+#include "search/sampler/random_sampler.h"
+
+namespace kolo::search {
+namespace {
+
+using MakeSampler = std::unique_ptr<Sampler> (*)(std::shared_ptr<const Space>, SamplerOptions);
+
+constexpr Entry<MakeSampler> kSamplers[] = {
+    {"random", "independent draws from the prior", make_random_sampler},
+};
+
+constexpr Registry<MakeSampler> kTable{"sampler", kSamplers};
+
+}  // namespace
+
+std::vector<SamplerInfo> samplers() {
+  std::vector<SamplerInfo> infos;
+  for (const auto& entry : kTable.entries()) infos.push_back({entry.name, entry.summary});
+  return infos;
+}
+
+std::unique_ptr<Sampler> make_sampler(std::string_view name, std::shared_ptr<const Space> space,
+                                      SamplerOptions options) {
+  return kTable.at(name).make(std::move(space), std::move(options));
+}
+
+}  // namespace kolo::search

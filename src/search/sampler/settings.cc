@@ -1,0 +1,75 @@
+#include "search/sampler/settings.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "base/errors.h"
+
+namespace kolo::search {
+
+SettingsReader::SettingsReader(std::string_view sampler, const SamplerOptions& options)
+    : sampler_(sampler), settings_(options.settings) {}
+
+const Value* SettingsReader::raw(const char* name) {
+  known_.emplace_back(name);
+  const auto found = settings_.find(name);
+  return found == settings_.end() ? nullptr : &found->second;
+}
+
+void SettingsReader::refuse(const char* name, const Value& value, const std::string& rule) const {
+  throw_error(ErrorCode::invalid_argument, "sampler {}: {} = {}: {}", sampler_, name,
+              value.to_string(), rule);
+}
+
+double SettingsReader::number(const char* name, double otherwise, double low, double high) {
+  const Value* value = raw(name);
+  if (value == nullptr) return otherwise;
+  if (!value->is_number() || !(value->as_number() >= low && value->as_number() <= high))
+    refuse(name, *value, fmt::format("must be a number from {} to {}", low, high));
+  return value->as_number();
+}
+
+std::int64_t SettingsReader::integer(const char* name, std::int64_t otherwise, std::int64_t low,
+                                     std::int64_t high) {
+  const Value* value = raw(name);
+  if (value == nullptr) return otherwise;
+  const std::string rule = fmt::format("must be a whole number from {} to {}", low, high);
+  if (!value->is_integer()) refuse(name, *value, rule);
+  if (value->as_integer() < low || value->as_integer() > high) refuse(name, *value, rule);
+  return value->as_integer();
+}
+
+bool SettingsReader::truth(const char* name, bool otherwise) {
+  const Value* value = raw(name);
+  if (value == nullptr) return otherwise;
+  if (!value->is_bool()) refuse(name, *value, "must be true or false");
+  return value->as_bool();
+}
+
+std::string SettingsReader::text(const char* name, std::string otherwise) {
+  const Value* value = raw(name);
+  if (value == nullptr) return otherwise;
+  if (!value->is_string()) refuse(name, *value, "must be text");
+  return value->as_string();
+}
+
+std::size_t SettingsReader::one_of(const char* name, std::vector<std::string_view> names,
+                                   std::size_t otherwise) {
+  const Value* value = raw(name);
+  if (value == nullptr) return otherwise;
+  if (value->is_string())
+    for (std::size_t i = 0; i < names.size(); ++i)
+      if (names[i] == value->as_string()) return i;
+  refuse(name, *value, fmt::format("must be one of {}", fmt::join(names, ", ")));
+}
+
+void SettingsReader::done() const {
+  for (const auto& [name, value] : settings_)
+    if (std::find(known_.begin(), known_.end(), name) == known_.end())
+      throw_error(ErrorCode::invalid_argument, "sampler {}: unknown setting '{}'; known: {}",
+                  sampler_, name,
+                  known_.empty() ? "none" : fmt::format("{}", fmt::join(known_, ", ")));
+}
+
+}  // namespace kolo::search
