@@ -1,0 +1,2 @@
+#define KOLO_ISA baseline
+#include "search/surrogate/dense_kernels_impl.h"
