@@ -16,6 +16,7 @@ BEGIN {
   fence["<gloo/"] = "^plugins/"
   fence["<mpi.h>"] = "^plugins/"
   fence["<CLI/"] = "^apps/"
+  fence["<Eigen/"] = "^src/(search|nas)/"
   fence["<hwloc"] = "^src/launch/"
   fence["<spdlog/"] = "^src/base/"
   fence["<yaml-cpp/"] = "^src/base/"

@@ -1,8 +1,8 @@
 // A Cholesky factor that grows.
 //
-// K = L Lᵀ for the covariance K of a Gaussian process. Rows can be appended (a new observation, or a
-// point that is still running) and dropped again from the end, each in O(n²) instead of the O(n³) of
-// factoring anew. Rows are also what prediction needs: for cross-covariances B (one row per
+// K = L Lᵀ for the covariance K of a Gaussian process. Rows can be appended (a new observation, or
+// a point that is still running) and dropped again from the end, each in O(n²) instead of the O(n³)
+// of factoring anew. Rows are also what prediction needs: for cross-covariances B (one row per
 // candidate), the rows X with X Lᵀ = B give the variances, and are exactly the rows that would be
 // appended. One blocked routine therefore serves factoring, appending and predicting.
 //

@@ -1,4 +1,5 @@
-// The inner loops of the Gaussian process, compiled once per instruction set and chosen at run time.
+// The inner loops of the Gaussian process, compiled once per instruction set and chosen at run
+// time.
 //
 // All matrices are column-major, as Eigen's. Every number is the result of the same operations in
 // the same order on every instruction set (no fused multiply-add, no width-dependent sums), so a

@@ -1,9 +1,9 @@
 // The loops of dense_kernels.h, compiled once per instruction set.
 //
 // dense_kernels_<isa>.cc defines KOLO_ISA and includes this file, and nothing else, with that set's
-// compiler flags. Everything here is in an unnamed namespace or in namespace KOLO_ISA, and no inline
-// function of another header is used: the linker would be free to give an AVX-512 copy of it to a
-// machine without AVX-512. Eigen is not used here for the same reason.
+// compiler flags. Everything here is in an unnamed namespace or in namespace KOLO_ISA, and no
+// inline function of another header is used: the linker would be free to give an AVX-512 copy of it
+// to a machine without AVX-512. Eigen is not used here for the same reason.
 //
 // subtract_product follows Goto and van de Geijn, "Anatomy of high-performance matrix
 // multiplication" (2008): A and B are copied block by block into *strips* (kTileRows rows of A,
@@ -27,7 +27,7 @@ constexpr size_t kLanes = 2, kTileVectors = 2, kTileColumns = 4;
 #endif
 typedef double Lanes __attribute__((vector_size(kLanes * sizeof(double)), aligned(8), may_alias));
 constexpr size_t kTileRows = kTileVectors * kLanes;
-constexpr size_t kBlock = 64;       // rows of A, or of B, that are packed at a time
+constexpr size_t kBlock = 64;        // rows of A, or of B, that are packed at a time
 constexpr size_t kBlockDepth = 192;  // two packed blocks are 192 KiB
 
 inline const Lanes& lanes(const double* at) { return *reinterpret_cast<const Lanes*>(at); }

@@ -122,7 +122,8 @@ GaussianProcess::Slope GaussianProcess::predict_slope(const Eigen::RowVectorXd& 
   slope.mean = mean_ + cross.dot(alpha_);
   slope.variance = std::max(signal_ - solved.squaredNorm(), floor_);
   factor_.solve_upper(solved);  // K⁻¹ k
-  const VectorXd mean_pull = alpha_.cwiseProduct(slopes), variance_pull = solved.cwiseProduct(slopes);
+  const VectorXd mean_pull = alpha_.cwiseProduct(slopes),
+                 variance_pull = solved.cwiseProduct(slopes);
   slope.mean_gradient.resize(input.size());
   slope.variance_gradient.resize(input.size());
   // dk_i/dz = -slope_i (z - z_i), and dz/dx = w'(x) / length.

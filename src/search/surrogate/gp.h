@@ -1,11 +1,11 @@
 // Gaussian process regression with a Matérn 5/2 covariance, one length scale per input.
 //
-// Vocabulary: *inputs* are rows of the unit cube, *targets* are standardised values to be minimised,
-// *parameters* are as in GpShape. `learn` finds parameters (costly, seldom); `condition` factors the
-// covariance of all inputs under given parameters (n³/3); `append` adds one row (n²/2). A *pending*
-// row is an input whose target is not known yet: it is believed to be what the mean says, which
-// leaves the mean as it is and shrinks the variance around it (Ginsbourger, Le Riche and Carraro,
-// "Kriging is well-suited to parallelize optimization", 2010).
+// Vocabulary: *inputs* are rows of the unit cube, *targets* are standardised values to be
+// minimised, *parameters* are as in GpShape. `learn` finds parameters (costly, seldom); `condition`
+// factors the covariance of all inputs under given parameters (n³/3); `append` adds one row (n²/2).
+// A *pending* row is an input whose target is not known yet: it is believed to be what the mean
+// says, which leaves the mean as it is and shrinks the variance around it (Ginsbourger, Le Riche
+// and Carraro, "Kriging is well-suited to parallelize optimization", 2010).
 //
 // Every answer is a function of the calls made and their order, never of time or chance.
 #pragma once

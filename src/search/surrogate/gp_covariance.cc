@@ -9,8 +9,8 @@ namespace {
 
 using Eigen::Index;
 
-/// |a_i|² + |b_j|² - 2 a_i·b_j for the rows from `first_a` on. Cancellation does no harm: near r = 0
-/// the covariance is linear in r².
+/// |a_i|² + |b_j|² - 2 a_i·b_j for the rows from `first_a` on. Cancellation does no harm: near r =
+/// 0 the covariance is linear in r².
 void fill_distances(const Eigen::MatrixXd& twice_a, const Eigen::VectorXd& a_norms, Index first_a,
                     const Eigen::MatrixXd& b, const Eigen::VectorXd& b_norms, Index first_b,
                     Index width, Eigen::MatrixXd& out) {

@@ -3,9 +3,9 @@
 //
 // Rasmussen and Williams, "Gaussian processes for machine learning" (2006), equation 5.9: with
 // α = K⁻¹ (y - m), the derivative by a parameter θ is -½ tr((α αᵀ - K⁻¹) ∂K/∂θ). For length scales
-// and warps the trace is a sum over pairs of G_ij (z_i - z_j)(v_i - v_j), which expands into products
-// with G: one n x n x columns product serves all inputs, however many there are.
-// The mean m is not a parameter: it takes its best value under a standard normal prior.
+// and warps the trace is a sum over pairs of G_ij (z_i - z_j)(v_i - v_j), which expands into
+// products with G: one n x n x columns product serves all inputs, however many there are. The mean
+// m is not a parameter: it takes its best value under a standard normal prior.
 //
 // Cost of one evaluation: about n³ multiply-adds.
 #pragma once

@@ -31,11 +31,11 @@ Warp kumaraswamy(double x, double log_a, double log_b) {
   const double a = std::exp(log_a), b = std::exp(log_b);
   const double inside = std::clamp(x, 1e-9, 1.0 - 1e-9);
   const double log_x = std::log(inside);
-  const double power = std::exp(a * log_x);                // x^a
-  const double rest = std::max(1.0 - power, 1e-300);       // 1 - x^a
+  const double power = std::exp(a * log_x);           // x^a
+  const double rest = std::max(1.0 - power, 1e-300);  // 1 - x^a
   const double log_rest = std::log(rest);
-  const double outer = std::exp(b * log_rest);             // (1 - x^a)^b
-  const double slope = b * outer / rest * power;           // b (1 - x^a)^(b-1) x^a
+  const double outer = std::exp(b * log_rest);    // (1 - x^a)^b
+  const double slope = b * outer / rest * power;  // b (1 - x^a)^(b-1) x^a
   return {1.0 - outer, slope * a / inside, slope * a * log_x, -outer * b * log_rest};
 }
 
@@ -45,9 +45,11 @@ Eigen::MatrixXd scale_inputs(const GpShape& shape, const Eigen::VectorXd& parame
   for (std::size_t w = 0; w < shape.warped.size(); ++w) {
     auto column = scaled.col(shape.warped[w]);
     const double log_a = parameters[shape.warp(w)], log_b = parameters[shape.warp(w) + 1];
-    for (Index i = 0; i < column.size(); ++i) column[i] = kumaraswamy(column[i], log_a, log_b).value;
+    for (Index i = 0; i < column.size(); ++i)
+      column[i] = kumaraswamy(column[i], log_a, log_b).value;
   }
-  for (Index c = 0; c < shape.columns(); ++c) scaled.col(c) *= std::exp(-parameters[shape.group[c]]);
+  for (Index c = 0; c < shape.columns(); ++c)
+    scaled.col(c) *= std::exp(-parameters[shape.group[c]]);
   return scaled;
 }
 

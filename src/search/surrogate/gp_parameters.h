@@ -3,8 +3,8 @@
 // Inputs are rows of the unit cube. A numeric input is one column; a categorical one is one column
 // per choice (1/√2 for the chosen one, 0 for others, so that two different choices are at distance
 // 1), and its columns share one length scale: a *group*. Numeric columns may be warped by the
-// Kumaraswamy distribution function w(x) = 1 - (1 - x^a)^b (Snoek et al., "Input warping for Bayesian
-// optimization of non-stationary functions", 2014).
+// Kumaraswamy distribution function w(x) = 1 - (1 - x^a)^b (Snoek et al., "Input warping for
+// Bayesian optimization of non-stationary functions", 2014).
 #pragma once
 
 #include <Eigen/Core>

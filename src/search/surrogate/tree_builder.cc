@@ -26,8 +26,8 @@ TreeBuilder::TreeBuilder(const Eigen::MatrixXd& inputs, const Eigen::VectorXd& t
       targets_(static_cast<std::size_t>(targets.size())),
       offset_(targets.mean()),
       features_(static_cast<int>(inputs.cols())),
-      tried_(std::clamp(static_cast<int>(std::ceil(options.max_features * features_)), 1,
-                        features_)),
+      tried_(
+          std::clamp(static_cast<int>(std::ceil(options.max_features * features_)), 1, features_)),
       all_rows_(targets_.size()),
       feature_order_(features_) {
   std::transform(inputs.data(), inputs.data() + inputs.size(), columns_.begin(),
