@@ -61,7 +61,8 @@ TEST_F(LineSplitterTest, LongLinesInManyPiecesAreOne) {
 }
 
 TEST_F(LineSplitterTest, ByteByByteIsTheSame) {
-  const std::string text = std::string("one\ntwo\r\nthree\rfour\n\nfi\0ve", 28);
+  using namespace std::string_literals;
+  const std::string text = "one\ntwo\r\nthree\rfour\n\nfi\0ve"s;
   feed(text);
   finish();
   auto whole = std::exchange(lines_, {});
