@@ -117,7 +117,7 @@ Domain choice(std::shared_ptr<const std::vector<Value>> values);
 Domain categorical(std::vector<Value> values, std::vector<double> weights = {});
 /// One of the values, whose order means something.
 Domain ordinal(std::vector<Value> values);
-/// Every value is tried (samplers `grid` and `random`); others treat it as a choice. Entries are
+/// Every value is tried by the sampler `grid`; others treat it as a choice. Entries are
 /// constants or sample_from.
 Domain grid_search(std::vector<Spec> entries);
 /// The value of a function, which may read other values of the same configuration.

@@ -78,9 +78,13 @@ class Sampler {
   [[nodiscard]] std::size_t running_count() const noexcept { return running_count_; }
 
  protected:
+  /// Who tries the starting points: this class, as the first trials, or the derived one.
+  enum class StartingPoints { first, own };
+
   /// The name also names the random streams: it is part of what a replay must keep.
   /// Throws invalid_argument when the options contradict the space.
-  Sampler(std::string name, std::shared_ptr<const Space> space, SamplerOptions options);
+  Sampler(std::string name, std::shared_ptr<const Space> space, SamplerOptions options,
+          StartingPoints starting_points = StartingPoints::first);
 
   /// Up to `count` points for the trials with the numbers asked() …; fewer means "not now". Points
   /// must be settled and allowed. What it changes must not influence later answers other than
@@ -95,6 +99,7 @@ class Sampler {
   [[nodiscard]] std::uint64_t asked() const noexcept { return asked_; }
   [[nodiscard]] const std::shared_ptr<const Space>& shared_space() const noexcept { return space_; }
   [[nodiscard]] std::size_t objectives() const noexcept { return options_.directions.size(); }
+  [[nodiscard]] std::span<const Value> starting_points() const noexcept { return starting_points_; }
   /// The random stream of the trial with this number.
   [[nodiscard]] Random stream(std::uint64_t number) const;
 
@@ -106,6 +111,7 @@ class Sampler {
   std::string name_;
   std::shared_ptr<const Space> space_;
   SamplerOptions options_;
+  StartingPoints who_starts_;
   std::vector<Value> starting_points_;
   std::vector<Trial> trials_;
   std::unordered_map<std::uint64_t, std::size_t> places_;  // of ids in trials_

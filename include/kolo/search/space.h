@@ -116,6 +116,8 @@ class Space {
   [[nodiscard]] Point point(const Value& config) const;
   /// The point of a configuration that may be partial; what is missing is drawn from the prior.
   [[nodiscard]] Point point(const Value& partial, Random& random) const;
+  /// The entries that a partial configuration gives; not-a-number elsewhere.
+  [[nodiscard]] Point partial_point(const Value& partial) const;
 
   /// Partial configurations that are to be tried first.
   [[nodiscard]] std::span<const Value> starting_points() const noexcept;

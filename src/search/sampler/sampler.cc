@@ -22,8 +22,12 @@ std::string_view to_string(Direction direction) noexcept {
   return direction == Direction::minimize ? "minimize" : "maximize";
 }
 
-Sampler::Sampler(std::string name, std::shared_ptr<const Space> space, SamplerOptions options)
-    : name_(std::move(name)), space_(std::move(space)), options_(std::move(options)) {
+Sampler::Sampler(std::string name, std::shared_ptr<const Space> space, SamplerOptions options,
+                 StartingPoints starting_points)
+    : name_(std::move(name)),
+      space_(std::move(space)),
+      options_(std::move(options)),
+      who_starts_(starting_points) {
   if (!space_) throw_error(ErrorCode::invalid_argument, "sampler {}: there is no space", name_);
   if (options_.directions.empty())
     throw_error(ErrorCode::invalid_argument, "sampler {}: there is no objective", name_);
@@ -64,7 +68,8 @@ std::vector<std::optional<Point>> Sampler::ask(std::span<const TrialId> ids) {
 
   std::vector<std::optional<Point>> answers(ids.size());
   std::size_t given = 0;
-  for (; given < ids.size() && asked_ < starting_points_.size(); ++given) {
+  const std::size_t first = who_starts_ == StartingPoints::first ? starting_points_.size() : 0;
+  for (; given < ids.size() && asked_ < first; ++given) {
     Random random = Random(options_.seed).stream("starting point", asked_);
     answers[given] = space_->point(starting_points_[asked_], random);
     begin(ids[given], *answers[given]);

@@ -1,6 +1,7 @@
 // The table of samplers. Adding one is a file pair and a row.
 #include "base/registry.h"
 #include "kolo/search/sampler.h"
+#include "search/sampler/grid_sampler.h"
 #include "search/sampler/random_sampler.h"
 
 namespace kolo::search {
@@ -10,6 +11,7 @@ using MakeSampler = std::unique_ptr<Sampler> (*)(std::shared_ptr<const Space>, S
 
 constexpr Entry<MakeSampler> kSamplers[] = {
     {"random", "independent draws from the prior", make_random_sampler},
+    {"grid", "every combination of grid_search values, times samples", make_grid_sampler},
 };
 
 constexpr Registry<MakeSampler> kTable{"sampler", kSamplers};

@@ -197,6 +197,10 @@ Point Space::point(const Value& partial, Random& random) const {
               partial.to_string());
 }
 
+Point Space::partial_point(const Value& partial) const {
+  return entries_of_config(body_->root, body_->parameters, partial);
+}
+
 std::span<const Value> Space::starting_points() const noexcept { return body_->starting_points; }
 
 }  // namespace kolo::search

@@ -1,0 +1,158 @@
+#include <gmock/gmock.h>
+
+#include "base/random.h"
+#include "kolo/error.h"
+#include "kolo/search.h"
+
+namespace kolo::search {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+std::string message_of(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    return error.message();
+  }
+  return "nothing was thrown";
+}
+
+std::string refusal_of(const char* json) {
+  return message_of([&] { (void)Space::from_json(json, "space.json"); });
+}
+
+TEST(SpaceJsonTest, SaysTheSameAsTheBuilder) {
+  const auto built = Space::Builder()
+                         .add("a", uniform(0, 1))
+                         .add("b", quniform(0, 1, 0.25))
+                         .add("c", loguniform(1e-3, 1))
+                         .add("d", qloguniform(0.5, 8, 0.5))
+                         .add("e", randn(1, 2))
+                         .add("f", qrandn(1, 2, 0.5))
+                         .add("g", randint(0, 9))
+                         .add("h", qrandint(0, 9, 3))
+                         .add("i", lograndint(1, 9))
+                         .add("j", qlograndint(2, 8, 2))
+                         .add("k", real(0.1, 1, Prior::log_uniform))
+                         .add("l", integer(1, 5))
+                         .add("m", normal(0, 1, -1, 1))
+                         .add("n", normal_integer(5, 2, 0, 10))
+                         .add("o", choice({"x", 1, true}))
+                         .add("p", categorical({"x", "y"}, {1, 3}))
+                         .add("q", ordinal({1, 2, 4}))
+                         .add("r", Spec{Spec::List{1, uniform(0, 1)}})
+                         .condition("a", equals("o", "x"))
+                         .condition("r", any_of({less("l", 3), in("q", {2, 4})}))
+                         .forbid(all_of({equals("q", 1), not_equals("o", true)}))
+                         .starting_point(Value{{"l", 2}})
+                         .build();
+  const char* text = R"(
+kolo_space: 1
+parameters:
+  a: {uniform: [0, 1]}
+  b: {quniform: [0, 1, 0.25]}
+  c: {loguniform: {low: 0.001, high: 1}}
+  d: {qloguniform: [0.5, 8, 0.5]}
+  e: {randn: [1, 2]}
+  f: {qrandn: [1, 2, 0.5]}
+  g: {randint: [0, 9]}
+  h: {qrandint: [0, 9, 3]}
+  i: {lograndint: [1, 9]}
+  j: {qlograndint: [2, 8, 2]}
+  k: {real: [0.1, 1, log-uniform]}
+  l: {integer: [1, 5]}
+  m: {normal: [0, 1, -1, 1]}
+  n: {normal_integer: [5, 2, 0, 10]}
+  o: {choice: [x, 1, true]}
+  p: {categorical: {values: [x, y], weights: [1, 3]}}
+  q: {ordinal: [1, 2, 4]}
+  r: [1, {uniform: [0, 1]}]
+conditions:
+  a: {equals: [o, x]}
+  r: {or: [{less: [l, 3]}, {in: [q, [2, 4]]}]}
+forbidden:
+  - and: [{equals: [q, 1]}, {not_equals: [o, true]}]
+starting_points:
+  - {l: 2}
+)";
+  const auto read = Space::from_yaml(text);
+  Random first(3), second(3);
+  for (int i = 0; i < 200; ++i) {
+    const Point point = built->sample(first);
+    ASSERT_TRUE(same_point(point, read->sample(second)));
+    ASSERT_EQ(built->config(point, first), read->config(point, second));
+  }
+  ASSERT_EQ(read->starting_points().size(), 1U);
+}
+
+TEST(SpaceJsonTest, ErrorsNamePathAndRule) {
+  EXPECT_THAT(refusal_of(R"({"model": {"layers": [0, 1, {"units": {"quniform": [0, 1, 0.3]}}]}})"),
+              AllOf(HasSubstr("space.json"), HasSubstr("model/layers/2/units"),
+                    HasSubstr("multiples of q")));
+  EXPECT_THAT(refusal_of(R"({"x": {"loguniform": [0, 1]}})"), HasSubstr("must be above 0"));
+  EXPECT_THAT(refusal_of(R"({"x": {"uniform": [1, 0]}})"), HasSubstr("above the upper"));
+  EXPECT_THAT(refusal_of(R"({"x": {"uniform": [1]}})"), HasSubstr("'high'"));
+  EXPECT_THAT(refusal_of(R"({"x": {"randint": [1, 1]}})"), HasSubstr("no whole number"));
+  EXPECT_THAT(refusal_of(R"({"x": {"randint": [0.5, 1]}})"), HasSubstr("whole numbers"));
+  EXPECT_THAT(refusal_of(R"({"x": {"choice": []}})"), HasSubstr("nothing to choose"));
+  EXPECT_THAT(refusal_of(R"({"x": {"grid_search": []}})"), HasSubstr("no values"));
+  EXPECT_THAT(refusal_of(R"({"x": {"randn": [0, 0]}})"), HasSubstr("deviation"));
+  EXPECT_THAT(refusal_of(R"({"a/b": 1})"), HasSubstr("hold no '/'"));
+  EXPECT_THAT(refusal_of(R"({"x": {"eval": "2 +"}})"), AllOf(HasSubstr("x: "), HasSubstr("value")));
+  EXPECT_THAT(refusal_of(R"([1])"), HasSubstr("dictionary"));
+  EXPECT_THAT(refusal_of(R"({"kolo_space": 2})"), HasSubstr("version 2"));
+  EXPECT_THAT(refusal_of(R"({"kolo_space": 1, "conditons": {}})"), HasSubstr("conditons"));
+  EXPECT_THAT(refusal_of(R"({"kolo_space": 1, "parameters": {"a": {"choice": [1, 2]}},
+                             "conditions": {"a": {"equal": ["a", 1]}}})"),
+              HasSubstr("equals"));
+}
+
+TEST(SpaceJsonTest, ContradictionsAreFoundWhenBuilding) {
+  EXPECT_THAT(refusal_of(R"({"kolo_space": 1,
+      "parameters": {"a": {"choice": [1, 2]}, "b": {"choice": [1, 2]}},
+      "conditions": {"a": {"equals": ["b", 1]}, "b": {"equals": ["a", 1]}}})"),
+              HasSubstr("a -> b"));
+  EXPECT_THAT(refusal_of(R"({"kolo_space": 1, "parameters": {"a": {"choice": [1, 2]}},
+      "forbidden": [{"in": ["a", [1, 2]]}]})"),
+              HasSubstr("a in [1, 2]"));
+  EXPECT_THAT(refusal_of(R"({"kolo_space": 1, "parameters": {"units": {"choice": [1, 2]}},
+      "forbidden": [{"equals": ["unit", 1]}]})"),
+              HasSubstr("did you mean 'units'"));
+  EXPECT_THAT(refusal_of(R"({"kolo_space": 1, "parameters": {"a": {"choice": [1, 2]}},
+      "starting_points": [{"a": 3}]})"),
+              HasSubstr("a: 3 is not one of"));
+}
+
+TEST(SpaceJsonTest, EvalReadsOtherValues) {
+  const auto space = Space::from_json(
+      R"({"foo": {"eval": "2 + 2"}, "b": {"eval": "config.x.y * 2 if c == 'on' else -1"},
+          "x": {"y": {"randint": [5, 6]}}, "c": "on", "d": {"eval": "b + 1"},
+          "list": [1, 2], "e": {"eval": "list.1 // 2 ** 1"}, "k": {"constant": {"eval": "1"}}})");
+  Random random(0);
+  const Value config = space->config(space->sample(random), random);
+  EXPECT_EQ(config.at_path("foo").to_string(), "4");
+  EXPECT_EQ(config.at_path("b"), Value(10));
+  EXPECT_EQ(config.at_path("d"), Value(11));
+  EXPECT_EQ(config.at_path("e"), Value(1));
+  EXPECT_EQ(config.at_path("k/eval"), Value("1"));
+}
+
+TEST(SpaceJsonTest, FunctionsThatWaitForEachOtherAreNamed) {
+  const auto space =
+      Space::from_json(R"({"a": {"eval": "b + 1"}, "b": {"eval": "c"}, "c": {"eval": "a"}})");
+  Random random(0);
+  EXPECT_THAT(message_of([&] { (void)space->config(space->sample(random), random); }),
+              HasSubstr("a -> b -> c -> a"));
+}
+
+TEST(SpaceJsonTest, DeepAndLongInputEndsInErrors) {
+  EXPECT_THAT(refusal_of((R"({"x": {"eval": ")" + std::string(100000, '(') + "\"}}").c_str()),
+              HasSubstr("too deeply"));
+  EXPECT_THAT(refusal_of((R"({"x": {"eval": ")" + std::string(100000, '-') + "1\"}}").c_str()),
+              HasSubstr("too deeply"));
+}
+
+}  // namespace
+}  // namespace kolo::search
