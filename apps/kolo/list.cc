@@ -7,6 +7,7 @@
 #include "base/registry.h"
 #include "comm/transports.h"
 #include "commands.h"
+#include "kolo/search.h"
 
 namespace kolo::app {
 namespace {
@@ -22,8 +23,14 @@ void print_transports() {
     fmt::print("{:<10} {}\n", transport.name, transport.summary);
 }
 
+void print_schedulers() {
+  for (const auto& scheduler : search::schedulers())
+    fmt::print("{:<22} {}\n", scheduler.name, scheduler.summary);
+}
+
 constexpr Family kFamilies[] = {
     {"transports", "ways of moving bytes between ranks", print_transports},
+    {"schedulers", "rules that stop, pause and clone trials", print_schedulers},
 };
 
 }  // namespace
