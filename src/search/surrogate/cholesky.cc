@@ -100,24 +100,26 @@ void CholeskyFactor::solve_rows(Eigen::MatrixXd& rows) const {
 }
 
 void CholeskyFactor::solve_lower(Eigen::VectorXd& vector) const {
+  const Index n = vector.size();
   double* x = vector.data();
-  for (Index k = 0; k < size_; ++k) {
+  for (Index k = 0; k < n; ++k) {
     const double* column = lower_.data() + k * lower_.rows();
     const double value = x[k] /= column[k];
-    for (Index i = k + 1; i < size_; ++i) x[i] -= value * column[i];
+    for (Index i = k + 1; i < n; ++i) x[i] -= value * column[i];
   }
 }
 
 void CholeskyFactor::solve_upper(Eigen::VectorXd& vector) const {
+  const Index n = vector.size();
   double* x = vector.data();
-  for (Index k = size_; k-- > 0;) {
+  for (Index k = n; k-- > 0;) {
     const double* column = lower_.data() + k * lower_.rows();
     // Four sums that do not wait for one another; their number is part of the result's bits.
     double sums[4] = {0.0, 0.0, 0.0, 0.0};
     Index i = k + 1;
-    for (; i + 4 <= size_; i += 4)
+    for (; i + 4 <= n; i += 4)
       for (Index lane = 0; lane < 4; ++lane) sums[lane] += column[i + lane] * x[i + lane];
-    for (; i < size_; ++i) sums[0] += column[i] * x[i];
+    for (; i < n; ++i) sums[0] += column[i] * x[i];
     x[k] = (x[k] - ((sums[0] + sums[1]) + (sums[2] + sums[3]))) / column[k];
   }
 }

@@ -31,9 +31,10 @@ class CholeskyFactor {
 
   /// Solves X Lᵀ = B in place; B has size() columns.
   void solve_rows(Eigen::MatrixXd& rows) const;
-  /// Solves L x = b in place.
+  /// Solves L x = b in place. A shorter b is solved with the leading part of L, which is the factor
+  /// of the leading part of K.
   void solve_lower(Eigen::VectorXd& vector) const;
-  /// Solves Lᵀ x = b in place.
+  /// Solves Lᵀ x = b in place; of a shorter b, as above.
   void solve_upper(Eigen::VectorXd& vector) const;
   /// K⁻¹, both triangles.
   [[nodiscard]] Eigen::MatrixXd inverse() const;

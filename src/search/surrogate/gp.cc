@@ -77,6 +77,9 @@ void GaussianProcess::set_targets(const VectorXd& targets) {
   mean_ = ones.dot(solved) / (ones.squaredNorm() + 1.0);
   alpha_ = solved - mean_ * ones;
   factor_.solve_upper(alpha_);
+  const Index known = targets.size();
+  alpha_.conservativeResize(size());
+  alpha_.tail(size() - known).setZero();
 }
 
 void GaussianProcess::append_pending(const Eigen::RowVectorXd& input) {

@@ -32,9 +32,8 @@ class GaussianProcess {
 
   void condition(const Eigen::MatrixXd& inputs, const Eigen::VectorXd& parameters);
   void append(const Eigen::RowVectorXd& input);
-  /// One target per row so far. n² multiply-adds.
+  /// Targets of the first rows; all rows behind them are pending. n² multiply-adds.
   void set_targets(const Eigen::VectorXd& targets);
-  /// After set_targets.
   void append_pending(const Eigen::RowVectorXd& input);
   /// Drops rows from the end, pending or not.
   void truncate(Eigen::Index size);

@@ -1,0 +1,11 @@
+// Bayesian optimisation with a Gaussian process.
+#pragma once
+
+#include "kolo/search/sampler.h"
+
+namespace kolo::search {
+
+std::unique_ptr<Sampler> make_gp_sampler(std::shared_ptr<const Space> space,
+                                         SamplerOptions options);
+
+}  // namespace kolo::search

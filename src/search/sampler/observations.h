@@ -1,0 +1,51 @@
+// What a model-based sampler has learned so far: the trials that ended, in the order in which they
+// did, with one number each to be minimised; and which points were tried already.
+#pragma once
+
+#include <Eigen/Core>
+#include <cstdint>
+#include <span>
+#include <unordered_set>
+#include <vector>
+
+#include "base/random.h"
+#include "kolo/search/sampler.h"
+
+namespace kolo::search {
+
+class Observations {
+ public:
+  explicit Observations(const Space& space) : cardinality_(space.cardinality()) {}
+
+  /// From on_ask.
+  void started(const Trial& trial) { seen_.insert(hash_point(trial.point)); }
+  /// From on_tell.
+  void ended(const Trial& trial, std::size_t place);
+
+  [[nodiscard]] std::size_t size() const { return places_.size(); }
+  /// Of ended trials in Sampler::trials(), in the order of their ends.
+  [[nodiscard]] std::span<const std::size_t> places() const { return places_; }
+
+  [[nodiscard]] bool seen(const Point& point) const { return seen_.contains(hash_point(point)); }
+  /// Whether a finite space has no point left that was not tried.
+  [[nodiscard]] bool nothing_new() const { return cardinality_ && seen_.size() >= *cardinality_; }
+
+  /// One number for each of the first `count` ends; not-a-number marks a failed trial.
+  /// Points that violate constraints are worse than all that do not, the more the worse. Several
+  /// objectives become one by the augmented Chebyshev norm with these weights (Knowles, "ParEGO",
+  /// 2006), each scaled by its range among the trials.
+  [[nodiscard]] Eigen::VectorXd targets(std::span<const Trial> trials, std::size_t count,
+                                        std::span<const double> weights) const;
+
+ private:
+  std::vector<std::size_t> places_;
+  std::unordered_set<std::uint64_t> seen_;
+  std::optional<std::uint64_t> cardinality_;
+};
+
+/// Weights of several objectives, evenly distributed over those that sum to 1.
+std::vector<double> draw_weights(std::size_t objectives, Random& random);
+/// All the same.
+std::vector<double> even_weights(std::size_t objectives);
+
+}  // namespace kolo::search
