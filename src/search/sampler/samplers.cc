@@ -2,6 +2,7 @@
 #include "base/registry.h"
 #include "kolo/search/sampler.h"
 #include "search/sampler/grid_sampler.h"
+#include "search/sampler/forest_sampler.h"
 #include "search/sampler/gp_sampler.h"
 #include "search/sampler/random_sampler.h"
 
@@ -12,6 +13,7 @@ using MakeSampler = std::unique_ptr<Sampler> (*)(std::shared_ptr<const Space>, S
 
 constexpr Entry<MakeSampler> kSamplers[] = {
     {"random", "independent draws from the prior", make_random_sampler},
+    {"forest", "asynchronous model-based search with trees (AMBS, CBO)", make_forest_sampler},
     {"gp", "Bayesian optimisation with a Gaussian process", make_gp_sampler},
     {"grid", "every combination of grid_search values, times samples", make_grid_sampler},
 };

@@ -12,6 +12,7 @@ using Eigen::Index;
 void Forest::fit(const Eigen::MatrixXd& inputs, const Eigen::VectorXd& targets,
                  const std::vector<int>& choices, const ForestOptions& options, Random random) {
   nodes_.clear();
+  before_.clear();
   roots_.clear();
   categorical_.assign(inputs.cols(), 0);
   for (std::size_t c = 0; c < choices.size(); ++c)
@@ -23,36 +24,66 @@ void Forest::fit(const Eigen::MatrixXd& inputs, const Eigen::VectorXd& targets,
   }
 }
 
-Forest::Prediction Forest::predict(const Eigen::MatrixXd& inputs) const {
+Forest::Leaves Forest::locate(const Eigen::MatrixXd& inputs) const {
   const Index count = inputs.rows(), width = inputs.cols();
-  Prediction prediction{Eigen::VectorXd::Zero(count), Eigen::VectorXd::Zero(count),
-                        Eigen::VectorXd::Zero(count)};
   // Row by row in memory: a walk down a tree reads many columns of one row.
   std::vector<float> rows(static_cast<std::size_t>(count * width));
   for (Index c = 0; c < width; ++c)
     for (Index i = 0; i < count; ++i) rows[i * width + c] = static_cast<float>(inputs(i, c));
-  Eigen::VectorXd squares = Eigen::VectorXd::Zero(count);
-  for (const std::int32_t root : roots_) {
+  Leaves leaves(count, static_cast<Index>(roots_.size()));
+  for (Index tree = 0; tree < leaves.cols(); ++tree) {
     for (Index i = 0; i < count; ++i) {
       const float* row = rows.data() + i * width;
-      const Node* node = &nodes_[root];
-      while (node->feature >= 0) {
+      std::int32_t at = roots_[tree];
+      for (const Node* node = &nodes_[at]; node->feature >= 0; node = &nodes_[at]) {
         const float x = row[node->feature];
         const bool left = categorical_[node->feature] != 0
                               ? ((node->choices >> static_cast<unsigned>(x)) & 1U) != 0
                               : x <= node->threshold;
-        node = &nodes_[node->left + (left ? 0 : 1)];
+        at = node->left + (left ? 0 : 1);
       }
-      prediction.mean[i] += node->mean;
-      squares[i] += node->mean * node->mean;
-      prediction.within[i] += node->variance;
+      leaves(i, tree) = at;
     }
   }
-  const double trees = static_cast<double>(roots_.size());
+  return leaves;
+}
+
+Forest::Prediction Forest::predict(const Leaves& leaves) const {
+  const Index count = leaves.rows();
+  Prediction prediction{Eigen::VectorXd::Zero(count), Eigen::VectorXd::Zero(count),
+                        Eigen::VectorXd::Zero(count)};
+  Eigen::VectorXd squares = Eigen::VectorXd::Zero(count);
+  for (Index tree = 0; tree < leaves.cols(); ++tree) {
+    for (Index i = 0; i < count; ++i) {
+      const Node& leaf = nodes_[leaves(i, tree)];
+      prediction.mean[i] += leaf.mean;
+      squares[i] += leaf.mean * leaf.mean;
+      prediction.within[i] += leaf.variance;
+    }
+  }
+  const double trees = static_cast<double>(leaves.cols());
   prediction.mean /= trees;
   prediction.within /= trees;
   prediction.between = (squares / trees - prediction.mean.cwiseAbs2()).cwiseMax(0.0);
   return prediction;
+}
+
+void Forest::assume(std::span<const std::int32_t> leaves, double target) {
+  for (const std::int32_t at : leaves) {
+    Node& leaf = nodes_[at];
+    before_.emplace_back(at, leaf);
+    const double count = leaf.count, more = count + 1.0, off = target - leaf.mean;
+    leaf.mean += off / more;
+    leaf.variance = count / more * (leaf.variance + off * off / more);
+    leaf.count = static_cast<float>(more);
+  }
+}
+
+void Forest::forget() {
+  // Backwards: a leaf that was changed twice gets its first state back.
+  for (auto change = before_.rbegin(); change != before_.rend(); ++change)
+    nodes_[change->first] = change->second;
+  before_.clear();
 }
 
 }  // namespace kolo::search

@@ -17,6 +17,8 @@
 
 #include <Eigen/Core>
 #include <cstdint>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "base/random.h"
@@ -42,14 +44,25 @@ class Forest {
   void fit(const Eigen::MatrixXd& inputs, const Eigen::VectorXd& targets,
            const std::vector<int>& choices, const ForestOptions& options, Random random);
 
+  [[nodiscard]] bool empty() const { return roots_.empty(); }
+
   struct Prediction {
     Eigen::VectorXd mean;
     Eigen::VectorXd between;  // variance of the trees' means
     Eigen::VectorXd within;   // mean of the leaves' variances
   };
-  [[nodiscard]] Prediction predict(const Eigen::MatrixXd& inputs) const;
+  /// The leaf of each row (a row of the result) in each tree (a column).
+  using Leaves = Eigen::Matrix<std::int32_t, Eigen::Dynamic, Eigen::Dynamic>;
+  [[nodiscard]] Leaves locate(const Eigen::MatrixXd& inputs) const;
+  [[nodiscard]] Prediction predict(const Leaves& leaves) const;
+  [[nodiscard]] Prediction predict(const Eigen::MatrixXd& inputs) const {
+    return predict(locate(inputs));
+  }
 
-  [[nodiscard]] bool empty() const { return roots_.empty(); }
+  /// Adds one observation to the leaves it falls into, without growing the trees: a cheap
+  /// approximation of a new fit, for values that are assumed. forget() takes all of them back.
+  void assume(std::span<const std::int32_t> leaves, double target);
+  void forget();
 
  private:
   friend class TreeBuilder;
@@ -59,12 +72,14 @@ class Forest {
     std::int32_t left = 0;      // the right child follows the left one
     float threshold = 0;        // numbers: left if x <= threshold
     std::uint64_t choices = 0;  // categoricals: left if the bit of x is set
+    float count = 0;            // observations below
     double mean = 0, variance = 0;
   };
 
   std::vector<Node> nodes_;
   std::vector<std::int32_t> roots_;
-  std::vector<char> categorical_;  // of each column
+  std::vector<char> categorical_;                      // of each column
+  std::vector<std::pair<std::int32_t, Node>> before_;  // leaves as they were before assume()
 };
 
 }  // namespace kolo::search

@@ -99,6 +99,7 @@ bool TreeBuilder::summarise(const Range& range, Node& node) {
   const double count = range.end - range.begin;
   const double mean = sum / count;
   node.mean = mean + offset_;
+  node.count = static_cast<float>(count);
   node.variance = std::max(0.0, squares / count - mean * mean);
   total_ = sum;
   return static_cast<int>(range.end - range.begin) >= options_.min_samples_split &&

@@ -1,0 +1,235 @@
+// Balaprakash et al., "DeepHyper: asynchronous hyperparameter search for deep neural networks"
+// (2018), with the model of surrogate/forest.h and the search of acquisition/forest_search.h.
+//
+// The forest is fitted at fixed counts of observations (every one up to a hundred, then each about
+// one in a hundred more) from the observations up to that count and a random stream of that count:
+// it is a function of the history, and a restarted study fits it but once. A fit looks at a bounded
+// number of observations per tree, so that an ask costs about the same at ten thousand trials as at
+// a million, and one search serves a whole batch: thousands of workers are kept busy by one core.
+#include "search/sampler/forest_sampler.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <unordered_set>
+
+#include "base/random.h"
+#include "search/acquisition/forest_search.h"
+#include "search/sampler/observations.h"
+#include "search/sampler/settings.h"
+#include "search/surrogate/output_warp.h"
+
+namespace kolo::search {
+namespace {
+
+using Eigen::Index;
+using Eigen::VectorXd;
+
+constexpr std::size_t kIncumbents = 10;
+constexpr std::size_t kMostPending = 2000;
+
+enum class Failures { ignore, mean, min };
+
+struct ForestSettings {
+  ForestOptions forest;
+  ExplorationSchedule schedule;
+  ForestQuery query;
+  std::size_t initial = 10;
+  bool filter_duplicated = true;
+  Failures failures = Failures::min;
+
+  ForestSettings(const SamplerOptions& options, std::size_t parameters) {
+    SettingsReader reader("forest", options);
+    const bool extra = reader.one_of("surrogate_model", {"ET", "RF"}, 0) == 0;
+    forest.split = extra ? ForestOptions::Split::random : ForestOptions::Split::best;
+    forest.bootstrap = !extra;
+    forest.max_features =
+        extra ? 1.0 : std::sqrt(1.0 / static_cast<double>(std::max<std::size_t>(parameters, 1)));
+    forest.trees = static_cast<int>(reader.integer("n_estimators", 30, 1, 10'000));
+    forest.max_samples = reader.number("max_samples", 1.0, 1e-6, 1.0);
+    forest.max_features = reader.number("max_features", forest.max_features, 1e-6, 1.0);
+    forest.min_samples_split =
+        static_cast<int>(reader.integer("min_samples_split", 2, 2, 1'000'000));
+
+    // UCB … with the whole deviation, UCBd … with the deviation between trees alone.
+    const std::size_t function =
+        reader.one_of("acq_func", {"UCBd", "EId", "PId", "UCB", "EI", "PI"}, 0);
+    constexpr Acquisition::Kind kKinds[] = {Acquisition::Kind::ucb, Acquisition::Kind::ei,
+                                            Acquisition::Kind::pi};
+    query.acquisition.kind = kKinds[function % 3];
+    query.epistemic = function < 3;
+    const double kappa = reader.number("kappa", 1.96, 0.0, 1e6);
+    query.acquisition.xi = reader.number("xi", 0.001, 0.0, 1e6);
+    schedule.initial = std::max(kappa, 1e-12);
+    constexpr ExplorationSchedule::Kind kSchedules[] = {
+        ExplorationSchedule::Kind::periodic_exp_decay, ExplorationSchedule::Kind::bandit,
+        ExplorationSchedule::Kind::constant};
+    schedule.kind =
+        kSchedules[reader.one_of("scheduler", {"periodic-exp-decay", "bandit", "constant"}, 0)];
+    schedule.final = std::min(reader.number("kappa_final", 0.01, 1e-12, 1e6), schedule.initial);
+    schedule.period = static_cast<double>(reader.integer("scheduler_period", 10, 1, 1'000'000));
+    constexpr MultiPoint kStrategies[] = {MultiPoint::q_ucb,   MultiPoint::cl_min,
+                                          MultiPoint::cl_mean, MultiPoint::cl_max,
+                                          MultiPoint::topk,    MultiPoint::boltzmann};
+    query.strategy = kStrategies[reader.one_of(
+        "multi_point_strategy", {"qUCB", "cl_min", "cl_mean", "cl_max", "topk", "boltzmann"}, 0)];
+    query.candidates = static_cast<std::size_t>(reader.integer("n_points", 2000, 10, 10'000'000));
+
+    const auto usual = static_cast<std::int64_t>(std::clamp<std::size_t>(parameters + 1, 5, 10));
+    initial = static_cast<std::size_t>(reader.integer("n_initial_points", usual, 1, 1'000'000));
+    filter_duplicated = reader.truth("filter_duplicated", true);
+    failures =
+        static_cast<Failures>(reader.one_of("filter_failures", {"ignore", "mean", "min"}, 2));
+    reader.done();
+  }
+};
+
+class ForestSampler final : public Sampler {
+ public:
+  ForestSampler(std::shared_ptr<const Space> space, SamplerOptions options)
+      : Sampler("forest", std::move(space), std::move(options)),
+        settings_(this->options(), this->space().size()),
+        encoding_(shared_space()),
+        moves_(shared_space()),
+        observations_(this->space()) {}
+
+  [[nodiscard]] std::string explain() const override {
+    return "forest: asynchronous model-based search; trees predict the objective, each trial is "
+           "the best of a pool by the optimistic prediction, with exploration that decays "
+           "periodically";
+  }
+
+ protected:
+  std::vector<Point> propose(std::size_t count) override;
+  void on_ask(std::size_t place) override { observations_.started(trials()[place]); }
+  void on_tell(std::size_t place) override { observations_.ended(trials()[place], place); }
+
+ private:
+  void fit(std::size_t count);
+  [[nodiscard]] std::vector<Point> sample_new(std::size_t count);
+  [[nodiscard]] std::vector<Point> incumbents() const;
+
+  ForestSettings settings_;
+  ForestEncoding encoding_;
+  Moves moves_;
+  Observations observations_;
+
+  // A function of the first fitted_ observations.
+  Forest forest_;
+  std::size_t fitted_ = 0;
+  std::vector<double> weights_;  // of the objectives
+  double best_ = 0.0, lie_ = 0.0;
+};
+
+/// The largest count on the schedule that is not above `count`.
+std::size_t scheduled(std::size_t count) {
+  if (count <= 100) return count;
+  std::size_t at = 100;
+  for (std::size_t next = at; next <= count; next += std::max<std::size_t>(1, next / 100))
+    at = next;
+  return at;
+}
+
+std::vector<Point> ForestSampler::propose(std::size_t count) {
+  if (observations_.size() < settings_.initial) return sample_new(count);
+  fit(scheduled(observations_.size()));
+  if (forest_.empty()) return sample_new(count);  // nothing but failures that are ignored
+
+  std::vector<Point> pending;
+  for (const std::size_t place : running()) pending.push_back(trials()[place].point);
+  if (pending.size() > kMostPending)
+    pending.erase(pending.begin(), pending.end() - static_cast<std::ptrdiff_t>(kMostPending));
+
+  ForestQuery query = settings_.query;
+  query.count = count;
+  query.candidates = std::max(query.candidates, 4 * count);
+  query.lie = lie_;
+  query.acquisition.best = best_;
+  query.acquisition.kappa = settings_.schedule.at(
+      asked() - std::min<std::uint64_t>(asked(), settings_.initial), space().size());
+  const bool repeats = !settings_.filter_duplicated || observations_.nothing_new();
+  const ForestSearch search(forest_, encoding_, moves_, [&](const Point& point) {
+    return !repeats && observations_.seen(point);
+  });
+  Random random = stream(asked());
+  std::vector<Point> points = search.best(query, incumbents(), pending, random);
+  // A small space may have fewer new points than were asked for: the rest may repeat them.
+  while (points.size() < count) points.push_back(space().sample(random));
+  return points;
+}
+
+void ForestSampler::fit(std::size_t count) {
+  if (fitted_ == count) return;
+  fitted_ = count;
+  Random random = Random(options().seed).stream("forest fit", count);
+  weights_ = draw_weights(objectives(), random);
+  VectorXd targets = observations_.targets(trials(), count, weights_);
+  std::vector<Point> points;
+  std::vector<double> kept;
+  for (std::size_t i = 0; i < count; ++i) {
+    const double target = targets[static_cast<Index>(i)];
+    if (std::isnan(target) && settings_.failures != Failures::min) continue;
+    points.push_back(trials()[observations_.places()[i]].point);
+    kept.push_back(target);
+  }
+  forest_ = Forest();
+  if (points.empty()) return;
+  VectorXd values =
+      warp_outputs(Eigen::Map<VectorXd>(kept.data(), static_cast<Index>(kept.size())));
+  if (settings_.failures == Failures::mean)  // the mean of warped values is zero
+    for (std::size_t i = 0; i < count; ++i)
+      if (std::isnan(targets[static_cast<Index>(i)])) {
+        points.push_back(trials()[observations_.places()[i]].point);
+        values.conservativeResize(values.size() + 1);
+        values[values.size() - 1] = 0.0;
+      }
+  best_ = values.minCoeff();
+  lie_ = settings_.query.strategy == MultiPoint::cl_min   ? best_
+         : settings_.query.strategy == MultiPoint::cl_max ? values.maxCoeff()
+                                                          : values.mean();
+  forest_.fit(encoding_.rows(points), values, encoding_.choices(), settings_.forest, random);
+}
+
+std::vector<Point> ForestSampler::incumbents() const {
+  const VectorXd targets = observations_.targets(trials(), observations_.size(), weights_);
+  std::vector<std::size_t> order;
+  for (std::size_t i = 0; i < observations_.size(); ++i)
+    if (!std::isnan(targets[static_cast<Index>(i)])) order.push_back(i);
+  const auto good = static_cast<std::ptrdiff_t>(std::min(kIncumbents, order.size()));
+  std::partial_sort(order.begin(), order.begin() + good, order.end(),
+                    [&](std::size_t a, std::size_t b) {
+                      return std::pair(targets[static_cast<Index>(a)], a) <
+                             std::pair(targets[static_cast<Index>(b)], b);
+                    });
+  std::vector<Point> points;
+  for (std::ptrdiff_t i = 0; i < good; ++i)
+    points.push_back(trials()[observations_.places()[order[i]]].point);
+  return points;
+}
+
+std::vector<Point> ForestSampler::sample_new(std::size_t count) {
+  constexpr int kTries = 100;
+  std::vector<Point> points;
+  std::unordered_set<std::uint64_t> taken;
+  const bool repeats = !settings_.filter_duplicated || observations_.nothing_new();
+  for (std::size_t i = 0; i < count; ++i) {
+    Random random = stream(asked() + i);
+    Point point = space().sample(random);
+    for (int attempt = 0; attempt < kTries && !repeats; ++attempt) {
+      if (!observations_.seen(point) && !taken.contains(hash_point(point))) break;
+      point = space().sample(random);
+    }
+    taken.insert(hash_point(point));
+    points.push_back(std::move(point));
+  }
+  return points;
+}
+
+}  // namespace
+
+std::unique_ptr<Sampler> make_forest_sampler(std::shared_ptr<const Space> space,
+                                             SamplerOptions options) {
+  return std::make_unique<ForestSampler>(std::move(space), std::move(options));
+}
+
+}  // namespace kolo::search
