@@ -1,9 +1,9 @@
 // The table of samplers. Adding one is a file pair and a row.
 #include "base/registry.h"
 #include "kolo/search/sampler.h"
-#include "search/sampler/grid_sampler.h"
 #include "search/sampler/forest_sampler.h"
 #include "search/sampler/gp_sampler.h"
+#include "search/sampler/grid_sampler.h"
 #include "search/sampler/random_sampler.h"
 
 namespace kolo::search {
