@@ -1,6 +1,6 @@
 // How fast the samplers and schedulers are: `scripts/bench search`.
 //
-//   search_speed_bench [--quick] [--json FILE] [--only NAME,…]
+//   search_speed_bench [--quick] [--json FILE] [--only NAME,…] [--optuna COMMAND]
 //
 // One row per figure: a name, a function that measures it, and its goal. Each function checks that
 // what it times gives sensible answers. Adding a row is a function and a line in kRows.
@@ -19,9 +19,11 @@
 
 #include "base/random.h"
 #include "kolo/search.h"
+#include "speed/rows.h"
 
 namespace {
 
+using bench::SpeedOptions;
 using kolo::Random;
 using namespace kolo::search;
 
@@ -64,9 +66,9 @@ void add_random_results(Sampler& sampler, int count) {
 }
 
 /// One ask with 1,000 results in 20 dimensions, learning the model's parameters included.
-double gp_ask_n1000_d20_ms(bool quick) {
+double gp_ask_n1000_d20_ms(const SpeedOptions& options) {
   std::vector<double> times;
-  for (int repeat = 0; repeat < (quick ? 3 : 7); ++repeat) {
+  for (int repeat = 0; repeat < (options.quick ? 3 : 7); ++repeat) {
     // With this setting the parameters are learned at 889 results and again at 1,000.
     auto sampler = make_sampler("gp", floats(20),
                                 {.seed = static_cast<std::uint64_t>(repeat),
@@ -83,9 +85,9 @@ double gp_ask_n1000_d20_ms(bool quick) {
 }
 
 /// Fit and 64 points with 5,000 results in 20 dimensions.
-double forest_batch64_n5000_ms(bool quick) {
+double forest_batch64_n5000_ms(const SpeedOptions& options) {
   std::vector<double> times;
-  for (int repeat = 0; repeat < (quick ? 3 : 7); ++repeat) {
+  for (int repeat = 0; repeat < (options.quick ? 3 : 7); ++repeat) {
     auto sampler = make_sampler("forest", floats(20), {.seed = static_cast<std::uint64_t>(repeat)});
     add_random_results(*sampler, 5000);
     std::vector<TrialId> ids;
@@ -101,7 +103,7 @@ double forest_batch64_n5000_ms(bool quick) {
 }
 
 /// 100,000 times ask and tell in 40 dimensions.
-double cmaes_100k_d40_s(bool /*quick*/) {
+double cmaes_100k_d40_s(const SpeedOptions& /*options*/) {
   auto sampler = make_sampler("cmaes", floats(40));
   double best = std::numeric_limits<double>::infinity();
   const double start = seconds();
@@ -118,15 +120,19 @@ double cmaes_100k_d40_s(bool /*quick*/) {
 
 struct Row {
   const char* name;
-  double (*measure)(bool quick);
+  double (*measure)(const SpeedOptions& options);
   const char* op;  // "<=" or ">="
   double goal;
 };
 
 constexpr Row kRows[] = {
+    {"tpe_200x40_vs_optuna", bench::tpe_200x40_vs_optuna, "<=", 0.002},
+    {"tpe_1000x40_s", bench::tpe_1000x40_s, "<=", 0.2},
+    {"tpe_ask_growth", bench::tpe_ask_growth, "<=", 4.0},
     {"gp_ask_n1000_d20_ms", gp_ask_n1000_d20_ms, "<=", 100.0},
     {"forest_batch64_n5000_ms", forest_batch64_n5000_ms, "<=", 100.0},
     {"cmaes_100k_d40_s", cmaes_100k_d40_s, "<=", 3.0},
+    {"asha_reports_per_s", bench::asha_reports_per_s, ">=", 1e6},
 };
 
 bool wanted(const char* name, const std::string& only) {
@@ -137,14 +143,16 @@ bool wanted(const char* name, const std::string& only) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  bool quick = false;
+  SpeedOptions options;
   std::string json, only;
   for (int i = 1; i < argc; ++i) {
     const std::string argument = argv[i];
     if (argument == "--quick") {
-      quick = true;
+      options.quick = true;
     } else if (argument == "--json" && i + 1 < argc) {
       json = argv[++i];
+    } else if (argument == "--optuna" && i + 1 < argc) {
+      options.optuna = argv[++i];
     } else if (argument == "--only" && i + 1 < argc) {
       only = argv[++i];
     } else {
@@ -155,7 +163,7 @@ int main(int argc, char** argv) {
   std::string lines;
   for (const Row& row : kRows) {
     if (!wanted(row.name, only)) continue;
-    const double value = row.measure(quick);
+    const double value = row.measure(options);
     const bool pass = std::strcmp(row.op, "<=") == 0 ? value <= row.goal : value >= row.goal;
     std::printf("RATIO %s %.4g goal %s%g %s\n", row.name, value, row.op, row.goal,
                 pass ? "PASS" : "FALLS-SHORT");

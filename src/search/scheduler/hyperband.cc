@@ -4,10 +4,11 @@
 // Falkner et al., "BOHB", ICML 2018.
 //
 // Vocabulary: bracket s has room for n = ceil((s_max + 1) / (s + 1) · eta^s) trials and its first
-// *milestone* at r = max_t · eta^-s. A trial that reaches the milestone pauses until all of its
-// bracket have; then the best ceil(n / eta) go on to the milestone min(r · eta, max_t) and the
-// others stop. A *band* is one bracket of each s. New trials fill one bracket after the other: from
-// s = 0 upward, or from s_max downward for BOHB, whose model learns from many short trials first.
+// *milestone* at r = max_t · eta^-s, not below min_t. A trial that reaches the milestone pauses
+// until all of its bracket have; then the best ceil(n / eta) go on to the milestone min(r · eta,
+// max_t) and the others stop. A *band* is one bracket of each s. New trials fill one bracket after
+// the other: from s = 0 upward, or from s_max downward for BOHB, whose model learns from many short
+// trials first.
 //
 // A bracket that is not full waits for more trials until stalled() closes it; it is then halved as
 // if it had been planned for those it has. Trials that end or fail leave their bracket.
@@ -32,11 +33,12 @@ class HyperBand final : public Scheduler {
   HyperBand(std::string name, Order order, SchedulerOptions given)
       : Scheduler(std::move(name), std::move(given)), order_(order) {
     SettingsReader settings("scheduler " + this->name(), options().settings);
-    max_t_ = settings.number("max_t", 81, 1, 1e300);
+    max_t_ = settings.number("max_t", 81, 1e-300, 1e300);
+    min_t_ = settings.number("min_t", 1, 1e-300, max_t_);
     eta_ = settings.number("reduction_factor", 3, 1 + 1e-6, 1e6);
     stop_last_ = settings.truth("stop_last_trials", true);
     settings.done();
-    s_max_ = static_cast<int>(std::lround(std::log(max_t_) / std::log(eta_)));
+    s_max_ = static_cast<int>(std::lround(std::log(max_t_ / min_t_) / std::log(eta_)));
     if (s_max_ > 60 || std::pow(eta_, s_max_) > 1e9)
       settings.refuse("max_t",
                       "with this reduction factor a bracket would have more than 10^9 trials");
@@ -80,7 +82,7 @@ class HyperBand final : public Scheduler {
     double wide = std::pow(eta_, bracket.s);
     double count = std::ceil((s_max_ + 1.0) / (bracket.s + 1.0) * wide - 1e-9);
     bracket.capacity = bracket.survivors = static_cast<std::size_t>(count);
-    bracket.milestone = std::max(1.0, std::floor(max_t_ / wide * (1 + 1e-12)));
+    bracket.milestone = std::max(min_t_, std::floor(max_t_ / wide * (1 + 1e-12)));
     double from = 0;
     for (double to = bracket.milestone;; to = std::min(to * eta_, max_t_)) {
       bracket.planned_time += count * (to - from);
@@ -209,6 +211,7 @@ class HyperBand final : public Scheduler {
 
   Order order_;
   double max_t_ = 0;
+  double min_t_ = 0;
   double eta_ = 0;
   bool stop_last_ = true;
   int s_max_ = 0;
