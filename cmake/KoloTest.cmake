@@ -1,6 +1,6 @@
 # kolo_test(NAME SOURCES … [DEPENDS …] [LABELS …] [TIMEOUT seconds] [MPI])
 # Makes the GoogleTest program kolo_NAME and the ctest test NAME. MPI: it starts programs that load
-# an MPI library, which frees little of what it takes; leaks are not looked for in them.
+# an MPI library; what such a library leaks or locks is not looked at by the sanitizers.
 function(kolo_test name)
   cmake_parse_arguments(T "MPI" "TIMEOUT" "SOURCES;DEPENDS;LABELS" ${ARGN})
   if(NOT T_TIMEOUT)
@@ -16,6 +16,7 @@ function(kolo_test name)
   add_test(NAME ${name} COMMAND kolo_${name})
   set_tests_properties(${name} PROPERTIES TIMEOUT ${T_TIMEOUT} LABELS "${T_LABELS}")
   if(T_MPI)
-    set_property(TEST ${name} PROPERTY ENVIRONMENT ASAN_OPTIONS=detect_leaks=0)
+    set_property(TEST ${name} PROPERTY ENVIRONMENT ASAN_OPTIONS=detect_leaks=0
+                 TSAN_OPTIONS=ignore_noninstrumented_modules=1:detect_deadlocks=0)
   endif()
 endfunction()

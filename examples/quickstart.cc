@@ -27,18 +27,20 @@ double microseconds_of(kolo::Communicator& world, std::span<float> data, int ope
 
 /// Median time of one allreduce (sum), in µs, over about a tenth of a second.
 double median_time(kolo::Communicator& world, std::span<float> data) {
-  constexpr int kRounds = 9;
   std::fill(data.begin(), data.end(), 0.0F);  // sums of zeros stay zeros
   double once = microseconds_of(world, data, 3);
-  int operations = std::clamp(static_cast<int>(100'000 / kRounds / once), 1, 1000);
-  world.broadcast(std::span(&operations, 1), 0);  // every rank the same number
+  // Every rank the same number of rounds, and of operations in each.
+  int plan[] = {std::clamp(static_cast<int>(500'000 / once), 3, 9), 0};
+  plan[1] = std::clamp(static_cast<int>(100'000 / plan[0] / once), 1, 1000);
+  world.broadcast(std::span<int>(plan), 0);
+  const auto [rounds, operations] = plan;
   std::vector<double> times;
-  for (int round = 0; round < kRounds; ++round) {
+  for (int round = 0; round < rounds; ++round) {
     world.barrier();
     times.push_back(microseconds_of(world, data, operations));
   }
-  std::nth_element(times.begin(), times.begin() + kRounds / 2, times.end());
-  return times[kRounds / 2];
+  std::nth_element(times.begin(), times.begin() + rounds / 2, times.end());
+  return times[rounds / 2];
 }
 
 void print_table(kolo::Communicator& world) {

@@ -6,10 +6,15 @@
 
 namespace kolo::test {
 
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+#ifdef __SANITIZE_THREAD__
+inline constexpr bool kThreadSanitized = true;
+#else
+inline constexpr bool kThreadSanitized = false;
+#endif
+#ifdef __SANITIZE_ADDRESS__
 inline constexpr bool kSanitized = true;
 #else
-inline constexpr bool kSanitized = false;
+inline constexpr bool kSanitized = kThreadSanitized;
 #endif
 
 /// `count` times KOLO_TEST_SCALE (default 1, or 0.1 under a sanitizer), at least 1.

@@ -11,7 +11,7 @@
 namespace kolo::comm {
 namespace {
 
-constexpr auto kSpinTime = std::chrono::microseconds(60);
+constexpr auto kSpinTime = std::chrono::microseconds(4);
 constexpr auto kYieldTime = std::chrono::microseconds(400);
 constexpr long kSliceNanoseconds = 50'000'000;
 
@@ -24,17 +24,19 @@ const std::uint32_t* low_half(const std::atomic<std::uint64_t>& word) {
 }  // namespace
 
 bool Waiter::spin(const std::atomic<std::uint64_t>& word, std::uint64_t target) const {
-  const auto give_up = Deadline::after(crowded_ ? kYieldTime : kSpinTime);
-  do {
-    if (crowded_) {
-      ::sched_yield();
-      if (word.load(std::memory_order_acquire) >= target) return true;
-    } else {
+  if (!crowded_) {
+    const auto enough = Deadline::after(kSpinTime);
+    do {
       for (int i = 0; i < kQuickSpins; ++i) {
         if (word.load(std::memory_order_acquire) >= target) return true;
         pause();
       }
-    }
+    } while (!enough.passed());
+  }
+  const auto give_up = Deadline::after(kYieldTime);
+  do {
+    ::sched_yield();
+    if (word.load(std::memory_order_acquire) >= target) return true;
   } while (!give_up.passed());
   return false;
 }

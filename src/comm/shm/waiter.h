@@ -1,10 +1,10 @@
 // Waiting for a word in shared memory to reach a value, without burning a core.
 //
-// First spin: a value that another core is about to write arrives in a tenth of a microsecond.
-// Then, with more ranks than cores, give the core away: the writer may be waiting for it. At last
-// sleep on a futex, in slices, and look in between whether the one waited for is still there. A
-// futex wake-up costs a system call on both sides and about 40 µs in a virtual machine; spinning
-// for about that long at most doubles the cost of a wait, whichever way it ends.
+// First spin, unless there are more ranks than cores: a value that another core is about to write
+// arrives in a tenth of a microsecond. Then offer the core to others: the writer, or one that it
+// waits for on the wire, may need it; if nobody does, that is spinning still. At last sleep on a
+// futex, in slices, and look in between whether the one waited for is still there. A futex wake-up
+// costs a system call on both sides and about 40 µs in a virtual machine.
 #pragma once
 
 #include <atomic>

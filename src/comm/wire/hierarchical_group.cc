@@ -14,7 +14,9 @@ struct BlobHead {
   std::uint64_t bytes = 0;  ///< of the entries
   std::uint64_t reserved = 0;
 };
-constexpr std::size_t kBlobBytes = Messenger::kSmallBytes;
+/// The ranks of a host show each other less than this at a time.
+constexpr std::size_t kBlobBytes = 16 * 1024;
+static_assert(kBlobBytes <= Messenger::kSmallBytes);
 
 std::vector<std::vector<int>> hosts_of(const Topology& topology) {
   std::vector<std::vector<int>> hosts;

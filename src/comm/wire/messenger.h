@@ -45,7 +45,7 @@ class Messenger {
   /// than `stride`.
   virtual void exchange_small(std::span<const int> members, const void* mine, std::size_t bytes,
                               void* all, std::size_t stride, Deadline deadline) = 0;
-  static constexpr std::size_t kSmallBytes = 16 * 1024;
+  static constexpr std::size_t kSmallBytes = 65 * 1024;
 
   /// Makes all waits, now and later, throw peer_lost of `peer`. From any thread; used when a rank
   /// is known to be dead although its connection has not said so.

@@ -10,8 +10,9 @@
 namespace kolo::comm {
 namespace {
 
-constexpr std::size_t kRowBytes = Messenger::kSmallBytes;
 constexpr std::size_t kPayloadOffset = sizeof(Card);
+constexpr std::size_t kMostSentEagerly = 128 * 1024;
+constexpr std::size_t kLeastEager = 1024;
 
 /// In front of every message of send().
 struct Envelope {
@@ -116,26 +117,33 @@ void WireGroup::wait_all(Tickets& tickets) {
 
 // --- meetings ------------------------------------------------------------------------------------
 
-std::size_t WireGroup::eager_bytes() const noexcept { return kRowBytes - kPayloadOffset; }
+std::size_t WireGroup::eager_bytes() const noexcept {
+  // Everybody sends it to all the others. With few of them one trip less counts more than the
+  // bytes; with many the bytes do.
+  const auto others = static_cast<std::size_t>(size() - 1);
+  return std::clamp(kMostSentEagerly / others / 16 * 16, kLeastEager,
+                    Messenger::kSmallBytes - kPayloadOffset);
+}
 
 Exchanged WireGroup::exchange(const Card& card, const void* payload, std::size_t bytes) {
   KOLO_CHECK(bytes <= eager_bytes());
+  const std::size_t row_bytes = kPayloadOffset + eager_bytes();
   const auto members = static_cast<std::size_t>(size());
-  std::byte* rows = rows_.get(members * kRowBytes);
+  std::byte* rows = rows_.get(members * row_bytes);
   if (row_of_.empty())
-    for (std::size_t r = 0; r < members; ++r) row_of_.push_back(rows + r * kRowBytes);
-  std::byte* mine = rows + static_cast<std::size_t>(rank()) * kRowBytes;
+    for (std::size_t r = 0; r < members; ++r) row_of_.push_back(rows + r * row_bytes);
+  std::byte* mine = rows + static_cast<std::size_t>(rank()) * row_bytes;
   std::memcpy(mine, &card, sizeof card);
   if (bytes != 0) std::memcpy(mine + kPayloadOffset, payload, bytes);
   link_->guarded(to_string(card.kind).data(), [&] {
-    exchange_rows(mine, kPayloadOffset + bytes, rows, kRowBytes, link_->deadline());
+    exchange_rows(mine, kPayloadOffset + bytes, rows, row_bytes, link_->deadline());
   });
 
   bool agreed = true;
   for (std::size_t r = 0; r < members; ++r)
     agreed = agreed && reinterpret_cast<const Card*>(row_of_[r])->signature == card.signature;
   return {row_of_.data(),
-          {.card = 0, .small = kPayloadOffset, .small_limit = kRowBytes, .large = kPayloadOffset},
+          {.card = 0, .small = kPayloadOffset, .small_limit = row_bytes, .large = kPayloadOffset},
           agreed};
 }
 

@@ -8,8 +8,11 @@
 #include <filesystem>
 
 #include "comm/wire/messenger.h"
+#include "support/scale.h"
 
 namespace kolo::comm {
+using test::kThreadSanitized;
+
 namespace {
 
 struct Mpi {
@@ -23,6 +26,9 @@ TEST_P(WireMpi, CarriesEveryOperation) {
                    " > /dev/null")
                       .c_str()) != 0)
     GTEST_SKIP() << GetParam().launcher << " is not installed";
+  if (kThreadSanitized && GetParam().plugin == "mpich")
+    GTEST_SKIP()
+        << "MPICH crashes in programs built with ThreadSanitizer, also in those without kolo";
   std::string why;
   if (!wire_plugin_available(GetParam().plugin, &why)) GTEST_SKIP() << why;
 
