@@ -81,9 +81,8 @@ std::unique_ptr<Group> make_world_group(const std::shared_ptr<Bootstrap>& bootst
   };
   if (choice.wire.empty()) return make_local();
 
-  ConnectWire connect =
-      make_connect_wire(bootstrap, liveness, plugin_for(choice.wire, *bootstrap),
-                        options.network_interface, options.timeout);
+  ConnectWire connect = make_connect_wire(bootstrap, liveness, plugin_for(choice.wire, *bootstrap),
+                                          options.network_interface, options.timeout);
   WireOptions wire;
   wire.name = choice.wire;
   wire.timeout = options.timeout;
