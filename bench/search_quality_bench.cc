@@ -278,8 +278,9 @@ class QualityBench {
         {"max_t", epochs}, {"grace_period", 3}, {"reduction_factor", 3}};
     std::map<std::string, search::Value> band{
         {"max_t", epochs}, {"min_t", 3}, {"reduction_factor", 3}};
-    for (const Pairing& pairing : {Pairing{"tpe", "asha", asha}, Pairing{"bohb", "hb_bohb", band},
-                                   Pairing{"random", "asha", asha}}) {
+    for (const Pairing& pairing :
+         {Pairing{"tpe", "asha", asha}, Pairing{"bohb", "hb_bohb", band},
+          Pairing{"random", "asha", asha}, Pairing{"random", "hb_bohb", band}}) {
       if (!knows(pairing.sampler)) {
         std::printf("MISSING %s\n", pairing.sampler.c_str());
         shares.push_back(kNan);

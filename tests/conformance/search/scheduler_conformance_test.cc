@@ -100,7 +100,7 @@ std::vector<Event> make_history(std::string_view name, std::size_t objectives, s
   std::vector<double> times;
   std::vector<bool> ended;
   std::vector<Event> history;
-  while (history.size() < 1200) {
+  while (history.size() < 500) {
     Event event{};
     if (times.size() < trials && (times.empty() || random.below(8) == 0)) {
       event.kind = Event::Kind::add;
@@ -180,7 +180,7 @@ TEST_P(SchedulerConformance, ReplaysFromAnyCut) {
       // Up to the cut nobody takes decisions: they were acted on before the restart.
       for (std::size_t i = 0; i < cut; ++i) second.play(history[i]);
       second.scheduler().take_decisions();
-      for (std::size_t i = cut; i < std::min(history.size(), cut + 150); ++i)
+      for (std::size_t i = cut; i < std::min(history.size(), cut + 60); ++i)
         ASSERT_EQ(second.play(history[i]), original[i]) << "event " << i << " after cut " << cut;
     }
   }
