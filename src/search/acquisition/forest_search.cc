@@ -84,7 +84,7 @@ void ForestSearch::draw(const ForestQuery& query, std::span<const Point> incumbe
 
 void ForestSearch::draw_closer(const ForestQuery& query, Random& random, Pool& pool) const {
   if (pool.points.empty()) return;
-  const VectorXd score = scores(query, pool, query.acquisition.kappa);
+  const VectorXd score = scores(query, forest_.predict(pool.leaves), query.acquisition.kappa);
   std::vector<std::size_t> order(pool.points.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   const std::size_t centres = std::min(kCentres, order.size());
@@ -106,8 +106,8 @@ void ForestSearch::draw_closer(const ForestQuery& query, Random& random, Pool& p
   admit(std::move(points), pool);
 }
 
-VectorXd ForestSearch::scores(const ForestQuery& query, const Pool& pool, double kappa) const {
-  const auto prediction = forest_.predict(pool.leaves);
+VectorXd ForestSearch::scores(const ForestQuery& query, const Forest::Prediction& prediction,
+                              double kappa) {
   Acquisition acquisition = query.acquisition;
   acquisition.kappa = kappa;
   VectorXd scores(prediction.mean.size());
@@ -137,13 +137,15 @@ std::vector<Point> ForestSearch::best(const ForestQuery& query, std::span<const 
   std::vector<Point> chosen;
   const auto size = static_cast<Index>(pool.points.size());
   std::vector<char> taken(pool.points.size(), 0);
+  Forest::Prediction prediction;
   VectorXd score;
   for (std::size_t i = 0; i < query.count && chosen.size() < pool.points.size(); ++i) {
     const bool fresh = i == 0 || lies || query.strategy == MultiPoint::q_ucb;
     const bool own_kappa = query.strategy == MultiPoint::q_ucb && (i > 0 || !pending.empty());
     const double kappa =
         query.acquisition.kappa * (own_kappa ? -std::log(1.0 - random.uniform()) : 1.0);
-    if (fresh) score = scores(query, pool, kappa);
+    if (i == 0 || lies) prediction = forest_.predict(pool.leaves);
+    if (fresh) score = scores(query, prediction, kappa);
     Index pick = -1;
     if (query.strategy == MultiPoint::boltzmann && i > 0) {
       // The largest of score + Gumbel noise is a draw from the softmax.

@@ -69,8 +69,8 @@ class ForestSearch {
             Pool& pool) const;
   void draw_closer(const ForestQuery& query, Random& random, Pool& pool) const;
   void admit(std::vector<Point> points, Pool& pool) const;
-  [[nodiscard]] Eigen::VectorXd scores(const ForestQuery& query, const Pool& pool,
-                                       double kappa) const;
+  [[nodiscard]] static Eigen::VectorXd scores(const ForestQuery& query,
+                                              const Forest::Prediction& prediction, double kappa);
 
   Forest& forest_;
   const ForestEncoding& encoding_;

@@ -32,7 +32,7 @@ struct ForestOptions {
   int trees = 30;
   bool bootstrap = false;
   double max_samples = 1.0;   // share of the observations that a tree sees
-  int most_samples = 4000;    // and their number at most, to bound the cost of a fit
+  int most_samples = 1500;    // and their number at most, to bound the cost of a fit
   double max_features = 1.0;  // share of the features that a node tries, at least one
   int min_samples_split = 2;
 };

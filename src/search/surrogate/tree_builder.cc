@@ -12,6 +12,12 @@ double explained(double left_sum, double left_count, double right_sum, double ri
   return left_sum * left_sum / left_count + right_sum * right_sum / right_count;
 }
 
+// Four numbers at a time, which every processor can.
+using Four = float __attribute__((vector_size(16), may_alias, aligned(4)));
+using FourInts = std::int32_t __attribute__((vector_size(16), may_alias));
+
+const Four& four(const float* at) { return *reinterpret_cast<const Four*>(at); }
+
 struct ChoiceSums {
   std::array<double, 64> sum{}, count{};
 };
@@ -28,32 +34,40 @@ TreeBuilder::TreeBuilder(const Eigen::MatrixXd& inputs, const Eigen::VectorXd& t
       features_(static_cast<int>(inputs.cols())),
       tried_(
           std::clamp(static_cast<int>(std::ceil(options.max_features * features_)), 1, features_)),
-      all_rows_(targets_.size()),
+      by_target_(targets_.size()),
       feature_order_(features_) {
   std::transform(inputs.data(), inputs.data() + inputs.size(), columns_.begin(),
                  [](double x) { return static_cast<float>(x); });
   for (std::size_t i = 0; i < targets_.size(); ++i) targets_[i] = targets[i] - offset_;
-  std::iota(all_rows_.begin(), all_rows_.end(), 0U);
+  std::iota(by_target_.begin(), by_target_.end(), 0U);
+  std::stable_sort(by_target_.begin(), by_target_.end(),
+                   [&](std::uint32_t a, std::uint32_t b) { return targets_[a] < targets_[b]; });
   std::iota(feature_order_.begin(), feature_order_.end(), 0);
 }
 
 void TreeBuilder::draw_rows(Random& random) {
   const std::size_t n = targets_.size();
   const auto wanted = static_cast<std::size_t>(std::llround(options_.max_samples * n));
-  const std::size_t size =
-      std::clamp<std::size_t>(wanted, 1, static_cast<std::size_t>(options_.most_samples));
-  rows_.resize(size);
+  const auto most = static_cast<std::size_t>(options_.most_samples);
+  const std::size_t size = std::clamp<std::size_t>(wanted, 1, most);
+  std::vector<std::uint32_t> rows(size);
   if (options_.bootstrap) {
-    for (auto& row : rows_) row = static_cast<std::uint32_t>(random.below(n));
+    for (auto& row : rows) row = static_cast<std::uint32_t>(random.below(n));
   } else if (size >= n) {
-    rows_ = all_rows_;
-  } else {  // the first `size` steps of a shuffle
-    std::vector<std::uint32_t> pool = all_rows_;
-    for (std::size_t i = 0; i < size; ++i) std::swap(pool[i], pool[i + random.below(n - i)]);
-    std::copy_n(pool.begin(), size, rows_.begin());
+    std::iota(rows.begin(), rows.end(), 0U);
+  } else {
+    // When there are more than a tree may see, every tree sees the best ones, where the optimum is
+    // looked for. The others are the first steps of a shuffle.
+    const std::size_t best = wanted > most ? size / 2 : 0;
+    std::vector<std::uint32_t> pool = by_target_;
+    for (std::size_t i = best; i < size; ++i) std::swap(pool[i], pool[i + random.below(n - i)]);
+    std::copy_n(pool.begin(), size, rows.begin());
   }
   // In order of memory, which the first levels of the tree then follow.
-  std::sort(rows_.begin(), rows_.end());
+  std::sort(rows.begin(), rows.end());
+  rows_ = std::move(rows);
+  ys_.resize(size);
+  for (std::size_t i = 0; i < size; ++i) ys_[i] = static_cast<float>(targets_[rows_[i]]);
 }
 
 std::int32_t TreeBuilder::build(Random& random, std::vector<Node>& nodes) {
@@ -69,12 +83,16 @@ std::int32_t TreeBuilder::build(Random& random, std::vector<Node>& nodes) {
     if (split.feature < 0) continue;
     const float* x = column(split.feature);
     const bool is_categorical = categorical_[split.feature] != 0;
-    const auto middle = std::partition(
-        rows_.begin() + range.begin, rows_.begin() + range.end, [&](std::uint32_t row) {
-          return is_categorical ? ((split.choices >> static_cast<unsigned>(x[row])) & 1U) != 0
-                                : x[row] <= split.threshold;
-        });
-    const auto cut = static_cast<std::uint32_t>(middle - rows_.begin());
+    const auto goes_left = [&](std::uint32_t row) {
+      return is_categorical ? ((split.choices >> static_cast<unsigned>(x[row])) & 1U) != 0
+                            : x[row] <= split.threshold;
+    };
+    std::uint32_t cut = range.begin;
+    for (std::uint32_t i = range.begin; i < range.end; ++i)
+      if (goes_left(rows_[i])) {
+        std::swap(rows_[i], rows_[cut]);
+        std::swap(ys_[i], ys_[cut++]);
+      }
     if (cut == range.begin || cut == range.end) continue;
     const auto left = static_cast<std::int32_t>(nodes.size());
     nodes.resize(nodes.size() + 2);
@@ -92,7 +110,7 @@ std::int32_t TreeBuilder::build(Random& random, std::vector<Node>& nodes) {
 bool TreeBuilder::summarise(const Range& range, Node& node) {
   double sum = 0.0, squares = 0.0;
   for (std::uint32_t i = range.begin; i < range.end; ++i) {
-    const double y = targets_[rows_[i]];
+    const double y = ys_[i];
     sum += y;
     squares += y * y;
   }
@@ -136,25 +154,52 @@ TreeBuilder::Split TreeBuilder::choose_split(const Range& range, Random& random)
   return best;
 }
 
-void TreeBuilder::try_random_number(int feature, const Range& range, Random& random,
-                                    Split& best) const {
+void TreeBuilder::try_random_number(int feature, const Range& range, Random& random, Split& best) {
   const float* x = column(feature);
-  float low = x[rows_[range.begin]], high = low;
-  for (std::uint32_t i = range.begin + 1; i < range.end; ++i) {
-    const float value = x[rows_[i]];
-    low = std::min(low, value);
-    high = std::max(high, value);
+  const std::uint32_t size = range.end - range.begin;
+  const std::uint32_t* rows = rows_.data() + range.begin;
+  const float* ys = ys_.data() + range.begin;
+  if (values_.size() < size) values_.resize(size);
+  float* values = values_.data();
+  for (std::uint32_t i = 0; i < size; ++i) values[i] = x[rows[i]];
+
+  const std::uint32_t fours = size / 4 * 4;
+  float low = values[0], high = low;
+  if (fours > 0) {
+    Four lows = four(values), highs = lows;
+    for (std::uint32_t i = 4; i < fours; i += 4) {
+      const Four here = four(values + i);
+      lows = here < lows ? here : lows;
+      highs = here > highs ? here : highs;
+    }
+    for (int lane = 0; lane < 4; ++lane) {
+      low = std::min(low, lows[lane]);
+      high = std::max(high, highs[lane]);
+    }
+  }
+  for (std::uint32_t i = fours; i < size; ++i) {
+    low = std::min(low, values[i]);
+    high = std::max(high, values[i]);
   }
   float threshold = low + static_cast<float>(random.uniform()) * (high - low);
   if (!(threshold < high)) threshold = low;
-  double left_sum = 0.0, left_count = 0.0;
-  for (std::uint32_t i = range.begin; i < range.end; ++i) {
-    const double is_left = x[rows_[i]] <= threshold ? 1.0 : 0.0;
-    left_sum += is_left * targets_[rows_[i]];
-    left_count += is_left;
+
+  Four sums = {0, 0, 0, 0};
+  FourInts counts = {0, 0, 0, 0};
+  for (std::uint32_t i = 0; i < fours; i += 4) {
+    const FourInts is_left = four(values + i) <= threshold;  // all bits or none
+    sums += is_left ? four(ys + i) : Four{0, 0, 0, 0};
+    counts -= is_left;
   }
-  const double count = range.end - range.begin;
-  const double score = explained(left_sum, left_count, total_ - left_sum, count - left_count);
+  double left_sum =
+      (static_cast<double>(sums[0]) + sums[1]) + (static_cast<double>(sums[2]) + sums[3]);
+  double left_count = (counts[0] + counts[1]) + (counts[2] + counts[3]);
+  for (std::uint32_t i = fours; i < size; ++i)
+    if (values[i] <= threshold) {
+      left_sum += ys[i];
+      left_count += 1.0;
+    }
+  const double score = explained(left_sum, left_count, total_ - left_sum, size - left_count);
   if (best.feature < 0 || score > best.score) best = {score, feature, threshold, 0};
 }
 
@@ -164,7 +209,7 @@ void TreeBuilder::try_random_choices(int feature, const Range& range, Random& ra
   ChoiceSums sums;
   for (std::uint32_t i = range.begin; i < range.end; ++i) {
     const auto choice = static_cast<unsigned>(x[rows_[i]]);
-    sums.sum[choice] += targets_[rows_[i]];
+    sums.sum[choice] += ys_[i];
     sums.count[choice] += 1.0;
   }
   // Choices that are not here go left or right at random too: nothing is known about them.
@@ -193,8 +238,7 @@ void TreeBuilder::try_random_choices(int feature, const Range& range, Random& ra
 void TreeBuilder::try_best_number(int feature, const Range& range, Split& best) {
   const float* x = column(feature);
   sorted_.clear();
-  for (std::uint32_t i = range.begin; i < range.end; ++i)
-    sorted_.emplace_back(x[rows_[i]], targets_[rows_[i]]);
+  for (std::uint32_t i = range.begin; i < range.end; ++i) sorted_.emplace_back(x[rows_[i]], ys_[i]);
   std::sort(sorted_.begin(), sorted_.end(),
             [](const auto& a, const auto& b) { return a.first < b.first; });
   const double count = static_cast<double>(sorted_.size());
@@ -214,7 +258,7 @@ void TreeBuilder::try_best_choices(int feature, const Range& range, Split& best)
   ChoiceSums sums;
   for (std::uint32_t i = range.begin; i < range.end; ++i) {
     const auto choice = static_cast<unsigned>(x[rows_[i]]);
-    sums.sum[choice] += targets_[rows_[i]];
+    sums.sum[choice] += ys_[i];
     sums.count[choice] += 1.0;
   }
   std::array<unsigned, 64> order{};

@@ -24,7 +24,7 @@ class TreeBuilder {
  private:
   struct Range {
     std::int32_t node;
-    std::uint32_t begin, end;  // in rows_
+    std::uint32_t begin, end;  // in rows_ and ys_
   };
   struct Split {
     double score = 0.0;  // sum of squares explained: Σ_left²/n_left + Σ_right²/n_right
@@ -37,7 +37,7 @@ class TreeBuilder {
   /// False if the node must be a leaf. Writes mean and variance.
   bool summarise(const Range& range, Node& node);
   Split choose_split(const Range& range, Random& random);
-  void try_random_number(int feature, const Range& range, Random& random, Split& best) const;
+  void try_random_number(int feature, const Range& range, Random& random, Split& best);
   void try_random_choices(int feature, const Range& range, Random& random, Split& best) const;
   void try_best_number(int feature, const Range& range, Split& best);
   void try_best_choices(int feature, const Range& range, Split& best);
@@ -51,8 +51,11 @@ class TreeBuilder {
   std::vector<double> targets_;  // minus their mean
   double offset_;
   int features_;
-  int tried_;  // features per node
-  std::vector<std::uint32_t> rows_, all_rows_;
+  int tried_;                             // features per node
+  std::vector<std::uint32_t> by_target_;  // rows, the best first
+  std::vector<std::uint32_t> rows_;       // of the present tree; a node's lie side by side
+  std::vector<float> ys_;                 // their targets
+  std::vector<float> values_;             // of one feature in one node
   std::vector<int> feature_order_;
   std::vector<std::pair<float, double>> sorted_;  // of one node and feature
   double total_ = 0.0;                            // of the targets in the present node
