@@ -72,6 +72,7 @@ void ForestSearch::draw(const ForestQuery& query, std::span<const Point> incumbe
   std::vector<Point> points;
   const std::size_t around = incumbents.empty() ? 0 : query.candidates / 2;
   for (std::size_t i = 0; i < around; ++i) {
+    // The first incumbents are visited most.
     const auto pick = static_cast<std::size_t>(static_cast<double>(incumbents.size()) *
                                                random.uniform() * random.uniform());
     const double scale = 0.3 * std::exp(-5.0 * random.uniform());

@@ -142,7 +142,9 @@ std::vector<Point> ForestSampler::propose(std::size_t count) {
 
   ForestQuery query = settings_.query;
   query.count = count;
-  query.candidates = std::max(query.candidates, 4 * count);
+  // With many workers there are many asks, and each may search less.
+  query.candidates =
+      std::max({query.candidates / (1 + running_count() / 64), std::size_t{200}, 4 * count});
   query.lie = lie_;
   query.acquisition.best = best_;
   query.acquisition.kappa = settings_.schedule.at(

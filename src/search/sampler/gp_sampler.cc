@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <optional>
 #include <unordered_set>
 
 #include "base/random.h"
@@ -33,6 +34,7 @@ using Eigen::VectorXd;
 constexpr Index kLearnMost = 200;
 constexpr std::size_t kMostPending = 256;
 constexpr std::size_t kIncumbents = 5;
+constexpr std::uint64_t kExploreEvery = 4;
 
 /// Hashes of the points that earlier trials of a batch got.
 using Taken = std::unordered_set<std::uint64_t>;
@@ -41,7 +43,8 @@ struct GpSettings {
   std::size_t initial;
   std::size_t max_points;
   bool input_warping;
-  Acquisition::Kind acquisition;
+  std::optional<Acquisition::Kind> acquisition;  // none: alternate
+  ExplorationSchedule exploration;
   double kappa, xi;
 
   GpSettings(const SamplerOptions& options, std::size_t parameters) {
@@ -50,9 +53,12 @@ struct GpSettings {
     initial = static_cast<std::size_t>(reader.integer("n_initial_points", usual, 1, 1'000'000));
     max_points = static_cast<std::size_t>(reader.integer("max_points", 1000, 10, 10'000));
     input_warping = reader.truth("input_warping", true);
-    acquisition =
-        static_cast<Acquisition::Kind>(reader.one_of("acq_func", {"logEI", "EI", "PI", "UCB"}, 0));
+    const std::size_t function =
+        reader.one_of("acq_func", {"alternate", "logEI", "EI", "PI", "UCB"}, 0);
+    if (function > 0) acquisition = static_cast<Acquisition::Kind>(function - 1);
     kappa = reader.number("kappa", 1.96, 0.0, 1e6);
+    exploration.initial = std::max(kappa, exploration.final);
+    exploration.period = 5;
     xi = reader.number("xi", 0.0, 0.0, 1e6);
     reader.done();
   }
@@ -200,10 +206,14 @@ Point GpSampler::propose_one(std::uint64_t number, const Taken& batch) {
   for (std::size_t i = 0; i < good; ++i)
     incumbents.push_back(trials()[observations_.places()[rows_[order[i]]]].point);
 
-  const Acquisition acquisition{.kind = settings_.acquisition,
-                                .best = own.minCoeff(),
-                                .kappa = settings_.kappa,
-                                .xi = settings_.xi};
+  Acquisition acquisition{.best = own.minCoeff(), .kappa = settings_.kappa, .xi = settings_.xi};
+  if (settings_.acquisition) {
+    acquisition.kind = *settings_.acquisition;
+  } else if (number % kExploreEvery == kExploreEvery - 1) {
+    // Expected improvement trusts the model; now and then a look elsewhere corrects it.
+    acquisition.kind = Acquisition::Kind::ucb;
+    acquisition.kappa = settings_.exploration.at(number / kExploreEvery, space().size());
+  }
   const bool repeats = observations_.nothing_new();
   const GpSearch search(model_, encoding_, moves_, acquisition, [&](const Point& point) {
     if (repeats) return false;
