@@ -47,15 +47,18 @@ struct GpSettings {
   ExplorationSchedule exploration;
   double kappa, xi;
 
-  GpSettings(const SamplerOptions& options, std::size_t parameters) {
+  GpSettings(const SamplerOptions& options, const Space& space) {
     SettingsReader reader("gp", options);
-    const auto usual = static_cast<std::int64_t>(std::clamp<std::size_t>(parameters + 1, 5, 10));
+    const auto usual = static_cast<std::int64_t>(std::clamp<std::size_t>(space.size() + 1, 5, 10));
     initial = static_cast<std::size_t>(reader.integer("n_initial_points", usual, 1, 1'000'000));
     max_points = static_cast<std::size_t>(reader.integer("max_points", 1000, 10, 10'000));
     input_warping = reader.truth("input_warping", true);
+    // Where conditions cut the space into branches, each with few observations, expected
+    // improvement alone may stay in the first good one.
+    const std::size_t usual_function = space.has_conditions() ? 4 : 0;
     const std::size_t function =
-        reader.one_of("acq_func", {"alternate", "logEI", "EI", "PI", "UCB"}, 0);
-    if (function > 0) acquisition = static_cast<Acquisition::Kind>(function - 1);
+        reader.one_of("acq_func", {"logEI", "EI", "PI", "UCB", "alternate"}, usual_function);
+    if (function < 4) acquisition = static_cast<Acquisition::Kind>(function);
     kappa = reader.number("kappa", 1.96, 0.0, 1e6);
     exploration.initial = std::max(kappa, exploration.final);
     exploration.period = 5;
@@ -68,7 +71,7 @@ class GpSampler final : public Sampler {
  public:
   GpSampler(std::shared_ptr<const Space> space, SamplerOptions options)
       : Sampler("gp", std::move(space), std::move(options)),
-        settings_(this->options(), this->space().size()),
+        settings_(this->options(), this->space()),
         encoding_(shared_space(), settings_.input_warping),
         moves_(shared_space()),
         observations_(this->space()),
