@@ -46,7 +46,7 @@ struct ForestSettings {
     forest.max_features =
         extra ? 1.0 : std::sqrt(1.0 / static_cast<double>(std::max<std::size_t>(parameters, 1)));
     forest.trees = static_cast<int>(reader.integer("n_estimators", 30, 1, 10'000));
-    forest.max_samples = reader.number("max_samples", 1.0, 1e-6, 1.0);
+    forest.max_samples = reader.number("max_samples", 0.8, 1e-6, 1.0);
     forest.max_features = reader.number("max_features", forest.max_features, 1e-6, 1.0);
     forest.min_samples_split =
         static_cast<int>(reader.integer("min_samples_split", 2, 2, 1'000'000));
