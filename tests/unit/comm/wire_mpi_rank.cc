@@ -4,8 +4,11 @@
 #include <vector>
 
 #include "kolo/kolo.h"
+#include "support/random_operations.h"
 
 namespace {
+
+constexpr int kRandomOperations = 1000;
 
 void expect(bool condition, const char* what) {
   if (condition) return;
@@ -39,6 +42,12 @@ void check_all() {
   auto group = world.subset(reversed);
   expect(group->rank() == n - 1 - world.rank(), "wrong subset");
   expect(group->allreduce(2, kolo::ReduceOp::sum) == 2 * n, "wrong sum in the subset");
+
+  // Every kind, type and size; what is received alike must be alike.
+  const auto hash =
+      static_cast<std::int64_t>(kolo::test::run_random_operations(world, 42, kRandomOperations));
+  for (const std::int64_t other : world.allgather(std::span(&hash, 1)))
+    expect(other == hash, "ranks disagree");
 }
 
 }  // namespace
