@@ -86,8 +86,9 @@ class Sampler {
   Sampler(std::string name, std::shared_ptr<const Space> space, SamplerOptions options,
           StartingPoints starting_points = StartingPoints::first);
 
-  /// Up to `count` points for the trials with the numbers asked() …; fewer means "not now". Points
-  /// must be settled and allowed. What it changes must not influence later answers other than
+  /// Up to `count` points for the trials with the numbers asked() …; it is called again for the
+  /// rest, with these among the running ones, until it gives none ("not now"). Points must be
+  /// settled and allowed. What it changes must not influence later answers other than
   /// through on_ask, which is called for each point given, and for each one recalled.
   virtual std::vector<Point> propose(std::size_t count) = 0;
   /// `place` in trials().

@@ -74,12 +74,14 @@ std::vector<std::optional<Point>> Sampler::ask(std::span<const TrialId> ids) {
     answers[given] = space_->point(starting_points_[asked_], random);
     begin(ids[given], *answers[given]);
   }
-  if (given == ids.size()) return answers;
-  std::vector<Point> points = propose(ids.size() - given);
-  KOLO_CHECK(points.size() <= ids.size() - given);
-  for (Point& point : points) {
-    begin(ids[given], point);
-    answers[given++] = std::move(point);
+  while (given < ids.size()) {
+    std::vector<Point> points = propose(ids.size() - given);
+    KOLO_CHECK(points.size() <= ids.size() - given);
+    if (points.empty()) break;
+    for (Point& point : points) {
+      begin(ids[given], point);
+      answers[given++] = std::move(point);
+    }
   }
   return answers;
 }
