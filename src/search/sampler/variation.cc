@@ -1,0 +1,47 @@
+#include "search/sampler/variation.h"
+
+#include <cmath>
+
+#include "base/random.h"
+
+namespace kolo::search {
+namespace {
+
+constexpr int kTries = 50;
+
+}  // namespace
+
+Point mutate_one(const Space& space, const Point& parent, Random& random) {
+  std::vector<std::size_t> changeable;
+  for (std::size_t i = 0; i < space.size(); ++i)
+    if (!std::isnan(parent[i]) && space.parameters()[i].cardinality != 1) changeable.push_back(i);
+  for (int attempt = 0; attempt < kTries && !changeable.empty(); ++attempt) {
+    const std::size_t i = changeable[random.below(changeable.size())];
+    Point child = parent;
+    child[i] = space.sample_parameter(i, random);
+    if (child[i] != parent[i] && space.settle(child, random)) return child;
+  }
+  return space.sample(random);
+}
+
+Point cross_and_mutate(const Encoder& encoder, const Point& mother, const Point& father,
+                       Random& random) {
+  const Space& space = encoder.space();
+  const double rate = 1.0 / static_cast<double>(std::max<std::size_t>(space.size(), 1));
+  for (int attempt = 0; attempt < kTries; ++attempt) {
+    Point child(space.size());
+    for (std::size_t i = 0; i < child.size(); ++i) {
+      child[i] = (random.next() & 1U) != 0 ? mother[i] : father[i];
+      if (random.uniform() >= rate || std::isnan(child[i])) continue;
+      if (space.parameters()[i].is_number())
+        child[i] = encoder.from_unit(i, encoder.to_unit(i, child[i]) + 0.1 * random.normal());
+      else
+        child[i] = space.sample_parameter(i, random);
+    }
+    if (space.settle(child, random) && (attempt + 1 == kTries || !same_point(child, mother)))
+      return child;
+  }
+  return space.sample(random);
+}
+
+}  // namespace kolo::search
