@@ -36,15 +36,6 @@ std::vector<double> crowding(std::span<const Objectives> vectors,
 
 }  // namespace
 
-bool dominates(std::span<const double> a, std::span<const double> b) noexcept {
-  bool better = false;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    if (a[i] > b[i]) return false;
-    better = better || a[i] < b[i];
-  }
-  return better;
-}
-
 std::size_t Fronts::front_of(std::span<const double> values) const noexcept {
   // Whoever is dominated by front k is dominated by every front before it.
   auto first = std::partition_point(

@@ -14,7 +14,15 @@ namespace kolo::search {
 
 using Objectives = std::vector<double>;
 
-[[nodiscard]] bool dominates(std::span<const double> a, std::span<const double> b) noexcept;
+/// Whether `a` is at least as good in every objective and better in one.
+[[nodiscard]] inline bool dominates(std::span<const double> a, std::span<const double> b) {
+  bool better = false;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    if (a[i] > b[i]) return false;
+    better = better || a[i] < b[i];
+  }
+  return better;
+}
 
 /// Fronts that grow as vectors arrive. Inserting compares with O(log fronts) fronts and then with
 /// the members that have to step back: O(n) comparisons in the worst case, few in the usual one.
