@@ -78,6 +78,7 @@ class Simulation {
   Simulation(const CurvePool& pool, const Pairing& pairing, std::uint64_t seed, std::size_t budget)
       : pool_(pool),
         budget_(budget),
+        used_(pool.curves.size(), false),
         sampler_(search::make_sampler(pairing.sampler, pool.space,
                                       {.directions = {pool.direction}, .seed = seed})),
         scheduler_(search::make_scheduler(
@@ -107,10 +108,13 @@ class Simulation {
   };
 
   std::optional<search::TrialId> begin() {
+    if (trials_.size() == pool_.curves.size()) return std::nullopt;
     search::TrialId id{trials_.size()};
     auto point = sampler_->ask(id);
     if (!point) return std::nullopt;
-    trials_.push_back({&pool_.curve_of(*point)});
+    std::size_t row = pool_.nearest(*point, used_);
+    used_[row] = true;
+    trials_.push_back({&pool_.curves[row]});
     scheduler_->add(id);
     return id;
   }
@@ -151,6 +155,7 @@ class Simulation {
 
   const CurvePool& pool_;
   std::size_t budget_;
+  std::vector<bool> used_;
   std::unique_ptr<search::Sampler> sampler_;
   std::unique_ptr<search::Scheduler> scheduler_;
   std::vector<Training> trials_;
@@ -161,11 +166,12 @@ class Simulation {
 
 }  // namespace
 
-const std::vector<double>& CurvePool::curve_of(const search::Point& point) const {
+std::size_t CurvePool::nearest(const search::Point& point, const std::vector<bool>& used) const {
   auto axes = axes_of(*space);
   std::size_t nearest = 0;
   double least = std::numeric_limits<double>::infinity();
   for (std::size_t row = 0; row < units.size(); ++row) {
+    if (used[row]) continue;
     double apart = 0;
     for (std::size_t i = 0; i < point.size(); ++i) {
       double d = axes[i].unit(point[i]) - units[row][i];
@@ -175,7 +181,7 @@ const std::vector<double>& CurvePool::curve_of(const search::Point& point) const
     least = apart;
     nearest = row;
   }
-  return curves[nearest];
+  return nearest;
 }
 
 std::vector<CurvePool> read_curve_pools(const std::string& folder) {

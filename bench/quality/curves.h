@@ -2,8 +2,10 @@
 //
 // Tables of the format kolo-lc-table-1: a pool of configurations, each with its accuracy after
 // every epoch. A configuration that a sampler proposes stands for its nearest neighbour in the pool
-// (parameters on the unit cube). One worker trains one epoch at a time; what counts is the accuracy
-// at the last epoch of the best trial that was trained to the end.
+// (parameters on the unit cube) that this search has not tried before: the pool is thin in seven
+// dimensions, and a search that converges would otherwise train the same few rows again and again.
+// One worker trains one epoch at a time; what counts is the accuracy at the last epoch of the best
+// trial that was trained to the end.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +28,9 @@ struct CurvePool {
   std::vector<std::vector<double>> curves;  // one value per epoch
 
   [[nodiscard]] std::size_t epochs() const { return curves.front().size(); }
-  [[nodiscard]] const std::vector<double>& curve_of(const search::Point& point) const;
+  /// The row nearest to the point among those that are not in `used`.
+  [[nodiscard]] std::size_t nearest(const search::Point& point,
+                                    const std::vector<bool>& used) const;
 };
 
 /// All headers of that format in the folder, by name. Throws kolo::Error.
