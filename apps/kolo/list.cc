@@ -28,8 +28,14 @@ void print_schedulers() {
     fmt::print("{:<22} {}\n", scheduler.name, scheduler.summary);
 }
 
+void print_samplers() {
+  for (const auto& sampler : search::samplers())
+    fmt::print("{:<22} {}\n", sampler.name, sampler.summary);
+}
+
 constexpr Family kFamilies[] = {
     {"transports", "ways of moving bytes between ranks", print_transports},
+    {"samplers", "algorithms that say what to try next", print_samplers},
     {"schedulers", "rules that stop, pause and clone trials", print_schedulers},
 };
 

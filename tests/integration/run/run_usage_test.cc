@@ -204,6 +204,7 @@ TEST_F(RunUsageTest, InformationAboutItself) {
   EXPECT_EQ(run_kolo({"run", "--check-build"}).out, run_kolo({"info"}).out);
   EXPECT_EQ(run_kolo({"run", "-cb"}).status, 0);
   EXPECT_THAT(run_kolo({"list", "transports"}).out, HasSubstr("shm+gloo"));
+  EXPECT_THAT(run_kolo({"list", "samplers"}).out, HasSubstr("tpe "));
   EXPECT_THAT(run_kolo({"run", "--help"}).out, HasSubstr("--start-timeout SECONDS"));
   EXPECT_THAT(run_kolo({"--help"}).out, HasSubstr("run"));
   EXPECT_EQ(run_kolo({}).status, 2);
