@@ -5,16 +5,9 @@
 #include <limits>
 #include <numeric>
 
-namespace kolo::search {
+#include "search/analysis/dominance.h"
 
-bool dominates(std::span<const double> left, std::span<const double> right) {
-  bool better = false;
-  for (std::size_t i = 0; i < left.size(); ++i) {
-    if (left[i] > right[i]) return false;
-    better = better || left[i] < right[i];
-  }
-  return better;
-}
+namespace kolo::search {
 
 std::vector<double> crowding_distances(std::span<const std::vector<double>> values) {
   const std::size_t count = values.size();

@@ -53,9 +53,6 @@ class TrialRanking {
 /// it.
 [[nodiscard]] bool is_better(const Trial& left, const Trial& right);
 
-/// Whether `left` is at least as good in every objective and better in one (smaller is better).
-[[nodiscard]] bool dominates(std::span<const double> left, std::span<const double> right);
-
 /// How far the neighbours of each point are, summed over the objectives and scaled by their ranges;
 /// infinite at the ends (Deb et al. 2002).
 [[nodiscard]] std::vector<double> crowding_distances(std::span<const std::vector<double>> values);
