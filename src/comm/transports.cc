@@ -73,10 +73,12 @@ std::unique_ptr<Group> make_world_group(const std::shared_ptr<Bootstrap>& bootst
   const Choice choice = parse(options.transport, topology, *bootstrap);
   if (topology.size() == 1) return make_solo_group();
 
+  // Whoever waits on a host in vain must say so before those on other hosts give up its host.
+  const auto local_timeout = choice.wire.empty() ? options.timeout : wait_limit(options.timeout);
   const auto make_local = [&]() -> std::unique_ptr<Group> {
     if (topology.local_size() == 1) return make_solo_group();
     return make_shm_group(*bootstrap, topology.ranks_on_host(topology.host_of(topology.rank())),
-                          arena, liveness, {.timeout = options.timeout},
+                          arena, liveness, {.timeout = local_timeout},
                           Deadline::after(options.timeout));
   };
   if (choice.wire.empty()) return make_local();

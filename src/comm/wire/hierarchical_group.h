@@ -5,13 +5,13 @@
 // crosses once per host. The order of summation is: ranks of a host, then hosts, both ascending.
 //
 // Costs, H hosts, L lanes, N bytes:
-//   exchange       2 local meetings and 1 small exchange between leaders
-//   allreduce      local reducescatter, lanes' allreduce of N/L each, local allgather; in chunks,
-//                  so that the three overlap. Crossing: 2·(H-1)/H·N per host
-//   broadcast      local broadcast at the root's host, lanes' broadcast of N/L each, local
-//   allgather allgather      every block crosses once to each other host, then a local broadcast of
-//   each alltoall       local pairs locally, the others straight across reducescatter  an allreduce
-//   of which each rank keeps its part
+// - exchange: 2 local meetings and 1 small exchange between leaders
+// - allreduce: local reducescatter, lanes' allreduce of N/L each, local allgather; in chunks, so
+//   that the three overlap. Crossing: 2·(H-1)/H·N per host
+// - broadcast: local broadcast at the root's host, lanes' broadcast of N/L each, local allgather
+// - allgather: every block crosses once to each other host, then a local broadcast of each
+// - alltoall: local pairs locally, the others straight across
+// - reducescatter: an allreduce of which each rank keeps its part
 #pragma once
 
 #include <memory>

@@ -5,6 +5,7 @@
 //                         what is left of the data crosses to the other hosts, once per host
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <functional>
 #include <memory>
@@ -46,6 +47,12 @@ struct WireOptions {
   /// World rank of each member; empty: the group is the world.
   std::vector<int> world_ranks;
 };
+
+/// How long one wait may take. What is left of the timeout is for the members, which did not begin
+/// to wait at the same moment, to tell each other whom they have given up.
+inline std::chrono::milliseconds wait_limit(std::chrono::milliseconds timeout) {
+  return timeout - std::min(timeout / 4, std::chrono::milliseconds(1000));
+}
 
 /// The usual ConnectWire: members meet through `bootstrap` and talk over `plugin`, which must
 /// outlive it. Connecting ends early when `liveness` tells of a member's death; `timeout` limits

@@ -11,9 +11,6 @@ namespace {
 constexpr std::chrono::milliseconds kGrace{200};
 /// A connection usually closes a little before the launcher says why.
 constexpr std::chrono::milliseconds kNewsDelay{200};
-/// How long members that have given up may take to say whom: they did not begin to wait at the same
-/// moment.
-constexpr std::chrono::milliseconds kLongestFarewell{1000};
 
 /// The words of the launcher for an end that was not wanted. A rank that "exited", or of which
 /// only is known that its process ended, may be through with its work: that shows when its
@@ -77,8 +74,8 @@ void WireLink::settle(const Error& error) {
     std::lock_guard lock(watch_->mutex);
     if (watch_->unclean) suspect = watch_->unclean->member;
   }
-  const auto patience = std::min(options_.timeout / 4, kLongestFarewell);
-  int lost = messenger_->farewell(suspect, Deadline::after(patience));
+  int lost = messenger_->farewell(suspect,
+                                  Deadline::after(options_.timeout - wait_limit(options_.timeout)));
   // A member that is gone may have gone because of another that went before it.
   if (reason_of_departure(lost))
     if (const int first = first_death(); first >= 0) lost = first;

@@ -30,7 +30,7 @@ class WireLink {
   [[nodiscard]] int me() const noexcept { return me_; }
   [[nodiscard]] int size() const noexcept { return static_cast<int>(options_.world_ranks.size()); }
   [[nodiscard]] const WireOptions& options() const noexcept { return options_; }
-  [[nodiscard]] Deadline deadline() const { return Deadline::after(options_.timeout); }
+  [[nodiscard]] Deadline deadline() const { return Deadline::after(wait_limit(options_.timeout)); }
 
   /// Runs `action`. A peer_lost from inside ends the link: the members tell each other whom they
   /// have given up, and it becomes one that names the rank which is to blame. From then on every
