@@ -132,10 +132,11 @@ class Spec {
 
   Spec(Domain domain) : data_(std::move(domain)) {}
   Spec(Value constant) : data_(std::move(constant)) {}
+  /// Whatever a Value can be made of.
   template <class T>
-  requires(std::constructible_from<Value, T> && !std::same_as<std::remove_cvref_t<T>, Value>)
-      Spec(T&& constant)
-      : data_(Value(std::forward<T>(constant))) {}
+  requires(std::constructible_from<Value, T> && !std::same_as<T, Value> && !std::same_as<T, Spec>)
+      Spec(T constant)
+      : data_(Value(std::move(constant))) {}
   Spec(List items) : data_(std::move(items)) {}
   Spec(Dict items) : data_(std::move(items)) {}
   Spec(std::initializer_list<Dict::value_type> items) : data_(Dict(items)) {}
