@@ -7,6 +7,7 @@
 // DeepHyper's. Nothing is checked here: Space names the path and the rule when it is built.
 #pragma once
 
+#include <concepts>
 #include <functional>
 #include <initializer_list>
 #include <limits>

@@ -7,10 +7,10 @@
 // Cost: O(log n) per result with one objective, O(n) with several.
 #pragma once
 
-#include <compare>
 #include <cstdint>
 #include <set>
 #include <span>
+#include <tuple>
 #include <vector>
 
 #include "kolo/search/trial.h"
@@ -35,7 +35,10 @@ class TrialRanking {
     int tier;
     double first, second;
     std::size_t place;
-    auto operator<=>(const Key&) const = default;
+    bool operator<(const Key& other) const {
+      return std::tie(tier, first, second, place) <
+             std::tie(other.tier, other.first, other.second, other.place);
+    }
   };
 
   friend bool is_better(const Trial& left, const Trial& right);

@@ -249,11 +249,12 @@ std::shared_ptr<const Space> read_document(const Json& json) {
                 json["kolo_space"].dump());
   static constexpr const char* kKnown[] = {"kolo_space", "parameters", "conditions", "forbidden",
                                            "starting_points"};
-  for (const auto& [key, item] : json.items())
-    if (std::none_of(std::begin(kKnown), std::end(kKnown), [&](auto k) { return key == k; }))
+  for (const auto& field : json.items())
+    if (std::none_of(std::begin(kKnown), std::end(kKnown),
+                     [&](const char* known) { return field.key() == known; }))
       throw_error(ErrorCode::invalid_argument,
                   "unknown key '{}'; known: parameters, conditions, forbidden, starting_points",
-                  key);
+                  field.key());
   const auto section = [&](const char* key, Json empty) {
     if (!json.contains(key) || json[key].is_null()) return empty;
     if (json[key].type() != empty.type())
