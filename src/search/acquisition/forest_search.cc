@@ -4,7 +4,6 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
-#include <unordered_set>
 
 namespace kolo::search {
 
@@ -17,10 +16,22 @@ namespace {
 constexpr std::uint64_t kMostChoices = 63;  // of a categorical that is split by sets
 constexpr int kRounds = 3;                  // in which the pool is drawn closer
 constexpr std::size_t kCentres = 10;        // around which it is
-constexpr double kTaken = -std::numeric_limits<double>::infinity();
 
 bool is_set(const Parameter& p) {
   return p.kind == Parameter::Kind::categorical && p.cardinality <= kMostChoices;
+}
+
+void append(VectorXd& all, const VectorXd& more) {
+  all.conservativeResize(all.size() + more.size());
+  all.tail(more.size()) = more;
+}
+
+/// A step at one of several scales about that of the elite: shorter ones draw together what is
+/// good, longer ones keep it from closing too early.
+Point vary_as_elite(const EliteSteps& steps, const Point& from, bool from_mean, Random& random) {
+  constexpr double kShortest = 0.1, kLongest = 2.0;
+  const double scale = kLongest * std::pow(kShortest / kLongest, random.uniform());
+  return steps.vary(from, scale, from_mean, random);
 }
 
 }  // namespace
@@ -45,48 +56,64 @@ MatrixXd ForestEncoding::rows(std::span<const Point> points) const {
   return rows;
 }
 
-struct ForestSearch::Pool {
-  std::vector<Point> points;
-  std::unordered_set<std::uint64_t> hashes;
-  Forest::Leaves leaves;
-};
+ForestSearch::ForestSearch(Forest& forest, const ForestEncoding& encoding, const Moves& moves)
+    : forest_(forest), encoding_(encoding), moves_(moves) {}
 
-ForestSearch::ForestSearch(Forest& forest, const ForestEncoding& encoding, const Moves& moves,
-                           std::function<bool(const Point&)> refused)
-    : forest_(forest), encoding_(encoding), moves_(moves), refused_(std::move(refused)) {}
+bool ForestSearch::lies() const {
+  return query_.strategy == MultiPoint::cl_min || query_.strategy == MultiPoint::cl_mean ||
+         query_.strategy == MultiPoint::cl_max;
+}
 
-void ForestSearch::admit(std::vector<Point> points, Pool& pool) const {
+void ForestSearch::assume(std::span<const Point> points) {
+  if (!lies() || points.empty()) return;
+  const Forest::Leaves leaves = forest_.locate(encoding_.rows(points));
+  for (Index i = 0; i < leaves.rows(); ++i) {
+    const Eigen::Matrix<std::int32_t, 1, Eigen::Dynamic> own = leaves.row(i);
+    forest_.assume(std::span(own.data(), static_cast<std::size_t>(own.size())), query_.lie);
+  }
+}
+
+void ForestSearch::admit(std::vector<Point> points, const Refused& refused) {
   std::erase_if(points, [&](const Point& point) {
-    return refused_(point) || !pool.hashes.insert(hash_point(point)).second;
+    return refused(point) || !places_.try_emplace(hash_point(point), places_.size()).second;
   });
   const Forest::Leaves found = forest_.locate(encoding_.rows(points));
-  Forest::Leaves all(pool.leaves.rows() + found.rows(), found.cols());
-  if (pool.leaves.rows() > 0) all.topRows(pool.leaves.rows()) = pool.leaves;
+  Forest::Leaves all(leaves_.rows() + found.rows(), found.cols());
+  if (leaves_.rows() > 0) all.topRows(leaves_.rows()) = leaves_;
   all.bottomRows(found.rows()) = found;
-  pool.leaves = std::move(all);
-  std::move(points.begin(), points.end(), std::back_inserter(pool.points));
+  leaves_ = std::move(all);
+  std::move(points.begin(), points.end(), std::back_inserter(points_));
+  const Forest::Prediction more = forest_.predict(found);
+  append(prediction_.mean, more.mean);
+  append(prediction_.between, more.between);
+  append(prediction_.within, more.within);
 }
 
-void ForestSearch::draw(const ForestQuery& query, std::span<const Point> incumbents, Random& random,
-                        Pool& pool) const {
+void ForestSearch::draw_widely(std::span<const Point> elite, const EliteSteps& steps,
+                               const Refused& refused, Random& random) {
   std::vector<Point> points;
-  const std::size_t around = incumbents.empty() ? 0 : query.candidates / 2;
+  const std::size_t around = elite.empty() ? 0 : query_.candidates / 2;
+  const std::size_t incumbents = std::min(elite.size(), kCentres);
   for (std::size_t i = 0; i < around; ++i) {
     // The first incumbents are visited most.
-    const auto pick = static_cast<std::size_t>(static_cast<double>(incumbents.size()) *
-                                               random.uniform() * random.uniform());
-    const double scale = 0.3 * std::exp(-5.0 * random.uniform());
-    points.push_back(moves_.vary(incumbents[pick], scale, random));
+    const auto pick = static_cast<std::size_t>(static_cast<double>(incumbents) * random.uniform() *
+                                               random.uniform());
+    if (steps.any() && i % 2 == 0) {
+      points.push_back(vary_as_elite(steps, elite[pick], i % 4 == 0, random));
+    } else {
+      const double scale = 0.3 * std::exp(-5.0 * random.uniform());
+      points.push_back(moves_.vary(elite[pick], scale, random));
+    }
   }
-  while (points.size() < query.candidates)
+  while (points.size() < query_.candidates)
     points.push_back(moves_.encoder().space().sample(random));
-  admit(std::move(points), pool);
+  admit(std::move(points), refused);
 }
 
-void ForestSearch::draw_closer(const ForestQuery& query, Random& random, Pool& pool) const {
-  if (pool.points.empty()) return;
-  const VectorXd score = scores(query, forest_.predict(pool.leaves), query.acquisition.kappa);
-  std::vector<std::size_t> order(pool.points.size());
+void ForestSearch::draw_closer(const EliteSteps& steps, const Refused& refused, Random& random) {
+  if (points_.empty()) return;
+  const VectorXd score = scores(query_.acquisition.kappa);
+  std::vector<std::size_t> order(points_.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   const std::size_t centres = std::min(kCentres, order.size());
   std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(centres),
@@ -95,79 +122,67 @@ void ForestSearch::draw_closer(const ForestQuery& query, Random& random, Pool& p
                              std::pair(-score[static_cast<Index>(b)], b);
                     });
   std::vector<Point> points;
-  const std::size_t each = std::max<std::size_t>(query.candidates / 10 / kCentres, 10);
+  const std::size_t each = query_.candidates / 10 / kCentres;
   for (std::size_t i = 0; i < centres; ++i) {
-    const Point& centre = pool.points[order[i]];
+    const Point& centre = points_[order[i]];
     for (std::size_t k = 0; k < each; ++k)
-      points.push_back(moves_.vary(centre, 0.1 * std::exp(-4.0 * random.uniform()), random));
+      points.push_back(steps.any() && k % 2 == 0
+                           ? vary_as_elite(steps, centre, false, random)
+                           : moves_.vary(centre, 0.1 * std::exp(-4.0 * random.uniform()), random));
     if (i < 3)
       for (Point& neighbour : moves_.neighbours(centre, 8, random))
         points.push_back(std::move(neighbour));
   }
-  admit(std::move(points), pool);
+  admit(std::move(points), refused);
 }
 
-VectorXd ForestSearch::scores(const ForestQuery& query, const Forest::Prediction& prediction,
-                              double kappa) {
-  Acquisition acquisition = query.acquisition;
+VectorXd ForestSearch::scores(double kappa) const {
+  Acquisition acquisition = query_.acquisition;
   acquisition.kappa = kappa;
-  VectorXd scores(prediction.mean.size());
+  VectorXd scores(prediction_.mean.size());
   for (Index i = 0; i < scores.size(); ++i) {
-    const double variance = prediction.between[i] + (query.epistemic ? 0.0 : prediction.within[i]);
-    scores[i] = acquisition.score(prediction.mean[i], std::sqrt(variance) + 1e-9);
+    const double variance =
+        prediction_.between[i] + (query_.epistemic ? 0.0 : prediction_.within[i]);
+    scores[i] = acquisition.score(prediction_.mean[i], std::sqrt(variance) + 1e-9);
   }
   return scores;
 }
 
-std::vector<Point> ForestSearch::best(const ForestQuery& query, std::span<const Point> incumbents,
-                                      std::span<const Point> pending, Random& random) const {
-  const bool lies = query.strategy == MultiPoint::cl_min || query.strategy == MultiPoint::cl_mean ||
-                    query.strategy == MultiPoint::cl_max;
-  auto assume = [&](const Forest::Leaves& leaves, Index row) {
-    const Eigen::Matrix<std::int32_t, 1, Eigen::Dynamic> own = leaves.row(row);
-    forest_.assume(std::span(own.data(), static_cast<std::size_t>(own.size())), query.lie);
-  };
-  if (lies && !pending.empty()) {
-    const Forest::Leaves leaves = forest_.locate(encoding_.rows(pending));
-    for (Index i = 0; i < leaves.rows(); ++i) assume(leaves, i);
-  }
-  Pool pool;
-  draw(query, incumbents, random, pool);
-  for (int round = 0; round < kRounds; ++round) draw_closer(query, random, pool);
+void ForestSearch::draw(const ForestQuery& query, std::span<const Point> elite,
+                        std::span<const Point> pending, const Refused& refused, Random& random) {
+  query_ = query;
+  assume(pending);
+  const EliteSteps steps(moves_, moves_.all_discrete() ? std::span<const Point>() : elite);
+  draw_widely(elite, steps, refused, random);
+  for (int round = 0; round < kRounds; ++round) draw_closer(steps, refused, random);
+  taken_.assign(points_.size(), 0);
+}
 
-  std::vector<Point> chosen;
-  const auto size = static_cast<Index>(pool.points.size());
-  std::vector<char> taken(pool.points.size(), 0);
-  Forest::Prediction prediction;
-  VectorXd score;
-  for (std::size_t i = 0; i < query.count && chosen.size() < pool.points.size(); ++i) {
-    const bool fresh = i == 0 || lies || query.strategy == MultiPoint::q_ucb;
-    const bool own_kappa = query.strategy == MultiPoint::q_ucb && (i > 0 || !pending.empty());
-    const double kappa =
-        query.acquisition.kappa * (own_kappa ? -std::log(1.0 - random.uniform()) : 1.0);
-    if (i == 0 || lies) prediction = forest_.predict(pool.leaves);
-    if (fresh) score = scores(query, prediction, kappa);
-    Index pick = -1;
-    if (query.strategy == MultiPoint::boltzmann && i > 0) {
-      // The largest of score + Gumbel noise is a draw from the softmax.
-      double best = kTaken;
-      for (Index k = 0; k < size; ++k) {
-        const double noise = -std::log(-std::log(random.uniform() + 1e-300));
-        if (taken[k] == 0 && (pick < 0 || score[k] + noise > best)) {
-          best = score[k] + noise;
-          pick = k;
-        }
-      }
-    } else {
-      for (Index k = 0; k < size; ++k)
-        if (taken[k] == 0 && (pick < 0 || score[k] > score[pick])) pick = k;
-    }
-    taken[pick] = 1;
-    chosen.push_back(pool.points[pick]);
-    if (lies) assume(pool.leaves, pick);
+void ForestSearch::started(const Point& point) {
+  ++count_started_;
+  if (const auto place = places_.find(hash_point(point)); place != places_.end())
+    taken_[place->second] = 1;
+  if (!lies()) return;
+  assume(std::span(&point, 1));
+  prediction_ = forest_.predict(leaves_);
+}
+
+std::optional<Point> ForestSearch::best(double kappa, bool alone, Random& random) {
+  const bool own_kappa = query_.strategy == MultiPoint::q_ucb && !alone;
+  const VectorXd score = scores(kappa * (own_kappa ? -std::log(1.0 - random.uniform()) : 1.0));
+  const bool noisy = query_.strategy == MultiPoint::boltzmann && count_started_ > 0;
+  std::optional<std::size_t> pick;
+  double best = -std::numeric_limits<double>::infinity();
+  for (std::size_t k = 0; k < points_.size(); ++k) {
+    // The largest of score + Gumbel noise is a draw from the softmax.
+    const double noise = noisy ? -std::log(-std::log(random.uniform() + 1e-300)) : 0.0;
+    const double noised = score[static_cast<Index>(k)] + noise;
+    if (taken_[k] != 0 || (pick && noised <= best)) continue;
+    best = noised;
+    pick = k;
   }
-  forest_.forget();
-  return chosen;
+  if (!pick) return std::nullopt;
+  return points_[*pick];
 }
 
 }  // namespace kolo::search

@@ -1,14 +1,16 @@
 // The points of a space with the best acquisition under a forest, one or many at a time.
 //
 // A forest has no slopes to follow: a pool of candidates is drawn from the prior and from steps
-// around the best observations, and is drawn closer around its own best in further rounds. Points
+// around the best observations, and is drawn closer around its own best in further rounds. Some
+// steps have fixed ranges of length, others the spread of the best observations (elite_steps.h),
+// which keeps up with a search of thousands of workers as with one of a single worker. Points
 // are then taken from the pool one by one by a *multi-point strategy* (DeepHyper's names, in terms
 // of the minimised value):
 //   cl_min, cl_mean, cl_max  each point taken, and each one that still runs, is assumed to have the
 //                            least, mean or greatest value so far (constant liar; Ginsbourger, Le
 //                            Riche and Carraro, 2010). The lie goes into the leaves; the trees are
 //                            not grown again, so a point costs microseconds instead of a fit.
-//   qUCB                     the first point uses κ, every other its own κ ~ Exponential(mean κ)
+//   qUCB                     a point alone uses κ, every other its own κ ~ Exponential(mean κ)
 //   topk                     the best k
 //   boltzmann                at random, in proportion to the exponential of the acquisition
 #pragma once
@@ -16,11 +18,14 @@
 #include <Eigen/Core>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
+#include <unordered_map>
 #include <vector>
 
 #include "base/random.h"
 #include "search/acquisition/acquisition.h"
+#include "search/acquisition/elite_steps.h"
 #include "search/acquisition/moves.h"
 #include "search/surrogate/forest.h"
 
@@ -48,34 +53,48 @@ struct ForestQuery {
   bool epistemic = false;  // the deviation between trees alone
   double lie = 0.0;        // for cl_…
   std::size_t candidates = 2000;
-  std::size_t count = 1;  // points wanted
 };
 
+/// One pool and the points taken from it.
 class ForestSearch {
  public:
-  /// `refused` says which points must not be proposed. Keeps references. The forest is changed
-  /// during a search and is as before afterwards.
-  ForestSearch(Forest& forest, const ForestEncoding& encoding, const Moves& moves,
-               std::function<bool(const Point&)> refused);
+  /// Keeps references. The forest holds lies from draw() until Forest::forget().
+  ForestSearch(Forest& forest, const ForestEncoding& encoding, const Moves& moves);
 
-  /// Up to query.count different points. `incumbents`: good points known so far, best first;
-  /// `pending`: points that still run.
-  [[nodiscard]] std::vector<Point> best(const ForestQuery& query, std::span<const Point> incumbents,
-                                        std::span<const Point> pending, Random& random) const;
+  /// `elite`: the best points known so far, best first; `pending`: points that run; `refused` says
+  /// which points must not be proposed.
+  void draw(const ForestQuery& query, std::span<const Point> elite, std::span<const Point> pending,
+            const std::function<bool(const Point&)>& refused, Random& random);
+
+  /// A point was started after the pool was drawn: it is not taken again.
+  void started(const Point& point);
+  /// How many were.
+  [[nodiscard]] std::size_t count_started() const { return count_started_; }
+
+  /// The point that the strategy takes next, with this κ; none if all are taken. `alone`: nothing
+  /// else runs. The pool stays as it is until the point is started.
+  [[nodiscard]] std::optional<Point> best(double kappa, bool alone, Random& random);
 
  private:
-  struct Pool;
-  void draw(const ForestQuery& query, std::span<const Point> incumbents, Random& random,
-            Pool& pool) const;
-  void draw_closer(const ForestQuery& query, Random& random, Pool& pool) const;
-  void admit(std::vector<Point> points, Pool& pool) const;
-  [[nodiscard]] static Eigen::VectorXd scores(const ForestQuery& query,
-                                              const Forest::Prediction& prediction, double kappa);
+  using Refused = std::function<bool(const Point&)>;
+  void draw_widely(std::span<const Point> elite, const EliteSteps& steps, const Refused& refused,
+                   Random& random);
+  void draw_closer(const EliteSteps& steps, const Refused& refused, Random& random);
+  void admit(std::vector<Point> points, const Refused& refused);
+  void assume(std::span<const Point> points);
+  [[nodiscard]] bool lies() const;
+  [[nodiscard]] Eigen::VectorXd scores(double kappa) const;
 
   Forest& forest_;
   const ForestEncoding& encoding_;
   const Moves& moves_;
-  std::function<bool(const Point&)> refused_;
+  ForestQuery query_;
+  std::vector<Point> points_;
+  std::unordered_map<std::uint64_t, std::size_t> places_;  // of points by hash
+  Forest::Leaves leaves_;
+  std::vector<char> taken_;
+  Forest::Prediction prediction_;
+  std::size_t count_started_ = 0;
 };
 
 }  // namespace kolo::search

@@ -4,16 +4,12 @@
 #include <cmath>
 
 namespace kolo::search {
-namespace {
 
-/// Reflects at the ends of [0, 1], so that bounds are neither favoured nor avoided.
-double reflect(double x) {
+double reflect_into_unit(double x) {
   if (x < 0.0) x = -x;
   if (x > 1.0) x = 2.0 - x;
   return std::clamp(x, 0.0, 1.0);
 }
-
-}  // namespace
 
 Moves::Moves(std::shared_ptr<const Space> space)
     : encoder_(std::move(space), {.categorical = EncoderOptions::Categorical::label}) {
@@ -32,7 +28,7 @@ void Moves::move(Point& point, std::size_t parameter, double scale, Random& rand
   }
   const double step = scale * random.normal();
   const double from = encoder_.to_unit(parameter, entry);
-  const double moved = encoder_.from_unit(parameter, reflect(from + step));
+  const double moved = encoder_.from_unit(parameter, reflect_into_unit(from + step));
   if (moved != entry || !p.is_discrete()) {
     entry = moved;
     return;

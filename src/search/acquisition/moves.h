@@ -11,6 +11,9 @@
 
 namespace kolo::search {
 
+/// Reflects at the ends of [0, 1], so that bounds are neither favoured nor avoided.
+double reflect_into_unit(double x);
+
 class Moves {
  public:
   explicit Moves(std::shared_ptr<const Space> space);

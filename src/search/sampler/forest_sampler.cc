@@ -5,13 +5,16 @@
 // one in a hundred more) from the observations up to that count and a random stream of that count:
 // it is a function of the history, and a restarted study fits it but once. A fit looks at a bounded
 // number of observations per tree, so that an ask costs about the same at ten thousand trials as at
-// a million, and one search serves a whole batch: thousands of workers are kept busy by one core.
+// a million, and one pool of candidates serves many asks that come between two results: thousands
+// of workers are kept busy by one core.
 #include "search/sampler/forest_sampler.h"
 
 #include <algorithm>
 #include <cmath>
 #include <numeric>
-#include <unordered_set>
+#include <optional>
+#include <set>
+#include <tuple>
 
 #include "base/random.h"
 #include "search/acquisition/forest_search.h"
@@ -25,8 +28,8 @@ namespace {
 using Eigen::Index;
 using Eigen::VectorXd;
 
-constexpr std::size_t kIncumbents = 10;
 constexpr std::size_t kMostPending = 2000;
+constexpr std::size_t kFewestCandidates = 12;
 
 enum class Failures { ignore, mean, min };
 
@@ -84,6 +87,9 @@ struct ForestSettings {
   }
 };
 
+/// Enough points for their covariance to have every direction in it.
+std::size_t elite_size(std::size_t parameters) { return std::max<std::size_t>(10, 2 * parameters); }
+
 class ForestSampler final : public Sampler {
  public:
   ForestSampler(std::shared_ptr<const Space> space, SamplerOptions options)
@@ -91,7 +97,8 @@ class ForestSampler final : public Sampler {
         settings_(this->options(), this->space().size()),
         encoding_(shared_space()),
         moves_(shared_space()),
-        observations_(this->space()) {}
+        observations_(this->space()),
+        elite_size_(elite_size(this->space().size())) {}
 
   [[nodiscard]] std::string explain() const override {
     return "forest: asynchronous model-based search; trees predict the objective, each trial is "
@@ -101,13 +108,17 @@ class ForestSampler final : public Sampler {
 
  protected:
   std::vector<Point> propose(std::size_t count) override;
-  void on_ask(std::size_t place) override { observations_.started(trials()[place]); }
-  void on_tell(std::size_t place) override { observations_.ended(trials()[place], place); }
+  void on_ask(std::size_t place) override;
+  void on_tell(std::size_t place) override;
 
  private:
   void fit(std::size_t count);
-  [[nodiscard]] std::vector<Point> sample_new(std::size_t count);
-  [[nodiscard]] std::vector<Point> incumbents() const;
+  void draw_pool();
+  void new_pool();
+  [[nodiscard]] std::size_t candidates() const;
+  [[nodiscard]] double kappa_of(std::uint64_t ask) const;
+  [[nodiscard]] Point sample_new() const;
+  [[nodiscard]] std::vector<Point> elite() const;
 
   ForestSettings settings_;
   ForestEncoding encoding_;
@@ -119,6 +130,17 @@ class ForestSampler final : public Sampler {
   std::size_t fitted_ = 0;
   std::vector<double> weights_;  // of the objectives
   double best_ = 0.0, lie_ = 0.0;
+
+  // The pool of the present asks, a function of the history up to the moment it could be drawn.
+  std::optional<ForestSearch> pool_;
+  struct Moment {
+    std::size_t trials = 0, running = 0, distinct = 0;
+    std::uint64_t asked = 0;
+  } moment_;
+
+  /// The best ended trials, of one objective: (violation, value, number of the end).
+  std::set<std::tuple<double, double, std::size_t>> leaders_;
+  std::size_t elite_size_;
 };
 
 /// The largest count on the schedule that is not above `count`.
@@ -130,34 +152,76 @@ std::size_t scheduled(std::size_t count) {
   return at;
 }
 
-std::vector<Point> ForestSampler::propose(std::size_t count) {
-  if (observations_.size() < settings_.initial) return sample_new(count);
-  fit(scheduled(observations_.size()));
-  if (forest_.empty()) return sample_new(count);  // nothing but failures that are ignored
+void ForestSampler::on_ask(std::size_t place) {
+  observations_.started(trials()[place]);
+  const std::size_t serves = std::clamp<std::size_t>(candidates() / 30, 1, 64);
+  if (asked() - moment_.asked == serves) new_pool();
+}
 
+void ForestSampler::on_tell(std::size_t place) {
+  const Trial& trial = trials()[place];
+  if (objectives() == 1 && !trial.values.empty()) {
+    // The order of Observations::targets: what violates is behind all else, by how much it does.
+    leaders_.emplace(trial.violation, trial.violation > 0.0 ? 0.0 : trial.values[0],
+                     observations_.size());
+    if (leaders_.size() > elite_size_) leaders_.erase(std::prev(leaders_.end()));
+  }
+  observations_.ended(trial, place);
+  new_pool();
+}
+
+void ForestSampler::new_pool() {
+  pool_.reset();
+  moment_ = {trials().size(), running_count(), observations_.distinct(), asked()};
+}
+
+// Of many that run together, if each were the best of a large pool, all would be about the same,
+// where the model's errors make it hopeful. The more run, the fewer candidates each is chosen from,
+// until the model but sorts out the worse ones of an evolution strategy's offspring.
+std::size_t ForestSampler::candidates() const {
+  return std::max(settings_.query.candidates / (1 + moment_.running / 64), kFewestCandidates);
+}
+
+double ForestSampler::kappa_of(std::uint64_t ask) const {
+  return settings_.schedule.at(ask - std::min<std::uint64_t>(ask, settings_.initial),
+                               space().size());
+}
+
+// One point at a time, and from a pool that depends on nothing that was asked since it could be
+// drawn: how asks are batched changes nothing, nor does a restart between two of a batch.
+std::vector<Point> ForestSampler::propose(std::size_t) {
+  if (observations_.size() < settings_.initial) return {sample_new()};
+  fit(scheduled(observations_.size()));
+  if (forest_.empty()) return {sample_new()};  // nothing but failures that are ignored
+  if (!pool_) draw_pool();
+  while (moment_.trials + pool_->count_started() < trials().size())
+    pool_->started(trials()[moment_.trials + pool_->count_started()].point);
+  Random random = stream(asked()).stream("pick");
+  std::optional<Point> point = pool_->best(kappa_of(asked()), running_count() == 0, random);
+  // A small space may have fewer new points than were asked for.
+  return {point ? *std::move(point) : sample_new()};
+}
+
+void ForestSampler::draw_pool() {
   std::vector<Point> pending;
-  for (const std::size_t place : running()) pending.push_back(trials()[place].point);
+  for (const std::size_t place : running())
+    if (place < moment_.trials) pending.push_back(trials()[place].point);
   if (pending.size() > kMostPending)
     pending.erase(pending.begin(), pending.end() - static_cast<std::ptrdiff_t>(kMostPending));
 
   ForestQuery query = settings_.query;
-  query.count = count;
-  // With many workers there are many asks, and each may search less.
-  query.candidates =
-      std::max({query.candidates / (1 + running_count() / 64), std::size_t{200}, 4 * count});
+  query.candidates = candidates();
   query.lie = lie_;
   query.acquisition.best = best_;
-  query.acquisition.kappa = settings_.schedule.at(
-      asked() - std::min<std::uint64_t>(asked(), settings_.initial), space().size());
-  const bool repeats = !settings_.filter_duplicated || observations_.nothing_new();
-  const ForestSearch search(forest_, encoding_, moves_, [&](const Point& point) {
-    return !repeats && observations_.seen(point);
-  });
-  Random random = stream(asked());
-  std::vector<Point> points = search.best(query, incumbents(), pending, random);
-  // A small space may have fewer new points than were asked for: the rest may repeat them.
-  while (points.size() < count) points.push_back(space().sample(random));
-  return points;
+  query.acquisition.kappa = kappa_of(moment_.asked);
+  const bool repeats = !settings_.filter_duplicated || observations_.nothing_new(moment_.distinct);
+  const auto refused = [&](const Point& point) {
+    return !repeats && observations_.seen(point, moment_.distinct);
+  };
+  forest_.forget();
+  pool_.emplace(forest_, encoding_, moves_);
+  Random random = stream(moment_.asked);
+  pool_->draw(query, elite(), pending, refused, random);
 }
 
 void ForestSampler::fit(std::size_t count) {
@@ -192,39 +256,37 @@ void ForestSampler::fit(std::size_t count) {
   forest_.fit(encoding_.rows(points), values, encoding_.choices(), settings_.forest, random);
 }
 
-std::vector<Point> ForestSampler::incumbents() const {
+std::vector<Point> ForestSampler::elite() const {
+  std::vector<Point> points;
+  auto add = [&](std::size_t end) {
+    points.push_back(trials()[observations_.places()[end]].point);
+  };
+  if (objectives() == 1) {
+    for (const auto& [violation, value, end] : leaders_) add(end);
+    return points;
+  }
   const VectorXd targets = observations_.targets(trials(), observations_.size(), weights_);
   std::vector<std::size_t> order;
   for (std::size_t i = 0; i < observations_.size(); ++i)
     if (!std::isnan(targets[static_cast<Index>(i)])) order.push_back(i);
-  const auto good = static_cast<std::ptrdiff_t>(std::min(kIncumbents, order.size()));
+  const auto good = static_cast<std::ptrdiff_t>(std::min(elite_size_, order.size()));
   std::partial_sort(order.begin(), order.begin() + good, order.end(),
                     [&](std::size_t a, std::size_t b) {
                       return std::pair(targets[static_cast<Index>(a)], a) <
                              std::pair(targets[static_cast<Index>(b)], b);
                     });
-  std::vector<Point> points;
-  for (std::ptrdiff_t i = 0; i < good; ++i)
-    points.push_back(trials()[observations_.places()[order[i]]].point);
+  std::for_each(order.begin(), order.begin() + good, add);
   return points;
 }
 
-std::vector<Point> ForestSampler::sample_new(std::size_t count) {
+Point ForestSampler::sample_new() const {
   constexpr int kTries = 100;
-  std::vector<Point> points;
-  std::unordered_set<std::uint64_t> taken;
   const bool repeats = !settings_.filter_duplicated || observations_.nothing_new();
-  for (std::size_t i = 0; i < count; ++i) {
-    Random random = stream(asked() + i);
-    Point point = space().sample(random);
-    for (int attempt = 0; attempt < kTries && !repeats; ++attempt) {
-      if (!observations_.seen(point) && !taken.contains(hash_point(point))) break;
-      point = space().sample(random);
-    }
-    taken.insert(hash_point(point));
-    points.push_back(std::move(point));
-  }
-  return points;
+  Random random = stream(asked());
+  Point point = space().sample(random);
+  for (int attempt = 0; attempt < kTries && !repeats && observations_.seen(point); ++attempt)
+    point = space().sample(random);
+  return point;
 }
 
 }  // namespace

@@ -44,7 +44,7 @@ struct Scaling {
 
 void Observations::ended(const Trial& trial, std::size_t place) {
   places_.push_back(place);
-  if (!trial.id) seen_.insert(hash_point(trial.point));  // from elsewhere: never started here
+  if (!trial.id) started(trial);  // from elsewhere: never started here
 }
 
 Eigen::VectorXd Observations::targets(std::span<const Trial> trials, std::size_t count,

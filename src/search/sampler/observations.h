@@ -5,7 +5,7 @@
 #include <Eigen/Core>
 #include <cstdint>
 #include <span>
-#include <unordered_set>
+#include <unordered_map>
 #include <vector>
 
 #include "base/random.h"
@@ -18,7 +18,7 @@ class Observations {
   explicit Observations(const Space& space) : cardinality_(space.cardinality()) {}
 
   /// From on_ask.
-  void started(const Trial& trial) { seen_.insert(hash_point(trial.point)); }
+  void started(const Trial& trial) { seen_.try_emplace(hash_point(trial.point), seen_.size()); }
   /// From on_tell.
   void ended(const Trial& trial, std::size_t place);
 
@@ -28,7 +28,17 @@ class Observations {
 
   [[nodiscard]] bool seen(const Point& point) const { return seen_.contains(hash_point(point)); }
   /// Whether a finite space has no point left that was not tried.
-  [[nodiscard]] bool nothing_new() const { return cardinality_ && seen_.size() >= *cardinality_; }
+  [[nodiscard]] bool nothing_new() const { return nothing_new(seen_.size()); }
+
+  /// How many different points were seen, and the same questions as of when they were `distinct`.
+  [[nodiscard]] std::size_t distinct() const { return seen_.size(); }
+  [[nodiscard]] bool seen(const Point& point, std::size_t distinct) const {
+    const auto found = seen_.find(hash_point(point));
+    return found != seen_.end() && found->second < distinct;
+  }
+  [[nodiscard]] bool nothing_new(std::size_t distinct) const {
+    return cardinality_ && distinct >= *cardinality_;
+  }
 
   /// One number for each of the first `count` ends; not-a-number marks a failed trial.
   /// Points that violate constraints are worse than all that do not, the more the worse. Several
@@ -39,7 +49,7 @@ class Observations {
 
  private:
   std::vector<std::size_t> places_;
-  std::unordered_set<std::uint64_t> seen_;
+  std::unordered_map<std::uint64_t, std::size_t> seen_;  // and which in order of appearance
   std::optional<std::uint64_t> cardinality_;
 };
 

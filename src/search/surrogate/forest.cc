@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "search/surrogate/tree_builder.h"
 
@@ -22,6 +23,20 @@ void Forest::fit(const Eigen::MatrixXd& inputs, const Eigen::VectorXd& targets,
     Random own = random.stream("tree", static_cast<std::uint64_t>(t));
     roots_.push_back(builder.build(own, nodes_));
   }
+  steps_ = steps();
+}
+
+std::vector<Forest::Step> Forest::steps() const {
+  std::vector<Step> steps;
+  if (std::find(categorical_.begin(), categorical_.end(), 1) != categorical_.end()) return steps;
+  steps.reserve(nodes_.size());
+  for (std::size_t at = 0; at < nodes_.size(); ++at) {
+    const Node& node = nodes_[at];
+    const bool leaf = node.feature < 0;
+    steps.push_back({leaf ? 0 : node.feature, leaf ? static_cast<std::int32_t>(at) : node.left,
+                     leaf ? std::numeric_limits<float>::infinity() : node.threshold});
+  }
+  return steps;
 }
 
 Forest::Leaves Forest::locate(const Eigen::MatrixXd& inputs) const {
@@ -32,7 +47,26 @@ Forest::Leaves Forest::locate(const Eigen::MatrixXd& inputs) const {
     for (Index i = 0; i < count; ++i) rows[i * width + c] = static_cast<float>(inputs(i, c));
   Leaves leaves(count, static_cast<Index>(roots_.size()));
   for (Index tree = 0; tree < leaves.cols(); ++tree) {
-    for (Index i = 0; i < count; ++i) {
+    Index i = 0;
+    // Several walks side by side: the memory of one is waited for while another goes on.
+    constexpr Index kSide = 8;
+    for (; !steps_.empty() && width > 0 && i + kSide <= count; i += kSide) {
+      const float* row = rows.data() + i * width;
+      std::int32_t at[kSide];
+      std::fill_n(at, kSide, roots_[tree]);
+      for (std::int32_t moved = 1; moved != 0;) {
+        moved = 0;
+        for (Index k = 0; k < kSide; ++k) {
+          const Step& step = steps_[at[k]];
+          const std::int32_t next =
+              step.left + static_cast<std::int32_t>(row[k * width + step.feature] > step.threshold);
+          moved |= next ^ at[k];
+          at[k] = next;
+        }
+      }
+      for (Index k = 0; k < kSide; ++k) leaves(i + k, tree) = at[k];
+    }
+    for (; i < count; ++i) {
       const float* row = rows.data() + i * width;
       std::int32_t at = roots_[tree];
       for (const Node* node = &nodes_[at]; node->feature >= 0; node = &nodes_[at]) {

@@ -76,7 +76,17 @@ class Forest {
     double mean = 0, variance = 0;
   };
 
+  /// What a walk down the trees reads of a node, if all columns are numbers. A leaf leads to
+  /// itself.
+  struct Step {
+    std::int32_t feature, left;
+    float threshold;
+  };
+
+  [[nodiscard]] std::vector<Step> steps() const;
+
   std::vector<Node> nodes_;
+  std::vector<Step> steps_;  // empty if there are categorical columns
   std::vector<std::int32_t> roots_;
   std::vector<char> categorical_;                      // of each column
   std::vector<std::pair<std::int32_t, Node>> before_;  // leaves as they were before assume()

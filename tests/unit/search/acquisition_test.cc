@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "search/acquisition/elite_steps.h"
 #include "search/surrogate/normal.h"
 #include "search/surrogate/output_warp.h"
 
@@ -97,6 +98,38 @@ TEST(OutputWarp, FailuresAreAsBadAsTheWorst) {
   EXPECT_EQ(warp_outputs(Eigen::VectorXd::Constant(4, 2.0)), Eigen::VectorXd::Zero(4));
   values << 1e308, -1e308, 0.0, 1e300, 5.0;
   EXPECT_TRUE(warp_outputs(values).allFinite());
+}
+
+TEST(EliteSteps, HaveTheCovarianceOfTheElite) {
+  const auto space = Space::Builder()
+                         .add("a", uniform(0, 1))
+                         .add("b", uniform(0, 1))
+                         .add("c", choice({1, 2}))
+                         .build();
+  const Moves moves(space);
+  // Along the diagonal, far closer across it.
+  const std::vector<Point> elite = {
+      {0.40, 0.41, 0}, {0.45, 0.44, 0}, {0.5, 0.5, 1}, {0.55, 0.54, 0}};
+  const EliteSteps steps(moves, elite);
+  ASSERT_TRUE(steps.any());
+  Random random(5);
+  double along = 0, across = 0, centre = 0;
+  constexpr int kDraws = 4000;
+  for (int i = 0; i < kDraws; ++i) {
+    const Point point = steps.vary(elite[0], 0.5, true, random);
+    ASSERT_TRUE(space->allows(point));
+    const double a = point[0] - 0.475, b = point[1] - 0.4725;
+    centre += (a + b) / kDraws;
+    along += (a + b) * (a + b) / 2 / kDraws;
+    across += (a - b) * (a - b) / 2 / kDraws;
+  }
+  double wanted = 0;
+  for (const Point& point : elite)
+    wanted += 0.25 * std::pow(point[0] + point[1] - 0.9475, 2) / 2 / 4;
+  EXPECT_NEAR(centre, 0.0, 0.005);
+  EXPECT_NEAR(along / wanted, 1.0, 0.15);
+  EXPECT_LT(across, 0.05 * along);
+  EXPECT_FALSE(EliteSteps(moves, std::span(elite).first(1)).any());
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <set>
+#include <span>
 
 #include "base/random.h"
 #include "kolo/error.h"
@@ -191,6 +192,61 @@ TEST(ForestSampler, KnowsItsOptions) {
       EXPECT_EQ(different.size(), 5U) << strategy << " " << function;
     }
   EXPECT_THROW(make_sampler("forest", space, {.settings = {{"kapa", Value(1.0)}}}), Error);
+}
+
+TEST(ForestSampler, AnswersDoNotDependOnHowAsksAreBatched) {
+  const auto space = mixed_space();
+  for (const char* strategy : {"qUCB", "cl_mean", "topk", "boltzmann"}) {
+    auto warmed = [&] {
+      auto sampler = make_sampler(
+          "forest", space,
+          {.seed = 3,
+           .settings = {{"multi_point_strategy", Value(strategy)}, {"n_points", Value(300)}}});
+      Random random(1);
+      for (int i = 0; i < 30; ++i) {
+        Point point = space->sample(random);
+        const double value = loss(*space, point);
+        sampler->add(std::move(point), Outcome::complete(value));
+      }
+      return sampler;
+    };
+    constexpr std::uint64_t kAsks = 40;  // more than one pool serves
+    std::vector<TrialId> ids;
+    for (std::uint64_t i = 0; i < kAsks; ++i) ids.push_back(TrialId{i});
+    const auto together = warmed()->ask(ids);
+    auto hash = [](const std::optional<Point>& point) { return hash_point(*point); };
+    auto singly = warmed();
+    for (std::uint64_t i = 0; i < kAsks; ++i)
+      EXPECT_EQ(hash(singly->ask(TrialId{i})), hash(together[i])) << strategy << " " << i;
+    for (const std::uint64_t cut : {1U, 7U, 10U, 23U}) {
+      auto again = warmed();
+      for (std::uint64_t i = 0; i < cut; ++i) again->recall(TrialId{i}, *together[i]);
+      const auto rest = again->ask(std::span(ids).subspan(cut));
+      for (std::uint64_t i = cut; i < kAsks; ++i)
+        EXPECT_EQ(hash(rest[i - cut]), hash(together[i])) << strategy << " cut " << cut;
+    }
+  }
+}
+
+TEST(ForestSampler, DrawsTogetherWithManyWorkers) {
+  // Generations of 300 that learn of each other only when all have ended.
+  Space::Builder builder;
+  for (int i = 0; i < 4; ++i) builder.add("x" + std::to_string(i), uniform(-5, 5));
+  auto sampler = make_sampler("forest", builder.build(), {.seed = 1});
+  double best = 1e9;
+  std::uint64_t next = 0;
+  for (int generation = 0; generation < 8; ++generation) {
+    std::vector<TrialId> ids;
+    for (int i = 0; i < 300; ++i) ids.push_back(TrialId{next++});
+    const auto points = sampler->ask(ids);
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+      double value = 0;
+      for (const double x : *points[i]) value += (x - 1.7) * (x - 1.7);
+      best = std::min(best, value);
+      sampler->tell(ids[i], Outcome::complete(value));
+    }
+  }
+  EXPECT_LT(best, 0.01);
 }
 
 TEST(CmaesSampler, SolvesAnEllipsoidWithIntegers) {
