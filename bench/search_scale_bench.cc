@@ -160,7 +160,7 @@ int main(int argc, char** argv) {
   };
   struct Size {
     std::size_t workers;
-    std::uint64_t seeds;  // for regret; 0: utilisation alone, over two generations
+    std::uint64_t seeds;  // for regret; 0: utilisation alone, a little over one generation
   };
   const std::vector<Size> sizes = quick ? std::vector<Size>{{1024, 1}, {4096, 0}, {10'000, 0}}
                                         : std::vector<Size>{{1024, 5}, {4096, 2}, {10'000, 1}};
@@ -168,7 +168,7 @@ int main(int argc, char** argv) {
     const std::size_t few = kGenerations * workers * 2 / 3, many = few * 3 / 2;
     double utilisation = 1.0, log_ratio = 0.0;
     if (seeds == 0) {
-      const Outcomes run = simulate(workers, 2 * workers, 0);
+      const Outcomes run = simulate(workers, workers * 5 / 4, 0);
       show(workers, 0, run);
       utilisation = run.utilisation;
     } else {

@@ -122,7 +122,8 @@ void ForestSearch::draw_closer(const EliteSteps& steps, const Refused& refused, 
                              std::pair(-score[static_cast<Index>(b)], b);
                     });
   std::vector<Point> points;
-  const std::size_t each = query_.candidates / 10 / kCentres;
+  const std::size_t each =
+      std::max<std::size_t>(query_.candidates / 10 / kCentres, query_.crowded ? 1 : 10);
   for (std::size_t i = 0; i < centres; ++i) {
     const Point& centre = points_[order[i]];
     for (std::size_t k = 0; k < each; ++k)
@@ -152,7 +153,8 @@ void ForestSearch::draw(const ForestQuery& query, std::span<const Point> elite,
                         std::span<const Point> pending, const Refused& refused, Random& random) {
   query_ = query;
   assume(pending);
-  const EliteSteps steps(moves_, moves_.all_discrete() ? std::span<const Point>() : elite);
+  const bool crowded = query.crowded && !moves_.all_discrete();
+  const EliteSteps steps(moves_, crowded ? elite : std::span<const Point>());
   draw_widely(elite, steps, refused, random);
   for (int round = 0; round < kRounds; ++round) draw_closer(steps, refused, random);
   taken_.assign(points_.size(), 0);

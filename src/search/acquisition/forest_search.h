@@ -2,8 +2,8 @@
 //
 // A forest has no slopes to follow: a pool of candidates is drawn from the prior and from steps
 // around the best observations, and is drawn closer around its own best in further rounds. Some
-// steps have fixed ranges of length, others the spread of the best observations (elite_steps.h),
-// which keeps up with a search of thousands of workers as with one of a single worker. Points
+// steps have fixed ranges of length, others, when very many trials run, the spread of the best
+// observations (elite_steps.h), for there are few generations in which to draw together. Points
 // are then taken from the pool one by one by a *multi-point strategy* (DeepHyper's names, in terms
 // of the minimised value):
 //   cl_min, cl_mean, cl_max  each point taken, and each one that still runs, is assumed to have the
@@ -53,6 +53,7 @@ struct ForestQuery {
   bool epistemic = false;  // the deviation between trees alone
   double lie = 0.0;        // for cl_…
   std::size_t candidates = 2000;
+  bool crowded = false;  // so many run that they are a generation: steps as the elite's
 };
 
 /// One pool and the points taken from it.

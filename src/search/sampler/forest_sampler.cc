@@ -30,6 +30,7 @@ using Eigen::VectorXd;
 
 constexpr std::size_t kMostPending = 2000;
 constexpr std::size_t kFewestCandidates = 12;
+constexpr std::size_t kCrowd = 128;  // running trials that are a generation of their own
 
 enum class Failures { ignore, mean, min };
 
@@ -211,6 +212,7 @@ void ForestSampler::draw_pool() {
 
   ForestQuery query = settings_.query;
   query.candidates = candidates();
+  query.crowded = moment_.running >= kCrowd;
   query.lie = lie_;
   query.acquisition.best = best_;
   query.acquisition.kappa = kappa_of(moment_.asked);
