@@ -137,7 +137,7 @@ class Spec {
   template <class T>
   requires(std::constructible_from<Value, T> && !std::same_as<T, Value> && !std::same_as<T, Spec>)
       Spec(T constant)
-      : data_(Value(std::move(constant))) {}
+      : data_(std::in_place_type<Value>, std::move(constant)) {}
   Spec(List items) : data_(std::move(items)) {}
   Spec(Dict items) : data_(std::move(items)) {}
   Spec(std::initializer_list<Dict::value_type> items) : data_(Dict(items)) {}
