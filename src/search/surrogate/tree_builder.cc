@@ -18,11 +18,11 @@ using FourInts = std::int32_t __attribute__((vector_size(16), may_alias));
 
 const Four& four(const float* at) { return *reinterpret_cast<const Four*>(at); }
 
-struct ChoiceSums {
+}  // namespace
+
+struct TreeBuilder::ChoiceSums {
   std::array<double, 64> sum{}, count{};
 };
-
-}  // namespace
 
 TreeBuilder::TreeBuilder(const Eigen::MatrixXd& inputs, const Eigen::VectorXd& targets,
                          const std::vector<char>& categorical, const ForestOptions& options)
@@ -203,8 +203,7 @@ void TreeBuilder::try_random_number(int feature, const Range& range, Random& ran
   if (best.feature < 0 || score > best.score) best = {score, feature, threshold, 0};
 }
 
-void TreeBuilder::try_random_choices(int feature, const Range& range, Random& random,
-                                     Split& best) const {
+TreeBuilder::ChoiceSums TreeBuilder::sums_of_choices(int feature, const Range& range) const {
   const float* x = column(feature);
   ChoiceSums sums;
   for (std::uint32_t i = range.begin; i < range.end; ++i) {
@@ -212,6 +211,12 @@ void TreeBuilder::try_random_choices(int feature, const Range& range, Random& ra
     sums.sum[choice] += ys_[i];
     sums.count[choice] += 1.0;
   }
+  return sums;
+}
+
+void TreeBuilder::try_random_choices(int feature, const Range& range, Random& random,
+                                     Split& best) const {
+  const ChoiceSums sums = sums_of_choices(feature, range);
   // Choices that are not here go left or right at random too: nothing is known about them.
   std::uint64_t set = random.next();
   double left_sum = 0.0, left_count = 0.0;
@@ -254,13 +259,7 @@ void TreeBuilder::try_best_number(int feature, const Range& range, Split& best) 
 }
 
 void TreeBuilder::try_best_choices(int feature, const Range& range, Split& best) {
-  const float* x = column(feature);
-  ChoiceSums sums;
-  for (std::uint32_t i = range.begin; i < range.end; ++i) {
-    const auto choice = static_cast<unsigned>(x[rows_[i]]);
-    sums.sum[choice] += ys_[i];
-    sums.count[choice] += 1.0;
-  }
+  const ChoiceSums sums = sums_of_choices(feature, range);
   std::array<unsigned, 64> order{};
   unsigned present = 0;
   for (unsigned c = 0; c < 64; ++c)

@@ -38,6 +38,8 @@ class TreeBuilder {
   bool summarise(const Range& range, Node& node);
   Split choose_split(const Range& range, Random& random);
   void try_random_number(int feature, const Range& range, Random& random, Split& best);
+  struct ChoiceSums;  // of a categorical feature, by choice
+  [[nodiscard]] ChoiceSums sums_of_choices(int feature, const Range& range) const;
   void try_random_choices(int feature, const Range& range, Random& random, Split& best) const;
   void try_best_number(int feature, const Range& range, Split& best);
   void try_best_choices(int feature, const Range& range, Split& best);
