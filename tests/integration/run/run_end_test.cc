@@ -1,6 +1,7 @@
 // Every way in which a job can end, and that nothing stays behind.
 #include <gmock/gmock.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include <chrono>
 
@@ -66,10 +67,13 @@ TEST(RunEndTest, RanksMayCleanUpBeforeTheyAreKilled) {
 
 TEST(RunEndTest, WhoIgnoresTheRequestIsKilledAfterFiveSeconds) {
   const auto start = std::chrono::steady_clock::now();
-  KoloProcess run(shell(2,
-                        "trap '' TERM; echo ready; [ $KOLO_RANK = 0 ] && exit 3; "
-                        "while :; do sleep 0.1; done"));
+  // Rank 0 must not fail before rank 1 ignores the request.
+  const std::string ignores = testing::TempDir() + "kolo-ignores-" + std::to_string(::getpid());
+  KoloProcess run(shell(2, "trap '' TERM; [ $KOLO_RANK = 1 ] && : > " + ignores + "; until [ -e " +
+                               ignores + " ]; do sleep 0.02; done; " +
+                               "[ $KOLO_RANK = 0 ] && exit 3; while :; do sleep 0.1; done"));
   EXPECT_EQ(run.wait(), 3);
+  ::unlink(ignores.c_str());
   const auto took = std::chrono::steady_clock::now() - start;
   EXPECT_GE(took, 4500ms);
   EXPECT_LT(took, 15s);
