@@ -11,7 +11,7 @@ namespace kolo::comm {
 namespace {
 
 constexpr std::size_t kPayloadOffset = sizeof(Card);
-constexpr std::size_t kMostSentEagerly = 128 * 1024;
+constexpr std::size_t kMostSentEagerly = 64 * 1024;
 constexpr std::size_t kLeastEager = 1024;
 
 /// In front of every message of send().

@@ -10,7 +10,7 @@ namespace {
 /// Up to this many bytes from a member in all, everything goes to everybody: one trip less counts
 /// more than the bytes.
 constexpr std::size_t kSharedBytesOfTwo = 256 * 1024;
-constexpr std::size_t kSharedBytes = 128 * 1024;
+constexpr std::size_t kSharedBytes = 64 * 1024;
 
 /// What a member reduces at a time: small enough for its cache, large enough that the trips and
 /// wake-ups between chunks do not count (at half of this they cost a fifth more), and a multiple of
