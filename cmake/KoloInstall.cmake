@@ -2,7 +2,8 @@
 #
 # Installed are the program, the public headers, the static libraries of the rooms that kolo::kolo
 # stands on, and the plug-ins (by plugins/CMakeLists.txt). Rooms that only the program needs stay
-# inside it.
+# inside it. The component torch (kolo::torch) has targets of its own, so that programs without
+# libtorch need not find it.
 include(CMakePackageConfigHelpers)
 
 # The rooms that `target` links, directly or not, itself included when it is one.
@@ -29,6 +30,15 @@ kolo_rooms_behind(kolo rooms)
 
 install(TARGETS kolo ${rooms} EXPORT kolo-targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(EXPORT kolo-targets NAMESPACE kolo:: DESTINATION ${package_dir})
+set(KOLO_HAS_TORCH OFF)
+if(KOLO_WITH_TORCH)
+  set(KOLO_HAS_TORCH ON)
+  kolo_rooms_behind(kolo_torch torch_rooms)
+  list(REMOVE_ITEM torch_rooms ${rooms})
+  install(TARGETS kolo_torch ${torch_rooms} EXPORT kolo-torch-targets
+          ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  install(EXPORT kolo-torch-targets NAMESPACE kolo:: DESTINATION ${package_dir})
+endif()
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/kolo ${PROJECT_BINARY_DIR}/include/kolo
         DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
 install(TARGETS kolo_app RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})

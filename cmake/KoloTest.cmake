@@ -1,8 +1,9 @@
-# kolo_test(NAME SOURCES … [DEPENDS …] [LABELS …] [TIMEOUT seconds] [MPI])
+# kolo_test(NAME SOURCES … [DEPENDS …] [LABELS …] [TIMEOUT seconds] [MPI] [TORCH])
 # Makes the GoogleTest program kolo_NAME and the ctest test NAME. MPI: it starts programs that load
 # an MPI library; what such a library leaks or locks is not looked at by the sanitizers.
+# TORCH: its files include <torch/torch.h>.
 function(kolo_test name)
-  cmake_parse_arguments(T "MPI" "TIMEOUT" "SOURCES;DEPENDS;LABELS" ${ARGN})
+  cmake_parse_arguments(T "MPI;TORCH" "TIMEOUT" "SOURCES;DEPENDS;LABELS" ${ARGN})
   if(NOT T_TIMEOUT)
     set(T_TIMEOUT 60)
   endif()
@@ -19,4 +20,22 @@ function(kolo_test name)
     set_property(TEST ${name} PROPERTY ENVIRONMENT ASAN_OPTIONS=detect_leaks=0
                  TSAN_OPTIONS=ignore_noninstrumented_modules=1:detect_deadlocks=0)
   endif()
+  if(T_TORCH)
+    kolo_shares_torch_header(kolo_${name})
+    kolo_torch_test_environment(${name})
+  endif()
+endfunction()
+
+# libtorch is not instrumented. What that hides and what would be found wrongly:
+#  - its vectors and ours share code (templates are instantiated on both sides), so ASan's marks of
+#    the unused part of a vector are not kept up: detect_container_overflow=0;
+#  - it keeps registries and thread pools until the end: leaks inside it are suppressed by name;
+#  - TSan cannot see its locks, OpenMP's barriers least of all: accesses made inside modules without
+#    instrumentation are ignored. Races in kolo's own code are found as ever.
+function(kolo_torch_test_environment name)
+  set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT
+    ASAN_OPTIONS=detect_container_overflow=0
+    LSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/cmake/lsan-torch.txt:print_suppressions=0
+    TSAN_OPTIONS=ignore_noninstrumented_modules=1:detect_deadlocks=0
+    OMP_NUM_THREADS=1)
 endfunction()

@@ -21,7 +21,10 @@ BEGIN {
   fence["<yaml-cpp/"] = "^src/base/"
   fence["<sodium"] = "^src/comm/rendezvous/"
   fence["<Eigen/"] = "^src/(search|nas)/"
-  fence["<torch/"] = "^(src/(train|nas)/|include/kolo/(torch|nas)\\.h$)"
+  fence["<torch/"] = "^(src/(train|nas)/|include/kolo/(torch|nas)(\\.h$|/)|examples/)"
+  fence["<ATen/"] = fence["<c10/"] = fence["<torch/"]
+  fence["<zlib.h>"] = "^src/train/"
+  fence["<google/protobuf/"] = "^src/(train|tune)/"
   fence["<sqlite3.h>"] = "^src/store/"
   fence["<libpq-fe.h>"] = "^src/store/"
 }

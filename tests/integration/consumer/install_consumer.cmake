@@ -15,19 +15,23 @@ step(${CMAKE_COMMAND} -G Ninja -S ${PROJECT_DIR} -B ${WORK_DIR}/build
      "-DCMAKE_CXX_FLAGS=${FLAGS}")
 step(${CMAKE_COMMAND} --build ${WORK_DIR}/build)
 
-# expect(RANKS COMMAND…): the command runs the consumer, which finds so many ranks.
-function(expect ranks)
-  step(${ARGN} ${WORK_DIR}/build/consumer ${ranks})
+# expect(PROGRAM RANKS COMMAND…): the command runs the consumer, which finds so many ranks.
+function(expect program ranks)
+  step(${ARGN} ${WORK_DIR}/build/${program} ${ranks})
   if(NOT output MATCHES "${ranks} ranks, sum [0-9]+, right")
-    message(FATAL_ERROR "consumer with ${ranks} ranks said: ${output}")
+    message(FATAL_ERROR "${program} with ${ranks} ranks said: ${output}")
   endif()
 endfunction()
 
 set(run ${WORK_DIR}/prefix/bin/kolo run -np 2)
-expect(1)
-expect(2 ${run})
+expect(consumer 1)
+expect(consumer 2 ${run})
 if(EXISTS ${BUILD_DIR}/lib/kolo/kolo_wire_gloo.so)
-  expect(2 ${run} --transport gloo)  # finds its plug-in although it lies elsewhere
+  expect(consumer 2 ${run} --transport gloo)  # finds its plug-in although it lies elsewhere
+endif()
+if(EXISTS ${BUILD_DIR}/lib/libkolo_train.a)
+  expect(torch_consumer 1)
+  expect(torch_consumer 2 ${run})
 endif()
 
 # Headers of the rooms are not part of the promise.

@@ -1,0 +1,12 @@
+// How many threads a rank computes with.
+#pragma once
+
+namespace kolo {
+
+/// Operators of libtorch, and of the BLAS behind it, use `count` threads in this process from now
+/// on. `kolo run` already gives every rank its share of the host's cores (OMP_NUM_THREADS); this is
+/// for programs that are started otherwise, and for measurements. Call it before the first
+/// operator, never while one runs. Throws invalid_argument unless count > 0.
+void set_compute_threads(int count);
+
+}  // namespace kolo
