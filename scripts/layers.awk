@@ -6,7 +6,7 @@
 
 BEGIN {
   level["base"] = 0
-  level["comm"] = 1
+  level["comm"] = level["events"] = 1
   level["engine"] = level["search"] = level["store"] = level["launch"] = 2
   level["train"] = level["tune"] = 3
   level["nas"] = level["jobs"] = 4
@@ -24,7 +24,7 @@ BEGIN {
   fence["<torch/"] = "^(src/(train|nas)/|include/kolo/(torch|nas)(\\.h$|/)|examples/)"
   fence["<ATen/"] = fence["<c10/"] = fence["<torch/"]
   fence["<zlib.h>"] = "^src/train/"
-  fence["<google/protobuf/"] = "^src/(train|tune)/"
+  fence["\"event.pb.h"] = fence["<google/protobuf/"] = "^src/events/"
   fence["<sqlite3.h>"] = "^src/store/"
   fence["<libpq-fe.h>"] = "^src/store/"
 }
