@@ -1,0 +1,143 @@
+// One database, whoever keeps it: SQLite in a file, or PostgreSQL by URL.
+//
+//   auto database = open_database("study.db");
+//   Transaction change(*database);
+//   database->prepare("INSERT INTO t (a, b) VALUES ($1, $2)").bind(1, 7).bind(2, "x").run();
+//   change.commit();
+//
+// SQL is the common part of both dialects: BIGINT, DOUBLE PRECISION, TEXT; parameters are written
+// $1, $2 … in the order of their first use; ON CONFLICT … DO; RETURNING. What differs is
+// behind this interface and checked by one conformance suite over both.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/deadline.h"
+
+namespace kolo::store {
+
+/// A prepared statement in use. Cheap to get again: the database keeps what was prepared.
+///
+/// Columns and parameters are null, whole numbers, numbers (finite ones; others are refused) or
+/// text.
+class Statement {
+ public:
+  virtual ~Statement() = default;
+
+  /// Parameters count from 1, as in the SQL.
+  virtual Statement& bind(int parameter, std::int64_t value) = 0;
+  virtual Statement& bind(int parameter, double value) = 0;
+  virtual Statement& bind(int parameter, std::string_view value) = 0;
+  virtual Statement& bind_null(int parameter) = 0;
+  Statement& bind(int parameter, int value) { return bind(parameter, std::int64_t{value}); }
+  Statement& bind(int parameter, const std::string& value) {
+    return bind(parameter, std::string_view(value));
+  }
+  Statement& bind(int parameter, const char* value) {
+    return bind(parameter, std::string_view(value));
+  }
+  template <class T>
+  Statement& bind(int parameter, const std::optional<T>& value) {
+    return value ? bind(parameter, *value) : bind_null(parameter);
+  }
+
+  /// For statements that give no rows: how many rows were changed. Parameters stay bound.
+  virtual std::int64_t run() = 0;
+  /// The next row; false after the last one, and then from the beginning again.
+  virtual bool next() = 0;
+  /// Forgets the rows that are left.
+  virtual void reset() = 0;
+
+  // Of the row, columns from 0.
+  [[nodiscard]] virtual bool is_null(int column) const = 0;
+  [[nodiscard]] virtual std::int64_t integer(int column) const = 0;
+  [[nodiscard]] virtual double number(int column) const = 0;
+  /// Valid until the next call of next(), run() or reset().
+  [[nodiscard]] virtual std::string_view text(int column) const = 0;
+};
+
+/// Waits for Database::notify() of any process.
+class Watch {
+ public:
+  virtual ~Watch() = default;
+  /// True if there was a notification since the last call that gave true (or since the watch was
+  /// made); false at the deadline.
+  virtual bool wait(Deadline deadline) = 0;
+};
+
+/// A connection. One thread at a time; make several for several threads.
+///
+/// Errors: unavailable (busy, unreachable, or the disk is full: trying again may help), io
+/// (read-only, I/O error), already_exists (a key that is there), corruption, invalid_argument (SQL
+/// or bindings; a defect of the caller). After an error inside a transaction it is rolled back.
+class Database {
+ public:
+  virtual ~Database() = default;
+
+  /// The statement, with nothing bound. Valid as long as the database; one use of a text at a time.
+  virtual Statement& prepare(std::string_view sql) = 0;
+  /// Several statements without parameters, separated by ";".
+  virtual void execute(std::string_view sql) = 0;
+
+  /// Writing transactions exclude each other from their begin on. See Transaction.
+  virtual void begin() = 0;
+  virtual void commit() = 0;
+  virtual void rollback() noexcept = 0;
+  [[nodiscard]] virtual bool in_transaction() const noexcept = 0;
+
+  /// Wakes the watches of this channel (a word), in this process and others; not inside a
+  /// transaction.
+  virtual void notify(std::string_view channel) = 0;
+  virtual std::unique_ptr<Watch> watch(std::string_view channel) = 0;
+
+  /// "sqlite" or "postgresql".
+  [[nodiscard]] virtual std::string_view kind() const noexcept = 0;
+  /// For messages: the file, or the URL without its password.
+  [[nodiscard]] virtual const std::string& name() const noexcept = 0;
+};
+
+/// Begins; rolls back unless committed.
+class Transaction {
+ public:
+  explicit Transaction(Database& database) : database_(database) { database_.begin(); }
+  ~Transaction() {
+    if (!done_) database_.rollback();
+  }
+  Transaction(const Transaction&) = delete;
+  Transaction& operator=(const Transaction&) = delete;
+
+  void commit() {
+    database_.commit();
+    done_ = true;
+  }
+
+ private:
+  Database& database_;
+  bool done_ = false;
+};
+
+struct OpenOptions {
+  bool create = true;  ///< a file that is not there; otherwise not_found
+  /// How long a writer waits for another one, and a server for its answer.
+  std::chrono::milliseconds patience{5000};
+};
+
+/// A path or sqlite:///path?synchronous=full (default normal: a committed transaction survives
+/// every end of the processes; `full` makes it survive a power failure too), or
+/// postgresql://user@host/database. Throws as Database does, and invalid_argument for other URLs.
+std::unique_ptr<Database> open_database(const std::string& url, OpenOptions options = {});
+
+struct StoreInfo {
+  std::string_view name;
+  std::string_view summary;
+};
+/// For `kolo list stores`.
+std::vector<StoreInfo> stores();
+
+}  // namespace kolo::store

@@ -1,0 +1,87 @@
+#include "store/postgresql_connection.h"
+
+#include "base/errors.h"
+
+namespace kolo::store {
+namespace {
+
+ErrorCode code_of_state(std::string_view state) {
+  if (state == "23505") return ErrorCode::already_exists;  // unique_violation
+  // No state: the connection broke. 08: connection, 53: no resources (disk full), 57: the server
+  // goes down, 55P03 and 40: locks.
+  for (std::string_view passing : {"08", "53", "57", "55P03", "40"})
+    if (state.empty() || state.starts_with(passing)) return ErrorCode::unavailable;
+  if (state.starts_with("22") || state.starts_with("42") || state.starts_with("23"))
+    return ErrorCode::invalid_argument;
+  if (state.starts_with("XX")) return ErrorCode::corruption;
+  return ErrorCode::io;
+}
+
+/// libpq's messages end with a newline and may have several lines.
+std::string one_line(std::string text) {
+  while (!text.empty() && text.back() == '\n') text.pop_back();
+  for (char& c : text)
+    if (c == '\n' || c == '\t') c = ' ';
+  return text;
+}
+
+}  // namespace
+
+std::string without_password(const std::string& url) {
+  const auto start = url.find("://");
+  const auto at = url.find('@');
+  if (start == std::string::npos || at == std::string::npos) return url;
+  const auto colon = url.find(':', start + 3);
+  if (colon == std::string::npos || colon > at) return url;
+  return url.substr(0, colon) + url.substr(at);
+}
+
+PgConnection::PgConnection(std::string url, std::chrono::milliseconds patience)
+    : url_(std::move(url)), name_(without_password(url_)), patience_(patience) {
+  try {
+    connect();
+  } catch (...) {
+    ::PQfinish(handle_);
+    throw;
+  }
+}
+
+void PgConnection::connect() {
+  if (handle_ != nullptr) ::PQfinish(handle_);
+  const std::string seconds = std::to_string(std::max<long long>(2, patience_.count() / 1000));
+  // The URL is expanded as the name of the database; a server that vanishes is noticed.
+  const char* keys[] = {"dbname",          "connect_timeout",     "application_name", "keepalives",
+                        "keepalives_idle", "keepalives_interval", "tcp_user_timeout", nullptr};
+  const char* values[] = {url_.c_str(), seconds.c_str(), "kolo", "1", "5", "2", "15000", nullptr};
+  handle_ = ::PQconnectdbParams(keys, values, 1);
+  if (!alive())
+    throw_error(ErrorCode::unavailable, "{}: cannot connect: {}", name_,
+                one_line(::PQerrorMessage(handle_)));
+  ++generation_;
+  ::PQsetNoticeProcessor(
+      handle_, [](void*, const char*) {}, nullptr);
+  execute(
+      fmt::format("SET lock_timeout = {}; SET client_min_messages = warning", patience_.count()));
+}
+
+void PgConnection::ensure() {
+  if (!alive()) connect();
+}
+
+PgResult PgConnection::execute(const std::string& sql) {
+  return checked(::PQexec(handle_, sql.c_str()), "executing");
+}
+
+PgResult PgConnection::checked(PGresult* raw, std::string_view doing) {
+  PgResult result(raw);
+  const auto status = ::PQresultStatus(raw);
+  if (status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK || status == PGRES_EMPTY_QUERY)
+    return result;
+  const char* state = raw != nullptr ? ::PQresultErrorField(raw, PG_DIAG_SQLSTATE) : nullptr;
+  const std::string why =
+      one_line(raw != nullptr ? ::PQresultErrorMessage(raw) : ::PQerrorMessage(handle_));
+  throw_error(code_of_state(state != nullptr ? state : ""), "{}: {}: {}", name_, doing,
+              why.empty() ? "the connection was lost" : why);
+}
+
+}  // namespace kolo::store

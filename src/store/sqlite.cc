@@ -1,0 +1,192 @@
+#include "store/sqlite.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/inotify.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <unordered_map>
+
+#include "base/errors.h"
+#include "base/fd.h"
+#include "store/sqlite_statement.h"
+
+namespace kolo::store {
+namespace {
+
+namespace fs = std::filesystem;
+using namespace std::chrono_literals;
+
+/// Transparent, so that a statement is found without copying its text.
+struct TextHash {
+  using is_transparent = void;
+  std::size_t operator()(std::string_view text) const {
+    return std::hash<std::string_view>()(text);
+  }
+};
+
+/// A notification is a touch of the file NAME-CHANNEL.notify beside the database.
+class SqliteWatch final : public Watch {
+ public:
+  explicit SqliteWatch(fs::path file) : file_(std::move(file)) {
+    Fd(::open(file_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644));
+    seen_ = stamp();
+    inotify_ = Fd(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
+    if (inotify_.valid() &&
+        ::inotify_add_watch(inotify_.get(), file_.c_str(), IN_ATTRIB | IN_MODIFY) < 0)
+      inotify_.reset();
+  }
+
+  bool wait(Deadline deadline) override {
+    for (;;) {
+      const auto now = stamp();
+      if (now != seen_) {
+        seen_ = now;
+        return true;
+      }
+      if (deadline.passed()) return false;
+      // Events may be missing (other file systems, no more watches): look now and then anyway.
+      const auto slice = std::min<std::chrono::nanoseconds>(deadline.left(), kLook);
+      pollfd event{inotify_.get(), POLLIN, 0};
+      if (::poll(&event, inotify_.valid() ? 1 : 0, Deadline::after(slice).poll_timeout_ms()) > 0) {
+        char buffer[4096];
+        while (::read(inotify_.get(), buffer, sizeof buffer) > 0) {
+        }
+      }
+    }
+  }
+
+ private:
+  static constexpr std::chrono::nanoseconds kLook = 500ms;
+
+  [[nodiscard]] std::pair<std::int64_t, std::int64_t> stamp() const {
+    struct stat status {};
+    if (::stat(file_.c_str(), &status) != 0) return {};
+    return {status.st_size, status.st_mtim.tv_sec * 1'000'000'000LL + status.st_mtim.tv_nsec};
+  }
+
+  fs::path file_;
+  std::pair<std::int64_t, std::int64_t> seen_;
+  Fd inotify_;
+};
+
+class SqliteDatabase final : public Database {
+ public:
+  SqliteDatabase(fs::path path, bool full, const OpenOptions& options) : name_(path.string()) {
+    const int flags =
+        SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | (options.create ? SQLITE_OPEN_CREATE : 0);
+    if (!options.create && !fs::exists(path))
+      throw_error(ErrorCode::not_found, "there is no database {}", name_);
+    if (const int code = ::sqlite3_open_v2(path.c_str(), &handle_, flags, nullptr);
+        code != SQLITE_OK)
+      fail_to_open(code);
+    ::sqlite3_extended_result_codes(handle_, 1);
+    ::sqlite3_busy_timeout(handle_, static_cast<int>(options.patience.count()));
+    try {
+      execute("PRAGMA journal_mode=WAL");
+      execute(full ? "PRAGMA synchronous=FULL" : "PRAGMA synchronous=NORMAL");
+      // A few megabytes of history stay in memory; the log is folded in every 4,000 pages.
+      execute("PRAGMA cache_size=-16000; PRAGMA wal_autocheckpoint=4000; PRAGMA temp_store=MEMORY");
+    } catch (...) {
+      ::sqlite3_close_v2(handle_);
+      throw;
+    }
+  }
+  ~SqliteDatabase() override {
+    statements_.clear();
+    ::sqlite3_close_v2(handle_);
+  }
+  SqliteDatabase(const SqliteDatabase&) = delete;
+  SqliteDatabase& operator=(const SqliteDatabase&) = delete;
+
+  Statement& prepare(std::string_view sql) override {
+    auto found = statements_.find(sql);
+    if (found == statements_.end())
+      found = statements_
+                  .emplace(std::string(sql), std::make_unique<SqliteStatement>(handle_, sql, name_))
+                  .first;
+    found->second->clear();
+    return *found->second;
+  }
+
+  void execute(std::string_view sql) override {
+    const std::string text(sql);
+    if (const int code = ::sqlite3_exec(handle_, text.c_str(), nullptr, nullptr, nullptr);
+        code != SQLITE_OK)
+      throw_sqlite(handle_, ::sqlite3_extended_errcode(handle_), "executing", name_);
+  }
+
+  void begin() override {
+    if (in_transaction())
+      throw_error(ErrorCode::failed_precondition, "{}: a transaction is open already", name_);
+    prepare("BEGIN IMMEDIATE").run();
+  }
+  void commit() override { prepare("COMMIT").run(); }
+  void rollback() noexcept override {
+    if (in_transaction()) ::sqlite3_exec(handle_, "ROLLBACK", nullptr, nullptr, nullptr);
+  }
+  [[nodiscard]] bool in_transaction() const noexcept override {
+    return ::sqlite3_get_autocommit(handle_) == 0;
+  }
+
+  void notify(std::string_view channel) override {
+    // One byte more each time: two notifications within the clock's grain differ as well.
+    const Fd file(
+        ::open(notify_file(channel).c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
+    if (!file.valid() || ::write(file.get(), ".", 1) != 1)
+      throw_errno("cannot notify through {}", notify_file(channel).string());
+  }
+  std::unique_ptr<Watch> watch(std::string_view channel) override {
+    return std::make_unique<SqliteWatch>(notify_file(channel));
+  }
+
+  [[nodiscard]] std::string_view kind() const noexcept override { return "sqlite"; }
+  [[nodiscard]] const std::string& name() const noexcept override { return name_; }
+
+ private:
+  [[noreturn]] void fail_to_open(int code) {
+    try {
+      throw_sqlite(handle_, code, "opening the database", name_);
+    } catch (...) {
+      ::sqlite3_close_v2(handle_);
+      throw;
+    }
+  }
+  [[nodiscard]] fs::path notify_file(std::string_view channel) const {
+    return fmt::format("{}-{}.notify", name_, channel);
+  }
+
+  std::string name_;
+  sqlite3* handle_ = nullptr;
+  std::unordered_map<std::string, std::unique_ptr<SqliteStatement>, TextHash, std::equal_to<>>
+      statements_;
+};
+
+}  // namespace
+
+std::unique_ptr<Database> open_sqlite(const std::string& url, const OpenOptions& options) {
+  std::string path = url;
+  bool full = false;
+  if (constexpr std::string_view kScheme = "sqlite://"; path.starts_with(kScheme)) {
+    path.erase(0, kScheme.size());
+    // Three slashes: relative to here, as others have it; four: absolute.
+    if (path.starts_with("//"))
+      path.erase(0, 1);
+    else if (path.starts_with("/"))
+      path.erase(0, 1);
+    if (const auto question = path.find('?'); question != std::string::npos) {
+      const std::string setting = path.substr(question + 1);
+      path.erase(question);
+      if (setting != "synchronous=full" && setting != "synchronous=normal")
+        throw_error(ErrorCode::invalid_argument,
+                    "{}: '{}' is not known; synchronous=full or synchronous=normal", url, setting);
+      full = setting == "synchronous=full";
+    }
+  }
+  if (path.empty()) throw_error(ErrorCode::invalid_argument, "{}: which file?", url);
+  return std::make_unique<SqliteDatabase>(path, full, options);
+}
+
+}  // namespace kolo::store

@@ -1,0 +1,239 @@
+#include "store/study_store.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <climits>
+#include <fstream>
+
+#include "base/errors.h"
+#include "base/files.h"
+#include "base/registry.h"
+#include "store/study_schema.h"
+
+namespace kolo::store {
+namespace {
+
+constexpr std::string_view kRequests = "requests";
+
+std::string this_host() {
+  std::array<char, HOST_NAME_MAX + 1> name{};
+  std::string host = ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "localhost";
+  // Containers and restarts share names; the boot does not.
+  std::string boot;
+  std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
+  return host + " " + boot;
+}
+
+/// When a process began, in the kernel's ticks: tells it from a later one with its number.
+std::optional<std::int64_t> start_of(std::int64_t pid) {
+  try {
+    const std::string status = read_file(fmt::format("/proc/{}/stat", pid));
+    // The name in parentheses may hold anything; the state follows it, and the start is the 20th
+    // field after that.
+    auto place = status.rfind(')');
+    if (status.size() > place + 2 && status[place + 2] == 'Z') return std::nullopt;
+    for (int field = 0; field < 20 && place != std::string::npos; ++field)
+      place = status.find(' ', place + 1);
+    return place == std::string::npos ? std::nullopt
+                                      : std::optional(std::stoll(status.substr(place + 1)));
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
+constexpr std::string_view kStudyColumns =
+    "id, name, directory, spec, status, created, elapsed, seq, logged";
+
+StudyRecord read_study(const Statement& row) {
+  StudyRecord study;
+  study.id = StudyId{row.integer(0)};
+  study.name = row.text(1);
+  study.directory = row.text(2);
+  study.spec = row.text(3);
+  study.status = static_cast<StudyStatus>(row.integer(4));
+  study.created = row.number(5);
+  study.elapsed = row.number(6);
+  study.seq = row.integer(7);
+  study.logged = row.integer(8);
+  return study;
+}
+
+std::int64_t raw(StudyId study) { return static_cast<std::int64_t>(study); }
+
+}  // namespace
+
+StudyStore::StudyStore(Database& database) : database_(database) {
+  static std::atomic<int> serial{0};
+  owner_ = fmt::format("{} {} {} {}", this_host(), ::getpid(), start_of(::getpid()).value_or(0),
+                       serial++);
+  migrate(database_, kStudyRoom, study_migrations());
+}
+
+StudyId StudyStore::create(const StudyRecord& study) {
+  Transaction change(database_);
+  auto& highest = database_.prepare("SELECT COALESCE(MAX(id), 0) FROM studies");
+  highest.next();
+  const std::int64_t id = highest.integer(0) + 1;
+  highest.reset();
+  try {
+    database_
+        .prepare(
+            "INSERT INTO studies (id, name, directory, spec, status, created, elapsed, seq, logged)"
+            " VALUES ($1, $2, $3, $4, $5, $6, 0, 0, 0)")
+        .bind(1, id)
+        .bind(2, study.name)
+        .bind(3, study.directory)
+        .bind(4, study.spec)
+        .bind(5, static_cast<std::int64_t>(study.status))
+        .bind(6, study.created)
+        .run();
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::already_exists) throw;
+    throw_error(ErrorCode::already_exists, "there is a study '{}' in {}", study.name,
+                database_.name());
+  }
+  change.commit();
+  return StudyId{id};
+}
+
+std::vector<StudyRecord> StudyStore::studies() {
+  std::vector<StudyRecord> all;
+  auto& rows = database_.prepare(fmt::format("SELECT {} FROM studies ORDER BY id", kStudyColumns));
+  while (rows.next()) all.push_back(read_study(rows));
+  return all;
+}
+
+std::optional<StudyRecord> StudyStore::find(std::string_view name) {
+  auto& row =
+      database_.prepare(fmt::format("SELECT {} FROM studies WHERE name = $1", kStudyColumns));
+  row.bind(1, name);
+  std::optional<StudyRecord> found;
+  if (row.next()) found = read_study(row);
+  row.reset();
+  return found;
+}
+
+StudyRecord StudyStore::at(std::string_view name) {
+  if (auto found = find(name)) return *found;
+  const auto all = studies();
+  std::vector<std::string_view> names;
+  for (const auto& study : all) names.push_back(study.name);
+  throw_unknown_name("study", name, names);
+}
+
+void StudyStore::set_spec(StudyId study, std::string_view spec) {
+  database_.prepare("UPDATE studies SET spec = $1 WHERE id = $2")
+      .bind(1, spec)
+      .bind(2, raw(study))
+      .run();
+}
+
+std::optional<Holder> StudyStore::holder(StudyId study, double now) {
+  auto& row = database_.prepare(
+      "SELECT owner, owner_host, owner_pid, owner_started, heard FROM studies WHERE id = $1");
+  row.bind(1, raw(study));
+  std::optional<Holder> found;
+  if (row.next() && !row.is_null(0)) {
+    const Holder holder{std::string(row.text(1)), row.integer(2), row.number(4)};
+    const bool gone = holder.host == this_host() ? start_of(holder.pid) != row.integer(3)
+                                                 : now - holder.heard > kLeaseSeconds;
+    if (!gone) found = holder;
+  }
+  row.reset();
+  return found;
+}
+
+void StudyStore::claim(StudyId study, double now) {
+  Transaction change(database_);
+  if (auto other = holder(study, now)) {
+    const std::string host = other->host.substr(0, other->host.find(' '));
+    throw_error(ErrorCode::failed_precondition,
+                "the study is under way: process {} on {} controls it; `kolo stop` ends it",
+                other->pid, host);
+  }
+  database_
+      .prepare(
+          "UPDATE studies SET owner = $1, owner_host = $2, owner_pid = $3, owner_started = $4, "
+          "heard = $5, status = $6 WHERE id = $7")
+      .bind(1, owner_)
+      .bind(2, this_host())
+      .bind(3, std::int64_t{::getpid()})
+      .bind(4, start_of(::getpid()).value_or(0))
+      .bind(5, now)
+      .bind(6, static_cast<std::int64_t>(StudyStatus::running))
+      .bind(7, raw(study))
+      .run();
+  change.commit();
+}
+
+void StudyStore::release(StudyId study) noexcept {
+  try {
+    database_.prepare("UPDATE studies SET owner = NULL WHERE id = $1 AND owner = $2")
+        .bind(1, raw(study))
+        .bind(2, owner_)
+        .run();
+  } catch (const std::exception&) {
+    // The process is about to end, which says the same.
+  }
+}
+
+void StudyStore::write(StudyId study, const StudyBatch& batch) {
+  Transaction change(database_);
+  auto& step = database_.prepare(
+      "UPDATE studies SET seq = $1, elapsed = $2, heard = $3, logged = $4 "
+      "WHERE id = $5 AND owner = $6 AND seq = $7");
+  step.bind(1, batch.to_seq).bind(2, batch.elapsed).bind(3, batch.now).bind(4, batch.logged);
+  step.bind(5, raw(study)).bind(6, owner_).bind(7, batch.from_seq);
+  if (step.run() == 0) {
+    auto& row = database_.prepare("SELECT owner, seq FROM studies WHERE id = $1");
+    row.bind(1, raw(study));
+    const bool there = row.next();
+    const bool ours = there && row.text(0) == owner_;
+    const bool written = ours && row.integer(1) == batch.to_seq;
+    row.reset();
+    if (written) return;  // an earlier try arrived, only its answer did not
+    throw_error(ErrorCode::failed_precondition, "{}",
+                ours ? "the study's journal is not where it was left"
+                     : "another controller has taken over the study");
+  }
+  write_trials(raw(study), batch);
+  write_reports(raw(study), batch);
+  write_rest(raw(study), batch);
+  change.commit();
+}
+
+void StudyStore::request(StudyId study, std::string_view kind, std::optional<std::int64_t> trial) {
+  {
+    Transaction change(database_);
+    database_
+        .prepare(
+            "INSERT INTO requests (study, number, kind, trial) VALUES ($1, (SELECT "
+            "COALESCE(MAX(number), 0) + 1 FROM requests), $2, $3)")
+        .bind(1, raw(study))
+        .bind(2, kind)
+        .bind(3, trial)
+        .run();
+    change.commit();
+  }
+  database_.notify(kRequests);
+}
+
+std::vector<RequestRecord> StudyStore::requests(StudyId study) {
+  std::vector<RequestRecord> all;
+  auto& row = database_.prepare(
+      "SELECT number, kind, trial FROM requests WHERE study = $1 ORDER BY number");
+  row.bind(1, raw(study));
+  while (row.next()) {
+    RequestRecord request{row.integer(0), std::string(row.text(1)), std::nullopt};
+    if (!row.is_null(2)) request.trial = row.integer(2);
+    all.push_back(std::move(request));
+  }
+  return all;
+}
+
+std::unique_ptr<Watch> StudyStore::watch_requests() { return database_.watch(kRequests); }
+
+}  // namespace kolo::store

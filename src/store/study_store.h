@@ -1,0 +1,77 @@
+// Studies in a database: who controls one, what happened in it, and in which order.
+//
+// A study has one controller at a time. It claims the study, writes batches, and lets go; a
+// controller whose process is gone, or whose host has been silent, is replaced by the next claim.
+// A batch is refused when the study is not the writer's any more.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "store/database.h"
+#include "store/study_records.h"
+
+namespace kolo::store {
+
+/// A controller that has not been heard of for so long on another host counts as gone.
+inline constexpr double kLeaseSeconds = 15;
+
+/// Who holds a study, as others see it.
+struct Holder {
+  std::string host;
+  std::int64_t pid = 0;
+  double heard = 0;  ///< when
+};
+
+class StudyStore {
+ public:
+  /// Makes or migrates the tables. The database must outlive this.
+  explicit StudyStore(Database& database);
+
+  [[nodiscard]] Database& database() noexcept { return database_; }
+
+  /// Throws already_exists.
+  StudyId create(const StudyRecord& study);
+  [[nodiscard]] std::vector<StudyRecord> studies();
+  [[nodiscard]] std::optional<StudyRecord> find(std::string_view name);
+  /// Throws not_found, suggesting a near name.
+  [[nodiscard]] StudyRecord at(std::string_view name);
+  void set_spec(StudyId study, std::string_view spec);
+
+  /// Makes this object the study's controller. Throws failed_precondition, naming who is.
+  void claim(StudyId study, double now);
+  void release(StudyId study) noexcept;
+  /// None: nobody, or one who is gone.
+  [[nodiscard]] std::optional<Holder> holder(StudyId study, double now);
+
+  /// After a return it is committed. May be repeated after an error of which it is not known
+  /// whether it was. Throws failed_precondition if the study is not ours any more.
+  void write(StudyId study, const StudyBatch& batch);
+
+  [[nodiscard]] std::vector<TrialRecord> trials(StudyId study);  ///< ascending by number
+  void each_report(StudyId study, const std::function<void(ReportRecord&)>& take);  ///< by seq
+  [[nodiscard]] std::vector<ReportRecord> reports_of(StudyId study, std::int64_t trial);
+  [[nodiscard]] std::vector<ReportRecord> last_reports(StudyId study);     ///< of each trial
+  [[nodiscard]] std::vector<CheckpointRecord> checkpoints(StudyId study);  ///< by seq
+  [[nodiscard]] std::vector<EventRecord> events(StudyId study);            ///< by seq
+
+  /// For the controller, which is notified.
+  void request(StudyId study, std::string_view kind, std::optional<std::int64_t> trial);
+  [[nodiscard]] std::vector<RequestRecord> requests(StudyId study);
+  /// Wakes when there are new requests for any study.
+  std::unique_ptr<Watch> watch_requests();
+
+ private:
+  void write_trials(std::int64_t study, const StudyBatch& batch);
+  void write_reports(std::int64_t study, const StudyBatch& batch);
+  void write_rest(std::int64_t study, const StudyBatch& batch);
+
+  Database& database_;
+  std::string owner_;  // of this object, in words that no other has
+};
+
+}  // namespace kolo::store

@@ -1,0 +1,257 @@
+#include <gmock/gmock.h>
+
+#include <cmath>
+#include <limits>
+#include <thread>
+
+#include "base/errors.h"
+#include "conformance/store/database_fixture.h"
+
+namespace kolo::test {
+namespace {
+
+using namespace std::chrono_literals;
+using store::Transaction;
+
+template <class Call>
+ErrorCode code_of(Call&& call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    return error.code();
+  }
+  ADD_FAILURE() << "nothing was thrown";
+  return ErrorCode::internal;
+}
+
+class StoreDatabase : public DatabaseTest {
+ protected:
+  void SetUp() override {
+    DatabaseTest::SetUp();
+    if (!IsSkipped())
+      database_->execute("CREATE TABLE t (a BIGINT PRIMARY KEY, b DOUBLE PRECISION, c TEXT)");
+  }
+  void put(std::int64_t a, double b = 0, std::string_view c = "") {
+    database_->prepare("INSERT INTO t (a, b, c) VALUES ($1, $2, $3)")
+        .bind(1, a)
+        .bind(2, b)
+        .bind(3, c)
+        .run();
+  }
+  static std::int64_t count(store::Database& database) {
+    auto& row = database.prepare("SELECT COUNT(*) FROM t");
+    EXPECT_TRUE(row.next());
+    const auto rows = row.integer(0);
+    row.reset();
+    return rows;
+  }
+};
+INSTANTIATE_TEST_SUITE_P(All, StoreDatabase, testing::ValuesIn(all_stores()),
+                         [](const auto& info) { return info.param; });
+
+TEST_P(StoreDatabase, GivesBackWhatWasPut) {
+  const std::int64_t integers[] = {0, -1, std::numeric_limits<std::int64_t>::max(),
+                                   std::numeric_limits<std::int64_t>::min()};
+  const double numbers[] = {0.1, -1e-300, 1.7976931348623157e308, 5e-324};
+  const std::string texts[] = {"", "it's \"so\"", "č — 輪\n\t", std::string(100'000, 'x')};
+  for (int i = 0; i < 4; ++i) put(integers[i], numbers[i], texts[i]);
+  for (int i = 0; i < 4; ++i) {
+    auto& row = database_->prepare("SELECT a, b, c FROM t WHERE a = $1").bind(1, integers[i]);
+    ASSERT_TRUE(row.next());
+    EXPECT_EQ(row.integer(0), integers[i]);
+    EXPECT_EQ(row.number(1), numbers[i]);
+    EXPECT_EQ(row.text(2), texts[i]);
+    EXPECT_FALSE(row.next());
+  }
+}
+
+TEST_P(StoreDatabase, KeepsNullApartFromZeroAndEmpty) {
+  database_->prepare("INSERT INTO t (a, b, c) VALUES ($1, $2, $3)")
+      .bind(1, 1)
+      .bind(2, std::optional<double>())
+      .bind_null(3)
+      .run();
+  put(2);
+  auto& rows = database_->prepare("SELECT b, c FROM t ORDER BY a");
+  ASSERT_TRUE(rows.next());
+  EXPECT_TRUE(rows.is_null(0) && rows.is_null(1));
+  ASSERT_TRUE(rows.next());
+  EXPECT_FALSE(rows.is_null(0) || rows.is_null(1));
+  rows.reset();
+}
+
+TEST_P(StoreDatabase, RefusesNumbersThatAreNotFinite) {
+  EXPECT_EQ(code_of([&] { put(1, NAN); }), ErrorCode::invalid_argument);
+  EXPECT_EQ(code_of([&] { put(1, INFINITY); }), ErrorCode::invalid_argument);
+  EXPECT_EQ(count(*database_), 0);
+}
+
+TEST_P(StoreDatabase, CountsChangedRows) {
+  for (int i = 0; i < 5; ++i) put(i);
+  EXPECT_EQ(database_->prepare("UPDATE t SET b = 1 WHERE a >= $1").bind(1, 3).run(), 2);
+  EXPECT_EQ(database_->prepare("DELETE FROM t WHERE a = $1").bind(1, 9).run(), 0);
+}
+
+TEST_P(StoreDatabase, AStatementStartsOverAfterItsLastRow) {
+  put(1);
+  put(2);
+  auto& rows = database_->prepare("SELECT a FROM t ORDER BY a");
+  for (int round = 0; round < 2; ++round) {
+    ASSERT_TRUE(rows.next());
+    EXPECT_EQ(rows.integer(0), 1);
+    ASSERT_TRUE(rows.next());
+    EXPECT_FALSE(rows.next());
+  }
+}
+
+TEST_P(StoreDatabase, NamesTheKindsOfErrors) {
+  put(1);
+  EXPECT_EQ(code_of([&] { put(1); }), ErrorCode::already_exists);
+  EXPECT_EQ(code_of([&] { database_->prepare("SELECT nothing FROM nowhere").next(); }),
+            ErrorCode::invalid_argument);
+  EXPECT_EQ(code_of([&] { database_->execute("SELEKT 1"); }), ErrorCode::invalid_argument);
+  EXPECT_EQ(count(*database_), 1);  // still usable
+}
+
+TEST_P(StoreDatabase, ATransactionIsAllOrNothing) {
+  {
+    Transaction change(*database_);
+    put(1);
+    put(2);
+    EXPECT_TRUE(database_->in_transaction());
+  }
+  EXPECT_FALSE(database_->in_transaction());
+  EXPECT_EQ(count(*database_), 0);
+  {
+    Transaction change(*database_);
+    put(1);
+    change.commit();
+  }
+  EXPECT_EQ(count(*connect()), 1);
+}
+
+TEST_P(StoreDatabase, AnErrorInsideATransactionUndoesIt) {
+  put(7);
+  EXPECT_EQ(code_of([&] {
+              Transaction change(*database_);
+              put(1);
+              put(7);
+              change.commit();
+            }),
+            ErrorCode::already_exists);
+  EXPECT_EQ(count(*database_), 1);
+  EXPECT_EQ(code_of([&] {
+              Transaction one(*database_);
+              Transaction two(*database_);
+            }),
+            ErrorCode::failed_precondition);
+}
+
+TEST_P(StoreDatabase, ReadersDoNotWaitForTheWriterAndSeeWhatWasBefore) {
+  put(1);
+  auto reader = connect(200ms);
+  Transaction change(*database_);
+  put(2);
+  EXPECT_EQ(count(*reader), 1);
+  change.commit();
+  EXPECT_EQ(count(*reader), 2);
+}
+
+TEST_P(StoreDatabase, WritersExcludeEachOther) {
+  auto other = connect(100ms);
+  Transaction change(*database_);
+  EXPECT_EQ(code_of([&] { Transaction second(*other); }), ErrorCode::unavailable);
+  change.commit();
+  Transaction second(*other);
+  second.commit();
+}
+
+TEST_P(StoreDatabase, NothingIsLostBetweenManyWriters) {
+  put(0, 0);
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i)
+    threads.emplace_back([this] {
+      auto mine = connect(20s);
+      for (int round = 0; round < 50; ++round) {
+        Transaction change(*mine);
+        auto& row = mine->prepare("SELECT b FROM t WHERE a = 0");
+        row.next();
+        const double seen = row.number(0);
+        row.reset();
+        mine->prepare("UPDATE t SET b = $1 WHERE a = 0").bind(1, seen + 1).run();
+        change.commit();
+      }
+    });
+  for (auto& thread : threads) thread.join();
+  auto& row = database_->prepare("SELECT b FROM t WHERE a = 0");
+  ASSERT_TRUE(row.next());
+  EXPECT_EQ(row.number(0), 200);
+  row.reset();
+}
+
+TEST_P(StoreDatabase, NotificationsReachOtherConnections) {
+  auto watch = connect()->watch("changes");
+  auto deaf = database_->watch("others");
+  EXPECT_FALSE(watch->wait(Deadline::after(20ms)));
+  std::thread speaker([this] { connect()->notify("changes"); });
+  EXPECT_TRUE(watch->wait(Deadline::after(10s)));
+  speaker.join();
+  EXPECT_FALSE(watch->wait(Deadline::after(20ms)));
+  database_->notify("changes");
+  database_->notify("changes");
+  EXPECT_TRUE(watch->wait(Deadline::after(10s)));
+  EXPECT_FALSE(deaf->wait(Deadline::after(20ms)));
+}
+
+TEST_P(StoreDatabase, SurvivesARestartOfTheServer) {
+  if (server() == nullptr) GTEST_SKIP() << "a file has no server";
+  put(1);
+  auto watch = database_->watch("changes");
+  server()->stop();
+  EXPECT_EQ(code_of([&] { Transaction change(*database_); }), ErrorCode::unavailable);
+  EXPECT_EQ(code_of([&] { Transaction change(*database_); }), ErrorCode::unavailable);
+  server()->start();
+  {
+    Transaction change(*database_);
+    put(2);
+    change.commit();
+  }
+  EXPECT_EQ(count(*database_), 2);
+  EXPECT_TRUE(watch->wait(Deadline::after(10s)));  // it may have missed something
+}
+
+TEST(OpenDatabase, RefusesWhatItDoesNotKnow) {
+  EXPECT_EQ(code_of([] { store::open_database("mysql://x/y"); }), ErrorCode::not_found);
+  EXPECT_EQ(code_of([] { store::open_database(""); }), ErrorCode::invalid_argument);
+  EXPECT_EQ(code_of([] { store::open_database("sqlite:///a.db?fast=1"); }),
+            ErrorCode::invalid_argument);
+  EXPECT_EQ(code_of([] { store::open_database("/nowhere/at/all/x.db"); }), ErrorCode::unavailable);
+  EXPECT_EQ(code_of([] { store::open_database("/tmp/not-there.db", {.create = false}); }),
+            ErrorCode::not_found);
+  EXPECT_EQ(code_of([] { store::open_database("postgresql:///x?host=/nowhere"); }),
+            ErrorCode::unavailable);
+}
+
+TEST(OpenDatabase, DoesNotShowPasswords) {
+  try {
+    store::open_database("postgresql://me:hush@localhost:1/x");
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), testing::HasSubstr("postgresql://me@localhost:1/x"));
+    EXPECT_THAT(error.what(), testing::Not(testing::HasSubstr("hush")));
+  }
+}
+
+TEST(OpenDatabase, TakesUrlsOfFiles) {
+  TempDir scratch;
+  const std::string path = (scratch.path() / "a.db").string();
+  store::open_database("sqlite:///" + path + "?synchronous=full")
+      ->execute("CREATE TABLE x (a TEXT)");
+  EXPECT_TRUE(std::filesystem::exists(path));
+  write_file_atomically(path + "2",
+                        "this is not a database, but long enough to look at it closely");
+  EXPECT_EQ(code_of([&] { store::open_database(path + "2"); }), ErrorCode::corruption);
+}
+
+}  // namespace
+}  // namespace kolo::test
