@@ -4,12 +4,15 @@
 
 #include <algorithm>
 #include <optional>
+#include <ranges>
+#include <vector>
 
 #include "base/env.h"
 #include "base/errors.h"
 #include "base/log.h"
 #include "comm/bootstrap.h"
 #include "comm/liveness.h"
+#include "comm/shutdown_hooks.h"
 #include "comm/transports.h"
 
 namespace kolo {
@@ -105,12 +108,24 @@ std::optional<Context>& default_context() {
   return context;
 }
 
+std::vector<std::function<void()>>& shutdown_hooks() {
+  static std::vector<std::function<void()>> hooks;
+  return hooks;
+}
+
 }  // namespace
+
+void comm::at_shutdown(std::function<void()> action) {
+  shutdown_hooks().push_back(std::move(action));
+}
 
 void init(const ContextOptions& options) {
   if (!default_context()) default_context().emplace(options);
 }
-void shutdown() { default_context().reset(); }
+void shutdown() {
+  for (const auto& hook : std::views::reverse(shutdown_hooks())) hook();
+  default_context().reset();
+}
 bool is_initialized() noexcept { return default_context().has_value(); }
 
 Communicator& world() {

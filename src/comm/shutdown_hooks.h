@@ -1,0 +1,12 @@
+// What rooms above have made on the default Context, and must end before it does.
+#pragma once
+
+#include <functional>
+
+namespace kolo::comm {
+
+/// `action` is called by every later shutdown(), before the default Context is gone; the last one
+/// registered first. It must not throw.
+void at_shutdown(std::function<void()> action);
+
+}  // namespace kolo::comm

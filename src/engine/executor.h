@@ -1,0 +1,30 @@
+// Does what was decided: one collective on the set's communicator, fused where there are several.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "engine/messages.h"
+#include "engine/operation.h"
+#include "kolo/communicator.h"
+
+namespace kolo::runtime {
+
+class Executor {
+ public:
+  explicit Executor(Communicator& communicator) : communicator_(communicator) {}
+
+  /// `operations[i]` belongs to `requests[i]`, or is null when this rank has joined and brings
+  /// zeros. Leaves counts in the operations; they are not marked as done. Throws what the
+  /// communicator throws.
+  void execute(const std::vector<Request>& requests,
+               const std::vector<std::shared_ptr<Operation>>& operations);
+
+ private:
+  void reduce(const std::vector<Request>& requests,
+              const std::vector<std::shared_ptr<Operation>>& operations);
+
+  Communicator& communicator_;
+};
+
+}  // namespace kolo::runtime

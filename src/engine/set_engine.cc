@@ -1,0 +1,309 @@
+#include "engine/set_engine.h"
+
+#include <algorithm>
+
+#include "base/errors.h"
+#include "base/log.h"
+
+namespace kolo::runtime {
+namespace {
+
+constexpr auto kStartTime = std::chrono::seconds(120);
+constexpr auto kFarewellTime = std::chrono::milliseconds(200);
+
+std::vector<int> everybody(const Communicator& communicator) {
+  std::vector<int> all(static_cast<std::size_t>(communicator.size()));
+  for (int r = 0; r < communicator.size(); ++r) all[static_cast<std::size_t>(r)] = r;
+  return all;
+}
+
+}  // namespace
+
+SetEngine::SetEngine(Communicator& parent, std::vector<int> world_ranks, int id,
+                     const Coordinator::Options& options, std::shared_ptr<Timeline> timeline)
+    : ranks_(std::move(world_ranks)),
+      id_(id),
+      data_(parent.subset(ranks_)),
+      timeline_(std::move(timeline)),
+      carries_timeline_(id == 0) {
+  if (data_ == nullptr) return;
+  control_ = data_->subset(everybody(*data_));
+  executor_.emplace(*data_);
+  if (data_->size() == 1) return;  // whoever submits executes
+  star_.emplace(*data_, Deadline::after(kStartTime));
+  if (leads()) coordinator_.emplace(ranks_, options);
+  thread_ = std::thread([this] { run(); });
+}
+
+SetEngine::~SetEngine() {
+  if (thread_.joinable()) {
+    {
+      std::lock_guard lock(mutex_);
+      stopping_ = true;
+    }
+    star_->wake();
+    thread_.join();
+  }
+  end(Error(ErrorCode::cancelled, "the engine has ended"));
+}
+
+void SetEngine::nudge() noexcept {
+  if (star_) star_->wake();
+}
+
+// --- callers -------------------------------------------------------------------------------------
+
+void SetEngine::submit(const std::shared_ptr<Operation>& operation) {
+  Request& request = operation->request;
+  operation->submitted = Timeline::Clock::now();
+  bool must_wake = false;
+  {
+    std::lock_guard lock(mutex_);
+    if (ended_) throw *ended_;
+    if (request.name.empty())
+      request.name = fmt::format("{}.noname.{}", comm::to_string(request.kind),
+                                 unnamed_[static_cast<int>(request.kind)]++);
+    if (!in_flight_.try_emplace(request.name, operation).second)
+      throw_error(ErrorCode::invalid_argument,
+                  "{} '{}': an operation of this name is under way already",
+                  comm::to_string(request.kind), request.name);
+    if (star_) {
+      must_wake = submitted_.empty();
+      submitted_.push_back(operation);
+    }
+  }
+  if (must_wake) star_->wake();
+  if (star_) return;
+  std::lock_guard lock(alone_mutex_);
+  Decision decision;
+  decision.requests.push_back(request);
+  execute(decision);
+  if (carries_timeline_) carry_timeline();
+}
+
+int SetEngine::join() {
+  if (!star_) return ranks_[0];
+  std::vector<Guest*> guests;
+  {
+    std::lock_guard lock(mutex_);
+    if (ended_) throw *ended_;
+    if (is_joining_) throw_error(ErrorCode::failed_precondition, "join: this rank has joined");
+    is_joining_ = true;
+    join_announced_ = false;
+    last_joined_.reset();
+    guests = guests_;
+  }
+  star_->wake();
+  std::vector<std::thread> others;
+  for (std::size_t i = 1; i < guests.size(); ++i)
+    others.emplace_back([guest = guests[i]] { guest->stand_in(); });
+  if (!guests.empty()) guests[0]->stand_in();
+  for (auto& thread : others) thread.join();
+  std::unique_lock lock(mutex_);
+  join_changed_.wait(lock, [&] { return last_joined_ || ended_; });
+  is_joining_ = false;
+  if (!last_joined_) throw *ended_;
+  return *last_joined_;
+}
+
+std::unique_ptr<Communicator> SetEngine::make_communicator() {
+  std::lock_guard lock(control_mutex_);
+  return control_->subset(everybody(*control_));
+}
+
+void SetEngine::add_guest(Guest* guest) {
+  std::lock_guard lock(mutex_);
+  guests_.push_back(guest);
+}
+
+void SetEngine::remove_guest(Guest* guest) {
+  std::lock_guard lock(mutex_);
+  std::erase(guests_, guest);
+}
+
+void SetEngine::set_trace(std::unique_ptr<TraceFile> file) {
+  std::lock_guard lock(mutex_);
+  trace_ = std::move(file);
+}
+
+// --- the engine's thread -------------------------------------------------------------------------
+
+void SetEngine::run() {
+  while (true) {
+    std::optional<Coordinator::Clock::time_point> until;
+    if (coordinator_) until = coordinator_->next_check();
+    const Star::News news = star_->wait(until);
+    {
+      std::lock_guard lock(mutex_);
+      if (stopping_) break;
+    }
+    try {
+      negotiate(news);
+      for (const Decision& decision : std::exchange(decisions_, {})) carry_out(decision);
+    } catch (const Error& error) {
+      end(error);
+    }
+  }
+  if (carries_timeline_) carry_timeline();
+  star_->flush(Deadline::after(kFarewellTime));
+}
+
+void SetEngine::negotiate(const Star::News& news) {
+  // Events first: whoever waits for an operation that was submitted later finds them in the file.
+  if (carries_timeline_) carry_timeline();
+  take_submissions();
+  const auto now = Coordinator::Clock::now();
+  for (const auto& [from, frame] : news.messages) {
+    switch (static_cast<MessageType>(frame.type)) {
+      case MessageType::submit:
+        for (Request& request : decode_submit(frame.payload))
+          coordinator_->submit(from, std::move(request), now);
+        break;
+      case MessageType::join: coordinator_->join(from); break;
+      case MessageType::decide:
+        for (Decision& decision : decode_decisions(frame.payload))
+          decisions_.push_back(std::move(decision));
+        break;
+      case MessageType::lost: {
+        const Lost lost = decode_lost(frame.payload);
+        note_lost(lost.member, lost.reason);
+        break;
+      }
+      case MessageType::trace: {
+        std::lock_guard lock(mutex_);
+        if (trace_) trace_->append(frame.payload);
+        break;
+      }
+    }
+  }
+  if (coordinator_) {
+    if (const auto text = coordinator_->check_stalls(now)) log::warning("{}", *text);
+    auto decided = coordinator_->take_decisions();
+    if (!decided.empty()) {
+      const std::string frame = encode_decisions(decided);
+      for (int member = 1; member < size(); ++member) star_->send(member, frame);
+      for (auto& decision : decided) decisions_.push_back(std::move(decision));
+    }
+  }
+  for (const int member : news.closed) {
+    const std::string reason = "closed its connection: it has ended or left";
+    if (leads())
+      for (int other = 1; other < size(); ++other)
+        if (other != member) star_->send(other, encode_lost({member, reason}));
+    note_lost(member, reason);
+  }
+}
+
+void SetEngine::take_submissions() {
+  std::vector<std::shared_ptr<Operation>> operations;
+  bool announces_join = false;
+  {
+    std::lock_guard lock(mutex_);
+    operations.swap(submitted_);
+    announces_join = is_joining_ && !join_announced_;
+    join_announced_ = join_announced_ || announces_join;
+  }
+  const auto now = Coordinator::Clock::now();
+  if (leads()) {
+    for (const auto& operation : operations) coordinator_->submit(0, operation->request, now);
+    if (announces_join) coordinator_->join(0);
+    return;
+  }
+  if (!operations.empty()) {
+    std::vector<Request> requests;
+    requests.reserve(operations.size());
+    for (const auto& operation : operations) requests.push_back(operation->request);
+    star_->send(0, encode_submit(requests));
+  }
+  if (announces_join) star_->send(0, encode_join());
+}
+
+void SetEngine::carry_out(const Decision& decision) {
+  switch (decision.kind) {
+    case Decision::Kind::execute: return execute(decision);
+    case Decision::Kind::fail:
+      for (const Request& request : decision.requests)
+        if (const auto operation = take(request.name))
+          operation->fail(Error(decision.code, decision.text));
+      return;
+    case Decision::Kind::joined: {
+      std::lock_guard lock(mutex_);
+      last_joined_ = decision.rank;
+      join_changed_.notify_all();
+      return;
+    }
+  }
+}
+
+void SetEngine::execute(const Decision& decision) {
+  std::vector<std::shared_ptr<Operation>> operations;
+  operations.reserve(decision.requests.size());
+  for (const Request& request : decision.requests) operations.push_back(take(request.name));
+  const auto begin = Timeline::Clock::now();
+  std::optional<Error> error;
+  try {
+    executor_->execute(decision.requests, operations);
+  } catch (const Error& why) {
+    error = why.rank()
+                ? Error(why.code(), why.message(), ranks_[static_cast<std::size_t>(*why.rank())])
+                : why;
+  } catch (const std::exception& why) {
+    // An allocator of the caller's: the others have moved on, so this rank cannot stay.
+    error = Error(ErrorCode::internal, why.what());
+  }
+  const auto done = Timeline::Clock::now();
+  for (const auto& operation : operations) {
+    if (operation == nullptr) continue;
+    if (timeline_->is_on()) {
+      const std::size_t bytes = operation->request.bytes();
+      timeline_->span("queued", operation->request.name, operation->submitted, begin, bytes);
+      timeline_->span(operations.size() > 1 ? "reduced, fused" : "reduced", operation->request.name,
+                      begin, done, bytes);
+    }
+    if (error)
+      operation->fail(*error);
+    else
+      operation->complete();
+  }
+  if (error && error->code() == ErrorCode::peer_lost) end(*error);
+}
+
+void SetEngine::carry_timeline() {
+  const std::string lines = timeline_->take();
+  if (lines.empty()) return;
+  if (leads()) {
+    std::lock_guard lock(mutex_);
+    if (trace_) trace_->append(lines);
+  } else {
+    star_->send(0, encode_trace(lines));
+  }
+}
+
+void SetEngine::note_lost(int member, const std::string& reason) {
+  const int rank = ranks_[static_cast<std::size_t>(member)];
+  end(Error(ErrorCode::peer_lost, fmt::format("engine: rank {} {}", rank, reason), rank));
+}
+
+void SetEngine::end(const Error& why) {
+  std::vector<std::shared_ptr<Operation>> open;
+  {
+    std::lock_guard lock(mutex_);
+    if (!ended_) ended_ = why;
+    for (auto& [name, operation] : in_flight_) open.push_back(std::move(operation));
+    in_flight_.clear();
+    submitted_.clear();
+    join_changed_.notify_all();
+  }
+  for (const auto& operation : open) operation->fail(why);
+}
+
+std::shared_ptr<Operation> SetEngine::take(const std::string& name) {
+  std::lock_guard lock(mutex_);
+  const auto found = in_flight_.find(name);
+  if (found == in_flight_.end()) return nullptr;
+  auto operation = std::move(found->second);
+  in_flight_.erase(found);
+  return operation;
+}
+
+}  // namespace kolo::runtime

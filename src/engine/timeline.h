@@ -1,0 +1,62 @@
+// A Chrome trace of what every rank's engine did, in one file.
+//
+// Each rank notes its own events as lines of JSON; the thread of the global process set carries
+// them to rank 0, which appends them to the file. So ranks of all hosts are in one file without
+// sharing a file system. Times are microseconds since the collective start.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <string_view>
+
+#include "base/fd.h"
+
+namespace kolo::runtime {
+
+/// The events of one rank, until they are carried away.
+class Timeline {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  /// `ship` is called, from whichever thread notes an event, when there is enough to carry.
+  void start(int rank, std::function<void()> ship);
+  void stop();
+  [[nodiscard]] bool is_on() const noexcept { return is_on_.load(std::memory_order_relaxed); }
+
+  /// A span of one operation: "queued", "negotiated", "reduced", "copied" …
+  void span(std::string_view what, std::string_view name, Clock::time_point begin,
+            Clock::time_point end, std::size_t bytes = 0);
+
+  /// Events since the last call, one per line, each with a comma in front.
+  std::string take();
+
+ private:
+  static constexpr std::size_t kEnoughToShip = 16 * 1024;
+
+  std::atomic<bool> is_on_{false};
+  std::mutex mutex_;
+  int rank_ = 0;                // guarded by mutex_
+  Clock::time_point epoch_;     // guarded by mutex_
+  std::string lines_;           // guarded by mutex_
+  std::function<void()> ship_;  // guarded by mutex_
+};
+
+/// The file, on rank 0. It ends with the closing bracket after every append, so it is valid JSON
+/// at every instant: new lines replace the bracket and bring another, in one write.
+class TraceFile {
+ public:
+  /// Throws io.
+  explicit TraceFile(const std::string& path, int ranks);
+  void append(std::string_view lines);
+
+ private:
+  std::string path_;
+  Fd file_;
+  std::int64_t end_ = 0;  // where the bracket is
+};
+
+}  // namespace kolo::runtime
