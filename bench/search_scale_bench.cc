@@ -13,8 +13,9 @@
 //
 // Regret: W workers that get 1.5 N evaluations shall come as near to the optimum as 64 workers that
 // get N. A worker's first evaluations are spent before anything is known, so N gives each of the W
-// at least ten (W · 10 / 1.5, printed as N). Geometric mean of the ratio over seeds.
-// Both runs go on at the same time, each on a core.
+// at least ten (W · 10 / 1.5, printed as N). Geometric mean of the ratio over seeds, where a regret
+// below 1e-8 (the final target of the COCO benchmarks) counts as that: the optimum is found, and
+// what is left is rounding. Both runs go on at the same time, each on a core.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -55,6 +56,7 @@ std::shared_ptr<const Space> ackley_space() {
   return builder.build();
 }
 
+constexpr double kSolved = 1e-8;
 constexpr std::size_t kGenerations = 10;  // evaluations per worker when regrets are compared
 
 struct Running {
@@ -180,7 +182,9 @@ int main(int argc, char** argv) {
       show(64, seed, reference);
       show(workers, seed, run);
       utilisation = std::min(utilisation, run.utilisation);
-      log_ratio += std::log(run.best.back() / reference.best.back()) / static_cast<double>(seeds);
+      log_ratio +=
+          std::log(std::max(run.best.back(), kSolved) / std::max(reference.best.back(), kSolved)) /
+          static_cast<double>(seeds);
     }
     ratio("ambs_utilisation_" + std::to_string(workers), utilisation, ">=", 0.95);
     if (seeds > 0)

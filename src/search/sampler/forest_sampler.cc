@@ -7,6 +7,9 @@
 // number of observations per tree, so that an ask costs about the same at ten thousand trials as at
 // a million, and one pool of candidates serves many asks that come between two results: thousands
 // of workers are kept busy by one core.
+//
+// Trees are constant in their leaves: close to an optimum they see no slope. A share of the trials
+// therefore goes to the bottom of the basin of the best ones (acquisition/basin.h).
 #include "search/sampler/forest_sampler.h"
 
 #include <algorithm>
@@ -17,6 +20,7 @@
 #include <tuple>
 
 #include "base/random.h"
+#include "search/acquisition/basin.h"
 #include "search/acquisition/forest_search.h"
 #include "search/sampler/observations.h"
 #include "search/sampler/settings.h"
@@ -31,6 +35,10 @@ using Eigen::VectorXd;
 constexpr std::size_t kMostPending = 2000;
 constexpr std::size_t kFewestCandidates = 12;
 constexpr std::size_t kCrowd = 128;  // running trials that are a generation of their own
+// How many trials look for the bottom of the basin of the best, and the share of all that are the
+// best: among few a quadratic is drawn through what has nothing to do with the optimum.
+constexpr double kBasinShare = 0.25, kBasinShareOfCrowd = 0.5;
+constexpr std::size_t kEndedPerLeader = 3;
 
 enum class Failures { ignore, mean, min };
 
@@ -99,7 +107,8 @@ class ForestSampler final : public Sampler {
         encoding_(shared_space()),
         moves_(shared_space()),
         observations_(this->space()),
-        elite_size_(elite_size(this->space().size())) {}
+        elite_size_(elite_size(this->space().size())),
+        most_leaders_(std::max(elite_size_, Basin::wanted(this->space()))) {}
 
   [[nodiscard]] std::string explain() const override {
     return "forest: asynchronous model-based search; trees predict the objective, each trial is "
@@ -115,6 +124,7 @@ class ForestSampler final : public Sampler {
  private:
   void fit(std::size_t count);
   void draw_pool();
+  void find_basin();
   void new_pool();
   [[nodiscard]] std::size_t candidates() const;
   [[nodiscard]] double kappa_of(std::uint64_t ask) const;
@@ -134,6 +144,7 @@ class ForestSampler final : public Sampler {
 
   // The pool of the present asks, a function of the history up to the moment it could be drawn.
   std::optional<ForestSearch> pool_;
+  std::optional<Basin> basin_;  // beside it, for one objective
   struct Moment {
     std::size_t trials = 0, running = 0, distinct = 0;
     std::uint64_t asked = 0;
@@ -141,7 +152,7 @@ class ForestSampler final : public Sampler {
 
   /// The best ended trials, of one objective: (violation, value, number of the end).
   std::set<std::tuple<double, double, std::size_t>> leaders_;
-  std::size_t elite_size_;
+  std::size_t elite_size_, most_leaders_;
 };
 
 /// The largest count on the schedule that is not above `count`.
@@ -165,7 +176,7 @@ void ForestSampler::on_tell(std::size_t place) {
     // The order of Observations::targets: what violates is behind all else, by how much it does.
     leaders_.emplace(trial.violation, trial.violation > 0.0 ? 0.0 : trial.values[0],
                      observations_.size());
-    if (leaders_.size() > elite_size_) leaders_.erase(std::prev(leaders_.end()));
+    if (leaders_.size() > most_leaders_) leaders_.erase(std::prev(leaders_.end()));
   }
   observations_.ended(trial, place);
   new_pool();
@@ -173,6 +184,7 @@ void ForestSampler::on_tell(std::size_t place) {
 
 void ForestSampler::new_pool() {
   pool_.reset();
+  basin_.reset();
   moment_ = {trials().size(), running_count(), observations_.distinct(), asked()};
 }
 
@@ -198,6 +210,10 @@ std::vector<Point> ForestSampler::propose(std::size_t) {
   while (moment_.trials + pool_->count_started() < trials().size())
     pool_->started(trials()[moment_.trials + pool_->count_started()].point);
   Random random = stream(asked()).stream("pick");
+  const double share = moment_.running >= kCrowd ? kBasinShareOfCrowd : kBasinShare;
+  if (basin_ && basin_->any() && random.uniform() < share)
+    if (Point point = basin_->draw(random); !observations_.seen(point, moment_.distinct))
+      return {std::move(point)};
   std::optional<Point> point = pool_->best(kappa_of(asked()), running_count() == 0, random);
   // A small space may have fewer new points than were asked for.
   return {point ? *std::move(point) : sample_new()};
@@ -224,6 +240,18 @@ void ForestSampler::draw_pool() {
   pool_.emplace(forest_, encoding_, moves_);
   Random random = stream(moment_.asked);
   pool_->draw(query, elite(), pending, refused, random);
+  if (objectives() == 1) find_basin();
+}
+
+void ForestSampler::find_basin() {
+  std::vector<Point> points;
+  std::vector<double> values;
+  for (const auto& [violation, value, end] : leaders_) {
+    if (violation > 0.0 || kEndedPerLeader * points.size() >= observations_.size()) break;
+    points.push_back(trials()[observations_.places()[end]].point);
+    values.push_back(value);
+  }
+  basin_.emplace(moves_, points, values, elite_size_);
 }
 
 void ForestSampler::fit(std::size_t count) {
@@ -264,7 +292,10 @@ std::vector<Point> ForestSampler::elite() const {
     points.push_back(trials()[observations_.places()[end]].point);
   };
   if (objectives() == 1) {
-    for (const auto& [violation, value, end] : leaders_) add(end);
+    for (const auto& [violation, value, end] : leaders_) {
+      if (points.size() == elite_size_) break;
+      add(end);
+    }
     return points;
   }
   const VectorXd targets = observations_.targets(trials(), observations_.size(), weights_);
