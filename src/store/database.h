@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <string>
@@ -19,6 +20,7 @@
 #include <vector>
 
 #include "base/deadline.h"
+#include "store/row_writer.h"
 
 namespace kolo::store {
 
@@ -71,6 +73,12 @@ class Watch {
   virtual bool wait(Deadline deadline) = 0;
 };
 
+/// Whom a writing transaction excludes.
+enum class Locking {
+  all,   ///< every other one, from its begin on
+  rows,  ///< those that change the same rows, where the database can; for compare-and-set
+};
+
 /// A connection. One thread at a time; make several for several threads.
 ///
 /// Errors: unavailable (busy, unreachable, or the disk is full: trying again may help), io
@@ -84,9 +92,12 @@ class Database {
   virtual Statement& prepare(std::string_view sql) = 0;
   /// Several statements without parameters, separated by ";".
   virtual void execute(std::string_view sql) = 0;
+  /// Inside a transaction: a writer of new rows with these columns.
+  virtual std::unique_ptr<RowWriter> insert_rows(
+      std::string_view table, std::initializer_list<std::string_view> columns) = 0;
 
-  /// Writing transactions exclude each other from their begin on. See Transaction.
-  virtual void begin() = 0;
+  /// Writing transactions exclude each other as `locking` says. See Transaction.
+  virtual void begin(Locking locking = Locking::all) = 0;
   virtual void commit() = 0;
   virtual void rollback() noexcept = 0;
   [[nodiscard]] virtual bool in_transaction() const noexcept = 0;
@@ -105,7 +116,9 @@ class Database {
 /// Begins; rolls back unless committed.
 class Transaction {
  public:
-  explicit Transaction(Database& database) : database_(database) { database_.begin(); }
+  explicit Transaction(Database& database, Locking locking = Locking::all) : database_(database) {
+    database_.begin(locking);
+  }
   ~Transaction() {
     if (!done_) database_.rollback();
   }

@@ -10,6 +10,7 @@
 
 #include "base/errors.h"
 #include "store/postgresql_connection.h"
+#include "store/postgresql_copy.h"
 
 namespace kolo::store {
 namespace {
@@ -185,12 +186,20 @@ class PgDatabase final : public Database {
     connection_.execute(std::string(sql));
   }
 
-  void begin() override {
+  std::unique_ptr<RowWriter> insert_rows(std::string_view table,
+                                         std::initializer_list<std::string_view> columns) override {
+    return std::make_unique<PgCopy>(connection_, table, std::span(columns.begin(), columns.size()));
+  }
+
+  void begin(Locking locking) override {
     if (in_transaction_)
       throw_error(ErrorCode::failed_precondition, "{}: a transaction is open already", name());
     connection_.ensure();
     try {
-      connection_.execute(fmt::format("BEGIN; SELECT pg_advisory_xact_lock({})", kWriterLock));
+      connection_.execute(
+          locking == Locking::rows
+              ? "BEGIN"
+              : fmt::format("BEGIN; SELECT pg_advisory_xact_lock({})", kWriterLock));
     } catch (const Error&) {
       rollback();
       throw;

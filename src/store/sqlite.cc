@@ -11,6 +11,7 @@
 
 #include "base/errors.h"
 #include "base/fd.h"
+#include "store/sqlite_rows.h"
 #include "store/sqlite_statement.h"
 
 namespace kolo::store {
@@ -118,7 +119,12 @@ class SqliteDatabase final : public Database {
       throw_sqlite(handle_, ::sqlite3_extended_errcode(handle_), "executing", name_);
   }
 
-  void begin() override {
+  std::unique_ptr<RowWriter> insert_rows(std::string_view table,
+                                         std::initializer_list<std::string_view> columns) override {
+    return make_sqlite_rows(*this, table, columns);
+  }
+
+  void begin(Locking /*locking*/) override {
     if (in_transaction())
       throw_error(ErrorCode::failed_precondition, "{}: a transaction is open already", name_);
     prepare("BEGIN IMMEDIATE").run();

@@ -49,6 +49,56 @@ class StoreDatabase : public DatabaseTest {
 INSTANTIATE_TEST_SUITE_P(All, StoreDatabase, testing::ValuesIn(all_stores()),
                          [](const auto& info) { return info.param; });
 
+TEST_P(StoreDatabase, TakesManyRowsAtOnce) {
+  const std::string texts[] = {"", "\\N", "tab\tline\nreturn\rback\\slash", "it's \"č\""};
+  {
+    Transaction change(*database_, store::Locking::rows);
+    auto rows = database_->insert_rows("t", {"a", "b", "c"});
+    for (int i = 0; i < 4; ++i) rows->add(i).add(0.5 * i).add(texts[i]).end_row();
+    for (int i = 4; i < 3000; ++i) rows->add(i).add_null().add_null().end_row();
+    rows->finish();
+    change.commit();
+  }
+  EXPECT_EQ(count(*database_), 3000);
+  auto& row = database_->prepare("SELECT a, b, c FROM t WHERE a < 5 ORDER BY a");
+  for (int i = 0; i < 4; ++i) {
+    ASSERT_TRUE(row.next());
+    EXPECT_EQ(row.integer(0), i);
+    EXPECT_EQ(row.number(1), 0.5 * i);
+    EXPECT_EQ(row.text(2), texts[i]);
+  }
+  ASSERT_TRUE(row.next());
+  EXPECT_TRUE(row.is_null(2));
+}
+
+TEST_P(StoreDatabase, RefusesRowsOfAKnownKeyAndGoesOn) {
+  put(2);
+  EXPECT_EQ(code_of([this] {
+              Transaction change(*database_);
+              auto rows = database_->insert_rows("t", {"a"});
+              for (int i = 0; i < 4; ++i) {
+                rows->add(i);
+                rows->end_row();
+              }
+              rows->finish();
+              change.commit();
+            }),
+            ErrorCode::already_exists);
+  EXPECT_EQ(count(*database_), 1);
+  put(3);
+}
+
+TEST_P(StoreDatabase, ForgetsRowsOfADroppedWriter) {
+  {
+    Transaction change(*database_);
+    auto rows = database_->insert_rows("t", {"a"});
+    rows->add(1);
+    rows->end_row();
+  }
+  EXPECT_EQ(count(*database_), 0);
+  put(1);
+}
+
 TEST_P(StoreDatabase, GivesBackWhatWasPut) {
   const std::int64_t integers[] = {0, -1, std::numeric_limits<std::int64_t>::max(),
                                    std::numeric_limits<std::int64_t>::min()};

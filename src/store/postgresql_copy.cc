@@ -1,0 +1,107 @@
+#include "store/postgresql_copy.h"
+
+#include <fmt/ranges.h>
+
+#include <cmath>
+
+#include "base/errors.h"
+
+namespace kolo::store {
+namespace {
+
+constexpr std::size_t kBlock = 64U << 10;
+
+}  // namespace
+
+PgCopy::PgCopy(PgConnection& connection, std::string_view table,
+               std::span<const std::string_view> columns)
+    : connection_(connection) {
+  const std::string sql =
+      fmt::format("COPY {} ({}) FROM STDIN", table, fmt::join(columns.begin(), columns.end(), ","));
+  PGresult* answer = ::PQexec(connection_.handle(), sql.c_str());
+  if (::PQresultStatus(answer) == PGRES_COPY_IN) {
+    ::PQclear(answer);
+    return;
+  }
+  open_ = false;
+  connection_.checked(answer, fmt::format("'{}'", sql));
+  throw_error(ErrorCode::internal, "'{}' does not take rows", sql);
+}
+
+PgCopy::~PgCopy() {
+  if (!open_) return;
+  ::PQputCopyEnd(connection_.handle(), "given up");
+  while (PGresult* answer = ::PQgetResult(connection_.handle())) ::PQclear(answer);
+}
+
+void PgCopy::separate() {
+  if (!first_) text_ += '\t';
+  first_ = false;
+}
+
+RowWriter& PgCopy::add(std::int64_t value) {
+  separate();
+  text_ += std::to_string(value);
+  return *this;
+}
+
+RowWriter& PgCopy::add(double value) {
+  if (!std::isfinite(value))
+    throw_error(ErrorCode::invalid_argument, "a number of a new row is not finite");
+  separate();
+  fmt::format_to(std::back_inserter(text_), "{}", value);
+  return *this;
+}
+
+RowWriter& PgCopy::add(std::string_view value) {
+  if (value.find('\0') != std::string_view::npos)
+    throw_error(ErrorCode::invalid_argument, "a text of a new row has a zero byte");
+  separate();
+  for (const char c : value) {
+    if (c == '\\')
+      text_ += "\\\\";
+    else if (c == '\n')
+      text_ += "\\n";
+    else if (c == '\r')
+      text_ += "\\r";
+    else if (c == '\t')
+      text_ += "\\t";
+    else
+      text_ += c;
+  }
+  return *this;
+}
+
+RowWriter& PgCopy::add_null() {
+  separate();
+  text_ += "\\N";
+  return *this;
+}
+
+void PgCopy::end_row() {
+  text_ += '\n';
+  first_ = true;
+  if (text_.size() >= kBlock) send();
+}
+
+void PgCopy::send() {
+  if (::PQputCopyData(connection_.handle(), text_.data(), static_cast<int>(text_.size())) != 1)
+    throw_error(ErrorCode::unavailable, "{}: the connection was lost while rows were sent",
+                connection_.name());
+  text_.clear();
+}
+
+void PgCopy::finish() {
+  if (!text_.empty()) send();
+  open_ = false;
+  const bool sent = ::PQputCopyEnd(connection_.handle(), nullptr) == 1;
+  PgResult answer(::PQgetResult(connection_.handle()));
+  // COPY ends with one more, empty result.
+  while (PGresult* rest = ::PQgetResult(connection_.handle())) ::PQclear(rest);
+  if (!sent)
+    throw_error(ErrorCode::unavailable, "{}: the connection was lost while rows were sent",
+                connection_.name());
+  connection_.checked(answer.release(), "adding rows");
+}
+
+}  // namespace kolo::store
