@@ -45,6 +45,12 @@ std::uint32_t ByteReader::count(std::size_t item_bytes) {
   return items;
 }
 
+std::vector<std::string> ByteReader::strings() {
+  std::vector<std::string> values(count(sizeof(std::uint32_t)));
+  for (auto& value : values) value = string();
+  return values;
+}
+
 void ByteReader::finish() const {
   if (!bytes_.empty())
     throw_error(ErrorCode::corruption, "a message has {} bytes too many", bytes_.size());

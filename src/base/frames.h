@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace kolo {
 
@@ -48,6 +49,11 @@ class ByteWriter {
     u32(static_cast<std::uint32_t>(value.size()));
     return raw(value);
   }
+  ByteWriter& strings(const std::vector<std::string>& values) {
+    u32(static_cast<std::uint32_t>(values.size()));
+    for (const auto& value : values) string(value);
+    return *this;
+  }
   /// Bytes whose number the reader knows.
   ByteWriter& raw(std::string_view value) {
     bytes_.append(value);
@@ -77,6 +83,7 @@ class ByteReader {
   std::uint64_t u64() { return number<std::uint64_t>(); }
   std::int32_t i32() { return static_cast<std::int32_t>(number<std::uint32_t>()); }
   std::string string() { return std::string(raw(u32())); }
+  std::vector<std::string> strings();
   std::string_view raw(std::size_t size);
   /// A number of items that follow, each of at least `item_bytes`: never more than can be there.
   std::uint32_t count(std::size_t item_bytes);

@@ -3,20 +3,6 @@
 #include "base/errors.h"
 
 namespace kolo::launch {
-namespace {
-
-void put(ByteWriter& writer, const std::vector<std::string>& strings) {
-  writer.u32(static_cast<std::uint32_t>(strings.size()));
-  for (const auto& text : strings) writer.string(text);
-}
-
-std::vector<std::string> take_strings(ByteReader& reader) {
-  std::vector<std::string> strings(reader.count(sizeof(std::uint32_t)));
-  for (auto& text : strings) text = reader.string();
-  return strings;
-}
-
-}  // namespace
 
 std::string encode(const AgentHello& message) {
   return ByteWriter().string(message.host).string(message.from).i32(message.processors).bytes();
@@ -34,16 +20,11 @@ AgentHello decode_agent_hello(std::string_view payload) {
 
 std::string encode(const StartJob& message) {
   ByteWriter writer;
-  writer.string(message.directory);
-  put(writer, message.argv);
-  put(writer, message.environment);
+  writer.string(message.directory).strings(message.argv).strings(message.environment);
   writer.string(message.secret);
   writer.u8(static_cast<std::uint8_t>(message.bind_to)).u32(message.grace_ms);
   writer.u32(static_cast<std::uint32_t>(message.ranks.size()));
-  for (const auto& rank : message.ranks) {
-    writer.i32(rank.rank);
-    put(writer, rank.environment);
-  }
+  for (const auto& rank : message.ranks) writer.i32(rank.rank).strings(rank.environment);
   return writer.bytes();
 }
 
@@ -51,15 +32,15 @@ StartJob decode_start_job(std::string_view payload) {
   ByteReader reader(payload);
   StartJob message;
   message.directory = reader.string();
-  message.argv = take_strings(reader);
-  message.environment = take_strings(reader);
+  message.argv = reader.strings();
+  message.environment = reader.strings();
   message.secret = reader.string();
   message.bind_to = static_cast<BindTo>(reader.u8());
   message.grace_ms = reader.u32();
   message.ranks.resize(reader.count(2 * sizeof(std::uint32_t)));
   for (auto& rank : message.ranks) {
     rank.rank = reader.i32();
-    rank.environment = take_strings(reader);
+    rank.environment = reader.strings();
   }
   reader.finish();
   if (message.argv.empty() || message.ranks.empty())

@@ -111,16 +111,12 @@ Departure decode_departure(std::string_view payload) {
 }
 
 std::string encode_met(const std::vector<std::string>& contributions) {
-  ByteWriter writer;
-  writer.u32(static_cast<std::uint32_t>(contributions.size()));
-  for (const auto& contribution : contributions) writer.string(contribution);
-  return writer.bytes();
+  return ByteWriter().strings(contributions).bytes();
 }
 
 std::vector<std::string> decode_met(std::string_view payload) {
   ByteReader reader(payload);
-  std::vector<std::string> contributions(reader.count(sizeof(std::uint32_t)));
-  for (auto& contribution : contributions) contribution = reader.string();
+  std::vector<std::string> contributions = reader.strings();
   reader.finish();
   return contributions;
 }
