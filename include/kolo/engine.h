@@ -172,6 +172,7 @@ class Engine {
  private:
   friend class runtime::StepPipeline;
   struct State;
+  [[nodiscard]] const std::shared_ptr<runtime::Timeline>& timeline() const noexcept;
   [[nodiscard]] std::shared_ptr<runtime::SetEngine> find(ProcessSetId set) const;
   [[nodiscard]] runtime::SetEngine& member(ProcessSetId set) const;
   Handle submit(ProcessSetId set, std::shared_ptr<runtime::Operation> operation);

@@ -4,4 +4,5 @@
 #include <torch/torch.h>
 
 #include "kolo/kolo.h"
+#include "kolo/torch/distributed_optimizer.h"
 #include "kolo/torch/threads.h"

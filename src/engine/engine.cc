@@ -339,6 +339,10 @@ std::vector<ProcessSetId> Engine::process_sets() const {
 
 // --- timeline ------------------------------------------------------------------------------------
 
+const std::shared_ptr<runtime::Timeline>& Engine::timeline() const noexcept {
+  return state_->timeline;
+}
+
 void Engine::start_timeline(const std::string& path) {
   State& state = *state_;
   std::lock_guard control(state.control_mutex);

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/errors.h"
+#include "base/files.h"
 #include "base/json.h"
 #include "base/log.h"
 
@@ -46,33 +47,56 @@ std::string Timeline::take() {
   return std::exchange(lines_, {});
 }
 
-TraceFile::TraceFile(const std::string& path, int ranks)
-    : path_(path), file_(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644)) {
-  if (!file_.valid()) throw_errno("timeline: cannot create {}", path);
-  std::string text = "[";
+TraceFile::TraceFile(const std::string& path, int ranks) : path_(path) {
+  waiting_ = "[";
   for (int rank = 0; rank < ranks; ++rank)
-    text +=
+    waiting_ +=
         fmt::format(R"({}{{"name":"process_name","ph":"M","pid":{},"args":{{"name":"rank {}"}}}})"
                     "\n",
                     rank == 0 ? "" : ",", rank, rank);
-  end_ = static_cast<std::int64_t>(text.size());
-  text += "]\n";
-  if (::pwrite(file_.get(), text.data(), text.size(), 0) != static_cast<ssize_t>(text.size()))
-    throw_errno("timeline: cannot write {}", path);
+  replace();
+}
+
+TraceFile::~TraceFile() {
+  try {
+    if (!waiting_.empty() && file_.valid()) replace();
+  } catch (const Error& error) {
+    log::warning("{}", error.message());
+  }
 }
 
 void TraceFile::append(std::string_view lines) {
+  constexpr auto kPatience = std::chrono::seconds(1);
+  constexpr std::size_t kShare = 8;
+  constexpr std::size_t kSmall = std::size_t{16} << 20;  // copied in a few milliseconds
   if (lines.empty() || !file_.valid()) return;
-  const std::string text = std::string(lines) + "]\n";
-  const ssize_t written = ::pwrite(file_.get(), text.data(), text.size(), end_);
-  if (written != static_cast<ssize_t>(text.size())) {
-    log::warning("timeline: cannot write {}; it ends here", path_);
-    [[maybe_unused]] const auto restored = ::pwrite(file_.get(), "]\n", 2, end_);
-    [[maybe_unused]] const auto cut = ::ftruncate(file_.get(), end_ + 2);
+  waiting_ += lines;
+  const bool is_late = size_ < kSmall && std::chrono::steady_clock::now() - replaced_ > kPatience;
+  if (waiting_.size() < size_ / kShare && !is_late) return;
+  try {
+    replace();
+  } catch (const Error& error) {
+    log::warning("{}; it ends here", error.message());
     file_ = Fd();
-    return;
   }
-  end_ += static_cast<std::int64_t>(lines.size());
+}
+
+void TraceFile::replace() {
+  const std::string fresh = path_ + ".new";
+  Fd next(::open(fresh.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
+  if (!next.valid()) throw_errno("timeline: cannot create {}", fresh);
+  for (loff_t from = 0; from < static_cast<loff_t>(size_);) {
+    const ssize_t copied = ::copy_file_range(file_.get(), &from, next.get(), nullptr,
+                                             size_ - static_cast<std::size_t>(from), 0);
+    if (copied <= 0) throw_errno("timeline: cannot copy {}", path_);
+  }
+  write_all(next.get(), waiting_ + "]\n", fresh);
+  if (::rename(fresh.c_str(), path_.c_str()) != 0)
+    throw_errno("timeline: cannot replace {}", path_);
+  size_ += waiting_.size();
+  waiting_.clear();
+  file_ = std::move(next);
+  replaced_ = std::chrono::steady_clock::now();
 }
 
 }  // namespace kolo::runtime

@@ -45,18 +45,28 @@ class Timeline {
   std::function<void()> ship_;  // guarded by mutex_
 };
 
-/// The file, on rank 0. It ends with the closing bracket after every append, so it is valid JSON
-/// at every instant: new lines replace the bracket and bring another, in one write.
+/// The file, on rank 0. Whoever reads it at any instant, in however many pieces, gets valid JSON:
+/// it is replaced as a whole, by one that has the new lines too. To do that for every line would be
+/// slow, so lines wait until they are an eighth of the file or a second old.
 class TraceFile {
  public:
   /// Throws io.
-  explicit TraceFile(const std::string& path, int ranks);
+  TraceFile(const std::string& path, int ranks);
+  /// Writes what waits.
+  ~TraceFile();
+  TraceFile(const TraceFile&) = delete;
+  TraceFile& operator=(const TraceFile&) = delete;
+
   void append(std::string_view lines);
 
  private:
+  void replace();
+
   std::string path_;
-  Fd file_;
-  std::int64_t end_ = 0;  // where the bracket is
+  Fd file_;               // the current one; invalid after a failure
+  std::size_t size_ = 0;  // of it, without the closing bracket
+  std::string waiting_;
+  std::chrono::steady_clock::time_point replaced_;
 };
 
 }  // namespace kolo::runtime

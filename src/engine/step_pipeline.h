@@ -1,0 +1,97 @@
+// The same sequence of collectives in every step, without negotiation.
+//
+// Ranks that do the same things in the same order need nobody to tell them what comes next: the
+// collectives themselves are the meeting. A *step* is a sequence of *items*, run in order over a
+// communicator of its own. An item is run once this rank has marked it as ready and the one before
+// is done: by a thread of the pipeline while the owner still works on later items, or by the owner
+// in finish(). Whoever waits, works: the tail of a step needs no other thread.
+//
+// Each step begins with a meeting of one word per rank: all have the same plan, and who has joined.
+// A rank that has joined stands in with zeros until all have.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "engine/set_engine.h"
+#include "kolo/engine.h"
+
+namespace kolo::runtime {
+
+/// What the items of a pipeline are. Its members are called by one thread at a time, in the same
+/// order on every rank.
+class StepWork {
+ public:
+  virtual ~StepWork() = default;
+  /// Equal on ranks that have the same plan; 0 while there is none.
+  [[nodiscard]] virtual std::uint64_t fingerprint() const = 0;
+  /// Agrees on a plan. Collective.
+  virtual void plan(Communicator& communicator) = 0;
+  [[nodiscard]] virtual std::size_t items() const = 0;
+  /// Collective.
+  virtual void run(Communicator& communicator, std::size_t item) = 0;
+  /// For the timeline.
+  [[nodiscard]] virtual std::string name_of(std::size_t item) const = 0;
+  [[nodiscard]] virtual std::size_t bytes_of(std::size_t item) const = 0;
+  /// This rank has joined: what it brings to the coming step is zero.
+  virtual void bring_zeros() = 0;
+};
+
+class StepPipeline final : private SetEngine::Guest {
+ public:
+  /// Collective over the set. `work` must outlive it.
+  StepPipeline(Engine& engine, ProcessSetId set, StepWork& work);
+  ~StepPipeline() override;
+
+  /// Item `item` of this step is complete on this rank. From any thread; must not be repeated.
+  void mark_ready(std::size_t item);
+
+  /// Everything is complete on this rank: does what is left and ends the step. Throws what went
+  /// wrong in any item; the step is over then too.
+  void finish();
+
+  /// For the owner's own collectives, between finish() and the next mark_ready().
+  [[nodiscard]] Communicator& communicator() noexcept { return *communicator_; }
+
+  /// How long the items of the steps took since the last call, and how much of that was inside
+  /// finish().
+  struct Times {
+    std::chrono::nanoseconds total{0};
+    std::chrono::nanoseconds in_finish{0};
+    int steps = 0;
+  };
+  Times take_times();
+
+ private:
+  void helper_main();
+  void stand_in() override;
+  void begin(bool has_joined);
+  void run_item(std::size_t item);
+
+  StepWork& work_;
+  std::shared_ptr<SetEngine> set_;
+  std::shared_ptr<Timeline> timeline_;
+  std::unique_ptr<Communicator> communicator_;
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<bool> ready_;        // guarded by mutex_; by item
+  std::size_t next_ = 0;           // guarded by mutex_; the first item not done
+  bool has_begun_ = false;         // of the thread that runs items
+  bool is_running_ = false;        // guarded by mutex_; the helper is inside an item
+  bool is_finishing_ = false;      // guarded by mutex_
+  bool is_stopping_ = false;       // guarded by mutex_
+  std::exception_ptr error_;       // guarded by mutex_
+  bool everybody_joined_ = false;  // of the thread that runs items
+  Times times_;                    // guarded by mutex_
+  std::thread helper_;
+};
+
+}  // namespace kolo::runtime

@@ -1,0 +1,236 @@
+#include "train/gradient_exchange.h"
+
+#include <torch/torch.h>
+
+#include <cstring>
+
+#include "base/errors.h"
+
+namespace kolo::train {
+namespace {
+
+class Hook final : public torch::autograd::FunctionPostHook {
+ public:
+  explicit Hook(std::function<void()> action) : action_(std::move(action)) {}
+  torch::autograd::variable_list operator()(
+      const torch::autograd::variable_list& outputs,
+      const torch::autograd::variable_list& /*inputs*/) override {
+    action_();
+    return outputs;
+  }
+
+ private:
+  std::function<void()> action_;
+};
+
+double squared_norm(const torch::Tensor& flat) { return torch::dot(flat, flat).item<double>(); }
+
+}  // namespace
+
+GradientExchange::GradientExchange(Engine& engine, ProcessSetId set,
+                                   std::vector<torch::Tensor> parameters,
+                                   std::vector<ParameterInfo> infos,
+                                   std::unique_ptr<GradientReducer> reducer,
+                                   ExchangeOptions options)
+    : parameters_(std::move(parameters)),
+      infos_(std::move(infos)),
+      reducer_(std::move(reducer)),
+      options_(std::move(options)),
+      pipeline_(std::make_unique<runtime::StepPipeline>(engine, set, *this)),
+      states_(parameters_.size()),
+      used_(parameters_.size()) {
+  if (!options_.uses_hooks) return;
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    if (!parameters_[i].requires_grad()) continue;
+    // Parameters hold their accumulators weakly: without us it would go with the graph.
+    states_[i].keeps_accumulator = torch::autograd::impl::grad_accumulator(parameters_[i]);
+    states_[i].hook = states_[i].keeps_accumulator->add_post_hook(
+        std::make_unique<Hook>([this, i] { on_gradient(i); }));
+  }
+}
+
+GradientExchange::~GradientExchange() {
+  for (Parameter& state : states_)
+    if (state.keeps_accumulator) state.keeps_accumulator->del_post_hook(state.hook);
+  // Gradients must not outlive the memory they lie in.
+  torch::NoGradGuard no_grad;
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    torch::Tensor& grad = parameters_[i].mutable_grad();
+    if (states_[i].view.defined() && grad.defined() && grad.is_alias_of(states_[i].view))
+      grad = grad.clone();
+  }
+  pipeline_.reset();
+}
+
+// --- backward ------------------------------------------------------------------------------------
+
+void GradientExchange::on_gradient(std::size_t index) {
+  std::unique_lock lock(mutex_);
+  Parameter& state = states_[index];
+  if (++state.passes > options_.passes)
+    throw_error(ErrorCode::failed_precondition,
+                "DistributedOptimizer: '{}' has had {} backward passes since the last step(), and "
+                "backward_passes_per_step is {}",
+                infos_[index].name, state.passes, options_.passes);
+  ++passes_seen_;
+  if (plan_.fingerprint == 0) {
+    if (state.passes == 1) order_.push_back(static_cast<std::uint32_t>(index));
+    return;
+  }
+  if (infos_[index].is_sparse) return;
+  collect(index);
+  if (state.passes < options_.passes || --missing_[state.bucket] > 0) return;
+  if (measures_norms_) norms_.local_squared += squared_norm(buckets_[state.bucket].flat);
+  lock.unlock();
+  pipeline_->mark_ready(state.bucket);
+}
+
+void GradientExchange::collect(std::size_t index) {
+  torch::NoGradGuard no_grad;
+  Parameter& state = states_[index];
+  torch::Tensor& grad = parameters_[index].mutable_grad();
+  if (brings_zeros_ || !grad.defined()) {
+    if (!brings_zeros_) used_[index] = 0;
+    state.view.zero_();
+    return;
+  }
+  used_[index] = 1;
+  if (grad.is_sparse()) {
+    state.view.copy_(grad.to_dense());
+  } else if (grad.data_ptr() == state.view.data_ptr()) {
+    return;
+  } else if (!state.is_staged && grad.strides() == state.view.strides() &&
+             grad.scalar_type() == state.view.scalar_type()) {
+    std::memcpy(state.view.data_ptr(), grad.data_ptr(), state.view.nbytes());
+  } else {
+    state.view.copy_(grad);
+  }
+  if (!state.is_staged) grad = state.view;
+}
+
+// --- a step --------------------------------------------------------------------------------------
+
+void GradientExchange::finish() {
+  brings_zeros_ = false;
+  if (plan_.fingerprint != 0) {
+    for (std::size_t i = 0; i < parameters_.size(); ++i) {
+      // Places in buckets that are complete belong to the reduction already.
+      if (infos_[i].is_sparse)
+        used_[i] = parameters_[i].grad().defined();
+      else if (states_[i].passes < options_.passes)
+        collect(i);
+    }
+    if (measures_norms_)
+      for (std::size_t b = 0; b < buckets_.size(); ++b)
+        if (missing_[b] > 0) norms_.local_squared += squared_norm(buckets_[b].flat);
+  }
+  const auto reset = [&] {
+    for (Parameter& state : states_) state.passes = 0;
+    for (std::size_t b = 0; b < buckets_.size(); ++b) missing_[b] = plan_.buckets[b].members.size();
+    passes_seen_ = 0;
+  };
+  try {
+    pipeline_->finish();
+  } catch (...) {
+    reset();
+    throw;
+  }
+  for (std::size_t i = 0; i < parameters_.size(); ++i) hand_back(i);
+  reset();
+  if (!measures_norms_) return;
+  norms_.reduced_squared = 0;
+  for (GradientBucket& bucket : buckets_) norms_.reduced_squared += squared_norm(bucket.flat);
+}
+
+void GradientExchange::hand_back(std::size_t index) {
+  if (infos_[index].is_sparse || used_[index] == 0 || !options_.uses_hooks) return;
+  torch::NoGradGuard no_grad;
+  torch::Tensor& grad = parameters_[index].mutable_grad();
+  Parameter& state = states_[index];
+  if (!state.is_staged) {
+    if (!grad.defined() || grad.data_ptr() != state.view.data_ptr()) grad = state.view;
+    return;
+  }
+  if (!grad.defined() || grad.is_sparse()) grad = torch::empty_like(parameters_[index]);
+  grad.copy_(state.view);
+}
+
+void GradientExchange::run(Communicator& communicator, std::size_t item) {
+  if (item < buckets_.size())
+    reducer_->reduce(communicator, item, buckets_[item]);
+  else
+    end_step(communicator);
+}
+
+/// Who has used what, and the gradients that are gathered.
+void GradientExchange::end_step(Communicator& communicator) {
+  if (brings_zeros_) std::fill(used_.begin(), used_.end(), std::uint8_t{0});
+  communicator.allreduce(used_.data(), used_.data(), used_.size(), DataType::uint8, ReduceOp::max);
+  for (std::size_t i = 0; i < parameters_.size(); ++i)
+    if (infos_[i].is_sparse && used_[i] != 0) gather_sparse(communicator, i);
+}
+
+/// Every rank's entries, summed (or averaged) where they name the same row. A rank without a
+/// gradient brings none.
+void GradientExchange::gather_sparse(Communicator& communicator, std::size_t index) {
+  torch::NoGradGuard no_grad;
+  const torch::Tensor& parameter = parameters_[index];
+  torch::Tensor& grad = parameters_[index].mutable_grad();
+  torch::Tensor mine;
+  if (!brings_zeros_ && grad.defined()) mine = grad.is_sparse() ? grad : grad.to_sparse(1);
+  if (mine.defined()) mine = mine.coalesce();
+  const std::int64_t dims = mine.defined() ? mine.sparse_dim() : 1;
+  torch::Tensor rows =
+      mine.defined() ? mine._indices().t().contiguous() : torch::empty({0, dims}, torch::kInt64);
+  Shape value_shape(parameter.sizes().begin() + dims, parameter.sizes().end());
+  value_shape.insert(value_shape.begin(), rows.size(0));
+  torch::Tensor values =
+      mine.defined() ? mine._values().contiguous() : torch::empty(value_shape, parameter.options());
+  const auto gather = [&](const torch::Tensor& input) {
+    torch::Tensor all;
+    const std::int64_t row = input.size(0) == 0 && input.dim() > 1
+                                 ? c10::multiply_integers(input.sizes().slice(1))
+                                 : (input.size(0) == 0 ? 1 : input.numel() / input.size(0));
+    communicator.allgather(
+        input.data_ptr(), static_cast<std::size_t>(input.size(0)), static_cast<std::size_t>(row),
+        input.scalar_type() == torch::kInt64 ? DataType::int64 : infos_[index].type,
+        [&](std::span<const std::size_t> counts) {
+          std::int64_t total = 0;
+          for (const std::size_t count : counts) total += static_cast<std::int64_t>(count);
+          Shape shape = input.sizes().vec();
+          shape[0] = total / std::max<std::int64_t>(row, 1);
+          all = torch::empty(shape, input.options());
+          return all.data_ptr();
+        });
+    return all;
+  };
+  const torch::Tensor all_rows = gather(rows);
+  torch::Tensor all_values = gather(values);
+  if (options_.op == ReduceOp::average) all_values.div_(communicator.size());
+  if (brings_zeros_) return;
+  grad =
+      torch::sparse_coo_tensor(all_rows.t().contiguous(), all_values, parameter.sizes()).coalesce();
+}
+
+std::uint64_t GradientExchange::fingerprint() const {
+  if (brings_zeros_ && refuses_zeros_) return 2;  // nobody's: everybody hears of it
+  return plan_.fingerprint;
+}
+
+std::string GradientExchange::name_of(std::size_t item) const {
+  if (item >= buckets_.size()) return "end of step";
+  return fmt::format("bucket {} ({} …)", item,
+                     infos_[plan_.buckets[item].members.front().parameter].name);
+}
+
+std::size_t GradientExchange::bytes_of(std::size_t item) const {
+  return item < buckets_.size() ? buckets_[item].memory.size() : used_.size();
+}
+
+void GradientExchange::bring_zeros() {
+  brings_zeros_ = true;
+  torch::NoGradGuard no_grad;
+  for (GradientBucket& bucket : buckets_) bucket.flat.zero_();
+}
+
+}  // namespace kolo::train

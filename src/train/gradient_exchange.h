@@ -1,0 +1,112 @@
+// The gradients of a set of parameters, on their way through buckets.
+//
+// Life of a gradient: backward leaves it with its parameter; a hook copies it to its place in a
+// bucket (or finds it there, when backward added to what lay there); the bucket is reduced once all
+// its members have come; afterwards the parameter's gradient is that place in the bucket.
+// One copy per gradient is less work than letting backward add to a bucket that was set to zero
+// before: that reads the bucket too and writes it twice.
+#pragma once
+
+#include <torch/torch.h>
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "engine/step_pipeline.h"
+#include "kolo/torch/distributed_optimizer.h"
+#include "train/bucket_plan.h"
+#include "train/gradient_reducer.h"
+
+namespace kolo::train {
+
+struct ExchangeOptions {
+  int passes = 1;
+  bool sparse_as_dense = false;
+  bool uses_hooks = true;  ///< otherwise everything happens in finish()
+  BucketRules rules;
+  ReduceOp op = ReduceOp::average;
+};
+
+class GradientExchange final : public runtime::StepWork {
+ public:
+  /// `parameters[i]` belongs to `infos[i]`. Collective over the set.
+  GradientExchange(Engine& engine, ProcessSetId set, std::vector<torch::Tensor> parameters,
+                   std::vector<ParameterInfo> infos, std::unique_ptr<GradientReducer> reducer,
+                   ExchangeOptions options);
+  ~GradientExchange() override;
+
+  /// Reduces what has not been reduced in backward. Afterwards the gradients are the reduced ones.
+  void finish();
+  /// Whether backward has left something since the last finish().
+  [[nodiscard]] bool has_gradients() const noexcept { return passes_seen_ > 0; }
+  void set_passes(int passes) { options_.passes = passes; }
+  void measure_norms(bool on) noexcept { measures_norms_ = on; }
+  [[nodiscard]] DistributedOptimizer::Norms norms() const noexcept { return norms_; }
+
+  [[nodiscard]] runtime::StepPipeline& pipeline() noexcept { return *pipeline_; }
+  [[nodiscard]] const BucketPlan& buckets_planned() const noexcept { return plan_; }
+  [[nodiscard]] std::vector<GradientBucket>& buckets() noexcept { return buckets_; }
+  [[nodiscard]] const std::vector<torch::Tensor>& parameters() const noexcept {
+    return parameters_;
+  }
+  /// Called once, when the plan is made. Collective.
+  void when_planned(std::function<void(Communicator&)> action) { planned_ = std::move(action); }
+
+  // --- StepWork ---------------------------------------------------------------------------------
+  [[nodiscard]] std::uint64_t fingerprint() const override;
+  void plan(Communicator& communicator) override;
+  [[nodiscard]] std::size_t items() const override { return buckets_.size() + 1; }
+  void run(Communicator& communicator, std::size_t item) override;
+  [[nodiscard]] std::string name_of(std::size_t item) const override;
+  [[nodiscard]] std::size_t bytes_of(std::size_t item) const override;
+  void bring_zeros() override;
+  /// For a reducer that cannot do without a rank.
+  void refuse_zeros() noexcept { refuses_zeros_ = true; }
+
+ private:
+  struct Parameter {
+    std::size_t bucket = 0;
+    torch::Tensor view;      // its place in the bucket
+    bool is_staged = false;  // the gradient cannot be that place (another device or layout)
+    int passes = 0;          // since the last finish()
+    std::uintptr_t hook = 0;
+    std::shared_ptr<torch::autograd::Node> keeps_accumulator;
+  };
+
+  void on_gradient(std::size_t index);
+  /// Brings the gradient to its place; zero if there is none.
+  void collect(std::size_t index);
+  void hand_back(std::size_t index);
+  void check_agreement(Communicator& communicator);
+  std::vector<std::uint32_t> agree_on_order(Communicator& communicator);
+  void agree_on_sparse(Communicator& communicator);
+  void make_buckets(Communicator& communicator);
+  void end_step(Communicator& communicator);
+  void gather_sparse(Communicator& communicator, std::size_t index);
+
+  std::vector<torch::Tensor> parameters_;
+  std::vector<ParameterInfo> infos_;
+  std::unique_ptr<GradientReducer> reducer_;
+  ExchangeOptions options_;
+  std::unique_ptr<runtime::StepPipeline> pipeline_;
+
+  std::mutex mutex_;  // hooks of several devices may run at once
+  std::vector<Parameter> states_;
+  std::vector<std::uint32_t> order_;  // in which gradients came, until there is a plan
+  std::vector<std::size_t> missing_;  // by bucket: members that have not come
+  int passes_seen_ = 0;
+
+  BucketPlan plan_;
+  std::vector<GradientBucket> buckets_;
+  std::vector<std::uint8_t> used_;  // by parameter: has a gradient here; after a step: anywhere
+  std::function<void(Communicator&)> planned_;
+  bool brings_zeros_ = false;
+  bool refuses_zeros_ = false;
+  bool measures_norms_ = false;
+  DistributedOptimizer::Norms norms_;
+};
+
+}  // namespace kolo::train

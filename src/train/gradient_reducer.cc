@@ -1,0 +1,97 @@
+#include "train/gradient_reducer.h"
+
+#include <torch/torch.h>
+
+#include "base/errors.h"
+#include "train/dtype.h"
+
+namespace kolo::train {
+namespace {
+
+/// Where it lies, in its own type.
+class PlainReducer final : public GradientReducer {
+ public:
+  PlainReducer(ReduceOp op, Scaling scaling) : op_(op), scaling_(scaling) {}
+
+  void reduce(Communicator& communicator, std::size_t, GradientBucket& bucket) override {
+    if (op_ != ReduceOp::adasum) {
+      void* data = bucket.memory.data();
+      communicator.allreduce(data, data, bucket.plan->count, bucket.plan->type, op_, scaling_);
+      return;
+    }
+    // Adasum weighs whole tensors against each other.
+    for (std::size_t i = 0; i < bucket.plan->members.size(); ++i) {
+      void* data = bucket.views[i].data_ptr();
+      communicator.allreduce(data, data, static_cast<std::size_t>(bucket.views[i].numel()),
+                             bucket.plan->type, op_, scaling_);
+    }
+  }
+
+ private:
+  ReduceOp op_;
+  Scaling scaling_;
+};
+
+/// In 16 bits; sums are made in float32 on the way.
+class HalfReducer final : public GradientReducer {
+ public:
+  HalfReducer(torch::ScalarType type, ReduceOp op, Scaling scaling)
+      : type_(type), plain_(op, scaling) {}
+
+  void reduce(Communicator& communicator, std::size_t index, GradientBucket& bucket) override {
+    if (size_of(bucket.plan->type) <= 2 || !bucket.flat.is_floating_point())
+      return plain_.reduce(communicator, index, bucket);
+    if (halves_.size() <= index) halves_.resize(index + 1);
+    Half& half = halves_[index];
+    if (half.bucket.plan == nullptr) {
+      half.plan = *bucket.plan;
+      half.plan.type = data_type(type_);
+      half.bucket.memory = communicator.allocate<std::byte>(half.plan.count * 2);
+      half.bucket.flat = tensor_over(half.bucket.memory, half.plan.count, type_);
+      half.bucket.plan = &half.plan;
+      for (std::size_t i = 0; i < half.plan.members.size(); ++i)
+        half.bucket.views.push_back(half.bucket.flat.narrow(
+            0, static_cast<std::int64_t>(half.plan.members[i].offset), bucket.views[i].numel()));
+    }
+    half.bucket.flat.copy_(bucket.flat);
+    plain_.reduce(communicator, index, half.bucket);
+    bucket.flat.copy_(half.bucket.flat);
+  }
+  void forget() override { halves_.clear(); }
+
+ private:
+  struct Half {
+    BucketPlan::Bucket plan;
+    GradientBucket bucket;
+  };
+  torch::ScalarType type_;
+  PlainReducer plain_;
+  std::deque<Half> halves_;
+};
+
+}  // namespace
+
+torch::Tensor tensor_over(Buffer<std::byte>& buffer, std::size_t count, torch::ScalarType type) {
+  return torch::from_blob(buffer.data(), {static_cast<std::int64_t>(count)},
+                          torch::TensorOptions().dtype(type));
+}
+
+std::unique_ptr<GradientReducer> make_gradient_reducer(const Compression& compression, ReduceOp op,
+                                                       Scaling scaling) {
+  using Kind = Compression::Kind;
+  const bool is_lossy = compression.kind == Kind::power_sgd || compression.kind == Kind::top_k;
+  if (is_lossy && op == ReduceOp::adasum)
+    throw_error(ErrorCode::invalid_argument,
+                "DistributedOptimizer: adasum needs whole tensors; use no compression, fp16 or "
+                "bf16");
+  switch (compression.kind) {
+    case Kind::none: break;
+    case Kind::fp16: return std::make_unique<HalfReducer>(torch::kFloat16, op, scaling);
+    case Kind::bf16: return std::make_unique<HalfReducer>(torch::kBFloat16, op, scaling);
+    case Kind::power_sgd: return make_power_sgd_reducer(compression.rank, op);
+    case Kind::top_k: return make_top_k_reducer(compression.ratio, op);
+  }
+  return std::make_unique<PlainReducer>(op, scaling);
+}
+
+}  // namespace kolo::train

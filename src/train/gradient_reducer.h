@@ -1,0 +1,41 @@
+// How one bucket of gradients becomes the reduced one: as it is, in 16 bits, by low-rank factors,
+// by its largest entries.
+#pragma once
+
+#include <torch/torch.h>
+
+#include <memory>
+#include <vector>
+
+#include "kolo/communicator.h"
+#include "kolo/torch/distributed_optimizer.h"
+#include "train/bucket_plan.h"
+
+namespace kolo::train {
+
+/// A bucket in memory of the communicator.
+struct GradientBucket {
+  Buffer<std::byte> memory;
+  torch::Tensor flat;                ///< all of it
+  std::vector<torch::Tensor> views;  ///< each member, in the shape and strides of its parameter
+  const BucketPlan::Bucket* plan = nullptr;
+};
+
+class GradientReducer {
+ public:
+  virtual ~GradientReducer() = default;
+  /// Collective. `index` tells the buckets of one plan apart, for what is kept between steps.
+  virtual void reduce(Communicator& communicator, std::size_t index, GradientBucket& bucket) = 0;
+  /// The plan has changed: what was kept belongs to other buckets.
+  virtual void forget() {}
+};
+
+std::unique_ptr<GradientReducer> make_gradient_reducer(const Compression& compression, ReduceOp op,
+                                                       Scaling scaling);
+std::unique_ptr<GradientReducer> make_power_sgd_reducer(int rank, ReduceOp op);
+std::unique_ptr<GradientReducer> make_top_k_reducer(double ratio, ReduceOp op);
+
+/// A tensor over memory of the communicator; `buffer` must outlive it.
+torch::Tensor tensor_over(Buffer<std::byte>& buffer, std::size_t count, torch::ScalarType type);
+
+}  // namespace kolo::train

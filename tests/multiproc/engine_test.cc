@@ -1,0 +1,184 @@
+// The engine with ranks that are processes: random work, deaths, and what an idle engine costs.
+#include "kolo/engine.h"
+
+#include <fmt/format.h>
+#include <sys/resource.h>
+
+#include <csignal>
+#include <thread>
+
+#include "base/files.h"
+#include "base/json.h"
+#include "base/random.h"
+#include "kolo/error.h"
+#include "multiproc/survivors.h"
+
+namespace kolo::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+TensorArg in_place(std::vector<float>& data) {
+  return {data.data(), data.data(), {static_cast<std::int64_t>(data.size())}, DataType::float32};
+}
+
+/// The same operations on every rank, submitted in an order of its own, in waves.
+void random_work(Engine& engine, std::uint64_t seed) {
+  Random common(seed);
+  Random own = common.stream("rank", static_cast<std::uint64_t>(engine.rank()));
+  const auto n = static_cast<float>(engine.size());
+  for (int wave = 0; wave < scaled(30); ++wave) {
+    const std::size_t count = 1 + common.below(40);
+    std::vector<std::size_t> sizes(count), order(count);
+    for (std::size_t i = 0; i < count; ++i) {
+      sizes[i] = 1 + common.below(common.below(8) == 0 ? 200'000 : 500);
+      order[i] = i;
+    }
+    own.shuffle(order);
+    std::vector<std::vector<float>> data(count);
+    std::vector<Handle> handles(count);
+    for (const std::size_t i : order) {
+      data[i].assign(sizes[i], static_cast<float>(i + 1));
+      handles[i] = engine.allreduce_async("tensor " + std::to_string(i), in_place(data[i]),
+                                          {.op = ReduceOp::sum});
+      if (own.below(10) == 0) std::this_thread::yield();
+    }
+    own.shuffle(order);
+    for (const std::size_t i : order) {
+      engine.synchronize(handles[i]);
+      const float expected = static_cast<float>(i + 1) * n;
+      ASSERT_EQ(data[i].front(), expected);
+      ASSERT_EQ(data[i].back(), expected);
+    }
+  }
+}
+
+class EngineProcesses : public testing::TestWithParam<int> {};
+
+TEST_P(EngineProcesses, RandomOrders) {
+  ProcessRanks ranks({.host_of_rank = std::vector<int>(static_cast<std::size_t>(GetParam()), 0)},
+                     [](ProcessRank& me) {
+                       Context context(me.options(30s));
+                       Engine engine(context);
+                       random_work(engine, 5);
+                       engine.barrier();
+                       return std::string("done");
+                     });
+  for (const Outcome& outcome : ranks.finish()) {
+    EXPECT_EQ(outcome.error, "");
+    EXPECT_EQ(outcome.result, "done");
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Ranks, EngineProcesses, testing::Values(1, 2, 3, 4));
+
+void kill_one(int victim, bool while_working, const std::vector<int>& hosts) {
+  ProcessRanks ranks({.host_of_rank = hosts}, [&](ProcessRank& me) {
+    Context context(me.options(60s));
+    Engine engine(context);
+    std::vector<float> data(1000);
+    engine.allreduce("x", in_place(data));
+    if (me.rank() == victim && !while_working) me.wait_to_be_killed("ready");
+    me.reached("ready");
+    const std::string first = repeat_until_lost([&] { engine.allreduce("x", in_place(data)); });
+    const std::string again = lost_in([&] { engine.allreduce("y", in_place(data)); });
+    if (!again.starts_with("peer_lost of " + std::to_string(victim))) return "next: " + again;
+    return first;
+  });
+  ranks.await_all("ready");
+  const std::int64_t killed_at = now_ns();
+  ranks.signal(victim, SIGKILL);
+  const auto outcomes = ranks.finish();
+  for (int r = 0; r < static_cast<int>(outcomes.size()); ++r)
+    if (r != victim)
+      expect_lost(outcomes[static_cast<std::size_t>(r)], victim, killed_at, kPatience);
+}
+
+TEST(EngineKilled, TheLeaderAtWork) { kill_one(0, true, {0, 0, 0}); }
+TEST(EngineKilled, AMemberAtWork) { kill_one(2, true, {0, 0, 0}); }
+TEST(EngineKilled, TheLeaderWhoIsWaitedFor) { kill_one(0, false, {0, 0, 0}); }
+TEST(EngineKilled, AMemberWhoIsWaitedFor) { kill_one(1, false, {0, 0, 0}); }
+TEST(EngineKilled, AcrossHosts) {
+  if (std::string why; !wire_is_available(&why)) GTEST_SKIP() << why;
+  kill_one(3, false, {0, 0, 1, 1});
+}
+
+TEST(EngineIdle, UsesNoProcessorTime) {
+  ProcessRanks ranks({.host_of_rank = {0, 0}}, [](ProcessRank& me) {
+    Context context(me.options(30s));
+    Engine engine(context);
+    std::vector<float> data(10);
+    engine.allreduce("x", in_place(data));
+    context.world().barrier();
+    rusage before{}, after{};
+    ::getrusage(RUSAGE_SELF, &before);
+    std::this_thread::sleep_for(1s);  // being idle is what is measured
+    ::getrusage(RUSAGE_SELF, &after);
+    context.world().barrier();
+    const auto microseconds = [](const rusage& used) {
+      return (used.ru_utime.tv_sec + used.ru_stime.tv_sec) * 1'000'000 + used.ru_utime.tv_usec +
+             used.ru_stime.tv_usec;
+    };
+    const auto switches = after.ru_nvcsw - before.ru_nvcsw;
+    EXPECT_LT(microseconds(after) - microseconds(before), kSanitized ? 20'000 : 2'000);
+    EXPECT_LE(switches, 3);
+    return std::string("done");
+  });
+  for (const Outcome& outcome : ranks.finish()) EXPECT_EQ(outcome.error, "");
+}
+
+TEST(EngineTimeline, HoldsEveryRankAndIsValidAtEveryInstant) {
+  const TempDir directory;
+  const std::string path = (directory.path() / "trace.json").string();
+  ProcessRanks ranks({.host_of_rank = {0, 0, 0}}, [&](ProcessRank& me) {
+    Context context(me.options(30s));
+    Engine engine(context);
+    std::vector<float> data(100);
+    engine.allreduce("before", in_place(data));
+    for (const char* mark : {"first", "second"}) {
+      engine.start_timeline(path);
+      for (int i = 0; i < 300; ++i) {
+        engine.allreduce(fmt::format("\"{}\" {}", mark, i % 10), in_place(data));
+        if (me.rank() == 0 && i % 20 == 0) {
+          EXPECT_TRUE(parse_json(read_file(path), path).is_array());
+        }
+      }
+      engine.stop_timeline();
+      engine.allreduce("not recorded", in_place(data));
+    }
+    return std::string("done");
+  });
+  for (const Outcome& outcome : ranks.finish()) EXPECT_EQ(outcome.error, "");
+  const Json trace = parse_json(read_file(path), path);
+  std::map<int, int> reduced, queued;
+  for (const Json& event : trace) {
+    if (event.at("ph") != "X") continue;
+    EXPECT_TRUE(event.at("tid").get<std::string>().starts_with("\"second\"")) << event;
+    EXPECT_GE(event.at("dur").get<double>(), 0);
+    auto& count = event.at("name") == "queued" ? queued : reduced;
+    ++count[event.at("pid").get<int>()];
+  }
+  for (int r = 0; r < 3; ++r) {
+    EXPECT_EQ(reduced[r], 300);
+    EXPECT_EQ(queued[r], 300);
+  }
+}
+
+TEST(EngineDefault, BelongsToTheDefaultContext) {
+  ProcessRanks ranks({.host_of_rank = {0, 0}}, [](ProcessRank& me) {
+    EXPECT_THROW((void)engine(), Error);
+    init(me.options(30s));
+    std::vector<float> data(10, 1.0F);
+    engine().allreduce("x", in_place(data), {.op = ReduceOp::sum});
+    EXPECT_EQ(data[0], 2.0F);
+    EXPECT_EQ(world().allreduce(1, ReduceOp::sum), 2);
+    world().barrier();
+    shutdown();
+    EXPECT_THROW((void)engine(), Error);
+    return std::string("done");
+  });
+  for (const Outcome& outcome : ranks.finish()) EXPECT_EQ(outcome.error, "");
+}
+
+}  // namespace
+}  // namespace kolo::test
