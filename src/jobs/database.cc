@@ -1,0 +1,222 @@
+// The folder of a database, and reading jobs.
+#include <chrono>
+#include <cmath>
+#include <utility>
+
+#include "base/errors.h"
+#include "base/files.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "base/registry.h"
+#include "jobs/body.h"
+#include "jobs/fields.h"
+#include "jobs/network_file_system.h"
+#include "jobs/schema.h"
+
+namespace kolo::jobs {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kSettings = "kolo-jobs.json";
+
+std::int64_t raw(JobId id) { return static_cast<std::int64_t>(id); }
+
+std::unique_ptr<store::Database> connect(const std::string& url, bool create) {
+  return store::open_database(url, {.create = create, .patience = std::chrono::seconds(20)});
+}
+
+}  // namespace
+
+double clock_now() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+double JobDatabase::Body::shared_now() {
+  // SQLite is of one host, whose clock all see.
+  if (store->kind() == "sqlite") return clock_now();
+  auto& row =
+      store->prepare("SELECT CAST(EXTRACT(EPOCH FROM clock_timestamp()) AS DOUBLE PRECISION)");
+  row.next();
+  const double now = row.number(0);
+  row.reset();
+  return now;
+}
+
+void JobDatabase::Body::notify() noexcept {
+  try {
+    store->notify(kChannel);
+  } catch (const std::exception& error) {
+    log::info("launchers could not be notified: {}", error.what());
+  }
+}
+
+std::int64_t count_up(store::Database& database, std::string_view counter, std::int64_t by) {
+  auto& row = database.prepare(
+      "UPDATE job_counters SET value = value + $1 WHERE name = $2 RETURNING value");
+  row.bind(1, by).bind(2, counter);
+  KOLO_CHECK(row.next());
+  const std::int64_t value = row.integer(0);
+  row.reset();
+  return value;
+}
+
+int cores_per_node(const Job& job) {
+  const int threads = job.ranks_per_node * job.threads_per_rank;
+  return std::max(1, (threads + job.threads_per_core - 1) / job.threads_per_core);
+}
+
+Job read_job(const store::Statement& row) {
+  Job job;
+  job.id = JobId{row.integer(0)};
+  job.name = row.text(1);
+  job.workflow = row.text(2);
+  job.application = row.text(3);
+  job.state = static_cast<JobState>(row.integer(4));
+  job.created = row.number(5);
+  job.retries = static_cast<int>(row.integer(6));
+  if (!row.is_null(7)) job.return_code = static_cast<int>(row.integer(7));
+  job.launcher = row.integer(8);
+  decode_spec(job, row.text(9));
+  return job;
+}
+
+JobDatabase::JobDatabase(std::unique_ptr<Body> body) : body_(std::move(body)) {}
+JobDatabase::JobDatabase(JobDatabase&&) noexcept = default;
+JobDatabase& JobDatabase::operator=(JobDatabase&&) noexcept = default;
+JobDatabase::~JobDatabase() = default;
+const fs::path& JobDatabase::folder() const noexcept { return body_->folder; }
+
+JobDatabase JobDatabase::init(const fs::path& folder, const std::string& url) {
+  if (fs::exists(folder / kSettings))
+    throw_error(ErrorCode::already_exists, "there is a database in {}", folder.string());
+  std::error_code error;
+  fs::create_directories(folder, error);
+  for (const char* part : {"data", "log", "qsubmit"}) fs::create_directories(folder / part, error);
+  if (error) throw_error(ErrorCode::io, "cannot make {}: {}", folder.string(), error.message());
+  const fs::path absolute = fs::absolute(folder);
+  if (url.empty()) warn_of_network_file_system(absolute);
+  const std::string where = url.empty() ? (absolute / "kolo.db").string() : url;
+  store::migrate(*connect(where, true), kRoom, migrations());
+  // The URL may hold a password: nobody else's business.
+  const Json settings = {{"version", 1}, {"url", url}};
+  write_file_atomically(folder / kSettings, settings.dump() + "\n", kPrivateFile);
+  return open(folder);
+}
+
+JobDatabase JobDatabase::open(const fs::path& folder) {
+  auto body = std::make_unique<Body>();
+  body->folder = fs::absolute(folder).lexically_normal();
+  if (body->folder.filename().empty()) body->folder = body->folder.parent_path();
+  std::string text;
+  try {
+    text = read_file(body->folder / kSettings);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::not_found) throw;
+    throw_error(ErrorCode::not_found, "there is no database in {}; make one: kolo init {}",
+                folder.string(), folder.string());
+  }
+  const Json settings = parse_json(text, (body->folder / kSettings).string());
+  if (const int version = json_field<int>(settings, "version", "the settings"); version != 1)
+    throw_error(ErrorCode::failed_precondition,
+                "{} has version {}, and this kolo knows 1: use a newer kolo", folder.string(),
+                version);
+  body->url = json_field<std::string>(settings, "url", "the settings");
+  if (body->url.empty()) {
+    body->url = (body->folder / "kolo.db").string();
+    body->store = connect(body->url, false);
+  } else {
+    body->store = connect(body->url, true);
+  }
+  store::migrate(*body->store, kRoom, migrations());
+  return JobDatabase(std::move(body));
+}
+
+fs::path JobDatabase::folder_of(const Job& job) const {
+  if (!job.user_workdir.empty()) return job.user_workdir;
+  return body_->folder / "data" / job.workflow / fmt::format("{}_{}", job.name, raw(job.id));
+}
+
+Job JobDatabase::job(JobId id) {
+  auto found = find({.ids = {id}});
+  if (found.empty()) throw_error(ErrorCode::not_found, "there is no job {}", raw(id));
+  found[0].parents = parents(id);
+  return std::move(found[0]);
+}
+
+std::vector<Job> JobDatabase::find(const JobFilter& filter) {
+  // A text of SQL is kept prepared: there is one per combination of conditions, not per value.
+  std::string sql =
+      fmt::format("SELECT {} FROM jobs j JOIN job_specs s ON s.id = j.id WHERE 1 = 1", kJobColumns);
+  int next = 0;
+  if (!filter.ids.empty()) sql += fmt::format(" AND j.id = ${}", ++next);
+  if (filter.state) sql += fmt::format(" AND j.state = ${}", ++next);
+  // Part of a text, letter by letter the same in both databases.
+  for (const auto& [column, part] :
+       {std::pair{"j.workflow", &filter.workflow}, std::pair{"j.name", &filter.name}})
+    if (!part->empty()) {
+      sql += fmt::format(" AND REPLACE({}, ${}, '') <> {}", column, next + 1, column);
+      ++next;
+    }
+  sql += " ORDER BY j.id";
+  if (filter.limit >= 0) sql += fmt::format(" LIMIT ${}", ++next);
+
+  std::vector<Job> jobs;
+  const auto run = [&](std::optional<JobId> id) {
+    auto& row = body_->store->prepare(sql);
+    int place = 0;
+    if (id) row.bind(++place, raw(*id));
+    if (filter.state) row.bind(++place, static_cast<std::int64_t>(*filter.state));
+    if (!filter.workflow.empty()) row.bind(++place, filter.workflow);
+    if (!filter.name.empty()) row.bind(++place, filter.name);
+    if (filter.limit >= 0) row.bind(++place, filter.limit);
+    while (row.next()) jobs.push_back(read_job(row));
+  };
+  if (filter.ids.empty()) run(std::nullopt);
+  for (const JobId id : filter.ids) run(id);
+  return jobs;
+}
+
+std::vector<StateCount> JobDatabase::count_by_state(std::string_view workflow) {
+  std::vector<StateCount> counts;
+  auto& row = body_->store->prepare(
+      "SELECT workflow, state, COUNT(*) FROM jobs GROUP BY workflow, state "
+      "ORDER BY workflow, state");
+  while (row.next()) {
+    StateCount count{std::string(row.text(0)), static_cast<JobState>(row.integer(1)),
+                     row.integer(2)};
+    if (count.workflow.find(workflow) != std::string::npos) counts.push_back(std::move(count));
+  }
+  return counts;
+}
+
+std::vector<HistoryEntry> JobDatabase::history(JobId id) {
+  std::vector<HistoryEntry> entries;
+  auto& row = body_->store->prepare(
+      "SELECT state, time, reason FROM job_history WHERE job = $1 ORDER BY seq");
+  row.bind(1, raw(id));
+  while (row.next())
+    entries.push_back(
+        {static_cast<JobState>(row.integer(0)), row.number(1), std::string(row.text(2))});
+  return entries;
+}
+
+std::vector<JobId> JobDatabase::parents(JobId id) {
+  std::vector<JobId> ids;
+  auto& row =
+      body_->store->prepare("SELECT parent FROM job_parents WHERE child = $1 ORDER BY parent");
+  row.bind(1, raw(id));
+  while (row.next()) ids.push_back(JobId{row.integer(0)});
+  return ids;
+}
+
+std::vector<JobId> JobDatabase::children(JobId id) {
+  std::vector<JobId> ids;
+  auto& row =
+      body_->store->prepare("SELECT child FROM job_parents WHERE parent = $1 ORDER BY child");
+  row.bind(1, raw(id));
+  while (row.next()) ids.push_back(JobId{row.integer(0)});
+  return ids;
+}
+
+}  // namespace kolo::jobs

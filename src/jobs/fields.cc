@@ -1,0 +1,224 @@
+#include "jobs/fields.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include "base/errors.h"
+#include "base/registry.h"
+#include "jobs/words.h"
+
+namespace kolo::jobs {
+namespace {
+
+constexpr Field kFields[] = {
+    {"name", "NAME", "names the job's folder and its output", &Job::name},
+    {"workflow", "NAME", "a word for jobs that belong together", &Job::workflow},
+    {"application", "NAME", "the application to run; see kolo app", &Job::application},
+    {"args", "WORDS", "arguments after the executable", &Job::args},
+    {"description", "TEXT", "for people", &Job::description},
+    {"wall_time_minutes", "N", "expected; the longest start first", &Job::wall_time_minutes, 0},
+    {"num_nodes", "N", "nodes it runs on", &Job::num_nodes, 1},
+    {"coschedule_num_nodes", "N", "kept, as Balsam does; nothing reads it",
+     &Job::coschedule_num_nodes, 0},
+    {"node_packing_count", "N", "so many such jobs may share a node", &Job::node_packing_count, 1},
+    {"ranks_per_node", "N", "processes on each node", &Job::ranks_per_node, 1},
+    {"threads_per_rank", "N", "OMP_NUM_THREADS", &Job::threads_per_rank, 1},
+    {"threads_per_core", "N", "hardware threads used of each core", &Job::threads_per_core, 1},
+    {"gpus_per_rank", "N", "parts of one are shared", &Job::gpus_per_rank, 0},
+    {"cpu_affinity", "KIND", "none, or depth: bound to the cores it is given", &Job::cpu_affinity},
+    {"mpi_flags", "WORDS", "further options for mpirun, srun …", &Job::mpi_flags},
+    {"input_files", "GLOBS", "of parents, linked into its folder", &Job::input_files},
+    {"stage_in_url", "URL", "copied into its folder before", &Job::stage_in_url},
+    {"stage_out_url", "URL", "files are copied there after", &Job::stage_out_url},
+    {"stage_out_files", "GLOBS", "which files", &Job::stage_out_files},
+    {"user_workdir", "DIR", "instead of data/WORKFLOW/NAME_ID", &Job::user_workdir},
+    {"wait_for_parents", "BOOL", "start only after they have finished", &Job::wait_for_parents},
+    {"auto_timeout_retry", "BOOL", "run again when a launcher's time was over",
+     &Job::auto_timeout_retry},
+    {"post_error_handler", "BOOL", "postprocess decides after an error", &Job::post_error_handler},
+    {"post_timeout_handler", "BOOL", "postprocess decides after a timeout",
+     &Job::post_timeout_handler},
+    {"time_limit_seconds", "S", "of one run; then it is ended", &Job::time_limit_seconds, 0},
+    {"max_retries", "N", "runs again so often after an error", &Job::max_retries, 0},
+    {"data", "JSON", "your own", &Job::data},
+};
+
+/// Linux: one argument has 32 pages at most, all together (with the environment) 6 MB at most.
+constexpr std::size_t kLongestArgument = 32 * 4096 - 1;
+constexpr std::size_t kAllArguments = 2U << 20;
+
+const Job& defaults() {
+  static const Job job;
+  return job;
+}
+
+bool is_column(const Field& field) {
+  return field.name == "name" || field.name == "workflow" || field.name == "application";
+}
+
+[[noreturn]] void refuse(const Field& field, std::string_view text, std::string_view wanted) {
+  throw_error(ErrorCode::invalid_argument, "{} = '{}': {}", field.name, text, wanted);
+}
+
+template <class Number>
+Number parsed(const Field& field, std::string_view text) {
+  Number value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) refuse(field, text, "not a number");
+  return value;
+}
+
+bool parsed_flag(const Field& field, std::string_view text) {
+  for (const auto yes : {"1", "true", "True", "yes", "on"})
+    if (text == yes) return true;
+  for (const auto no : {"0", "false", "False", "no", "off"})
+    if (text == no) return false;
+  refuse(field, text, "true or false?");
+}
+
+/// Names become folders.
+void check_name(std::string_view what, const std::string& name) {
+  if (name.empty()) throw_error(ErrorCode::invalid_argument, "the job has no {}", what);
+  if (name.size() > 200)
+    throw_error(ErrorCode::invalid_argument, "{} has {} letters; 200 are allowed", what,
+                name.size());
+  const bool odd = std::any_of(name.begin(), name.end(), [](char c) {
+    return c == '/' || c == '\0' || static_cast<unsigned char>(c) < ' ';
+  });
+  if (odd || name == "." || name == "..")
+    throw_error(ErrorCode::invalid_argument, "{} '{}' cannot be the name of a folder", what, name);
+}
+
+void check_size(std::string_view what, std::size_t bytes, std::size_t most) {
+  if (bytes > most)
+    throw_error(ErrorCode::invalid_argument,
+                "{} has {} bytes, and the kernel takes {}: write it to a file and name that", what,
+                bytes, most);
+}
+
+}  // namespace
+
+std::span<const Field> fields() { return kFields; }
+
+const Field* find_field(std::string_view name) {
+  std::string plain(name);
+  std::replace(plain.begin(), plain.end(), '-', '_');
+  for (const auto& field : kFields)
+    if (field.name == plain) return &field;
+  return nullptr;
+}
+
+void set_field(Job& job, const Field& field, const std::string& text) {
+  if (const auto* member = std::get_if<std::string Job::*>(&field.member)) {
+    job.*(*member) = text;
+  } else if (const auto* flag = std::get_if<bool Job::*>(&field.member)) {
+    job.*(*flag) = parsed_flag(field, text);
+  } else if (const auto* integer = std::get_if<int Job::*>(&field.member)) {
+    job.*(*integer) = parsed<int>(field, text);
+  } else {
+    job.*std::get<double Job::*>(field.member) = parsed<double>(field, text);
+  }
+}
+
+std::string field_text(const Job& job, const Field& field) {
+  return std::visit(
+      [&job](auto member) -> std::string {
+        using Value = std::decay_t<decltype(job.*member)>;
+        if constexpr (std::is_same_v<Value, std::string>)
+          return job.*member;
+        else
+          return fmt::format("{}", job.*member);
+      },
+      field.member);
+}
+
+std::string encode_spec(const Job& job) {
+  Json spec = Json::object();
+  for (const auto& field : kFields) {
+    if (is_column(field)) continue;
+    std::visit(
+        [&](auto member) {
+          if (job.*member != defaults().*member) spec[std::string(field.name)] = job.*member;
+        },
+        field.member);
+  }
+  if (!job.environ.empty()) spec["environ"] = job.environ;
+  return spec.dump();
+}
+
+void decode_spec(Job& job, std::string_view text) {
+  if (text == "{}") return;
+  const Json spec = parse_json(text, "a job's fields");
+  for (const auto& field : kFields) {
+    const auto found = spec.find(std::string(field.name));
+    if (found == spec.end()) continue;
+    std::visit(
+        [&](auto member) { job.*member = found->get<std::decay_t<decltype(job.*member)>>(); },
+        field.member);
+  }
+  if (const auto found = spec.find("environ"); found != spec.end())
+    job.environ = found->get<std::vector<std::string>>();
+}
+
+Json job_json(const Job& job) {
+  Json all = Json::object();
+  all["job_id"] = static_cast<std::int64_t>(job.id);
+  for (const auto& field : kFields)
+    std::visit([&](auto member) { all[std::string(field.name)] = job.*member; }, field.member);
+  all["environ"] = job.environ;
+  all["parents"] = Json::array();
+  for (const JobId parent : job.parents) all["parents"].push_back(static_cast<long long>(parent));
+  all["state"] = to_string(job.state);
+  all["created"] = job.created;
+  all["retries"] = job.retries;
+  all["return_code"] = job.return_code ? Json(*job.return_code) : Json();
+  all["launcher"] = job.launcher;
+  return all;
+}
+
+void check_variable(std::string_view entry) {
+  const auto equals = entry.find('=');
+  if (equals == std::string_view::npos || equals == 0 || entry.find('\0') != std::string_view::npos)
+    throw_error(ErrorCode::invalid_argument, "environment '{}': NAME=VALUE is needed", entry);
+  check_size("an environment value", entry.size(), kLongestArgument);
+}
+
+void check_job(const Job& job) {
+  check_name("name", job.name);
+  check_name("workflow", job.workflow);
+  if (job.application.empty())
+    throw_error(ErrorCode::invalid_argument, "the job has no application; kolo ls apps lists them");
+  for (const auto& field : kFields) {
+    double number = 0;
+    if (const auto* integer = std::get_if<int Job::*>(&field.member))
+      number = job.*(*integer);
+    else if (const auto* real = std::get_if<double Job::*>(&field.member))
+      number = job.*(*real);
+    else
+      continue;
+    if (!std::isfinite(number) || number < field.least || number > 1e9)
+      refuse(field, field_text(job, field), fmt::format("at least {} is needed", field.least));
+  }
+  if (job.cpu_affinity != "none" && job.cpu_affinity != "depth" && job.cpu_affinity != "core")
+    throw_error(ErrorCode::invalid_argument, "cpu_affinity '{}' is unknown; known: none, depth",
+                job.cpu_affinity);
+  check_size("args", job.args.size(), kAllArguments);
+  for (const auto& word : split_words(job.args, "args"))
+    check_size("an argument", word.size(), kLongestArgument);
+  split_words(job.mpi_flags, "mpi_flags");
+  std::size_t bytes = 0;
+  for (const auto& entry : job.environ) {
+    check_variable(entry);
+    bytes += entry.size();
+  }
+  check_size("the environment", bytes, kAllArguments);
+  check_size("data", job.data.size(), 64U << 20);
+  try {
+    if (job.data != "{}") parse_json(job.data, "data");
+  } catch (const Error& error) {
+    throw Error(ErrorCode::invalid_argument, error.message());
+  }
+}
+
+}  // namespace kolo::jobs

@@ -1,0 +1,240 @@
+#include "jobs/leases.h"
+
+#include <unistd.h>
+
+#include <array>
+#include <climits>
+
+#include "base/errors.h"
+#include "jobs/body.h"
+
+namespace kolo::jobs {
+namespace {
+
+using store::Locking;
+using store::Transaction;
+
+std::int64_t raw(JobId id) { return static_cast<std::int64_t>(id); }
+std::int64_t raw(JobState state) { return static_cast<std::int64_t>(state); }
+std::int64_t raw(LauncherState state) { return static_cast<std::int64_t>(state); }
+
+std::string host_name() {
+  std::array<char, HOST_NAME_MAX + 1> name{};
+  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "localhost";
+}
+
+/// Frees the jobs of one launcher: what ran starts again, the rest stays where it is.
+std::int64_t free_jobs(store::Database& database, Changes& changes, std::int64_t launcher,
+                       const std::string& why) {
+  struct Row {
+    JobId id;
+    JobState state;
+    std::int64_t attempt;
+  };
+  std::vector<Row> rows;
+  auto& row = database.prepare("SELECT id, state, attempt FROM jobs WHERE lease = $1 ORDER BY id");
+  row.bind(1, launcher);
+  while (row.next())
+    rows.push_back({JobId{row.integer(0)}, static_cast<JobState>(row.integer(1)), row.integer(2)});
+  for (const auto& job : rows) {
+    std::vector<Step> steps;
+    if (job.state == JobState::running)
+      steps.push_back({JobState::restart_ready, clock_now(), why});
+    changes.apply({.id = job.id,
+                   .from = job.state,
+                   .steps = steps,
+                   .hold = Hold{launcher, job.attempt},
+                   .release = true});
+  }
+  return static_cast<std::int64_t>(rows.size());
+}
+
+}  // namespace
+
+std::vector<LauncherRecord> launchers(JobDatabase& jobs, bool alive_only) {
+  std::vector<LauncherRecord> all;
+  auto& row = jobs.body().store->prepare(
+      "SELECT id, host, pid, state, started, heard, lease_seconds, about FROM launchers "
+      "WHERE state <= $1 ORDER BY id");
+  row.bind(1, alive_only ? 1 : 3);
+  while (row.next())
+    all.push_back({row.integer(0), std::string(row.text(1)), row.integer(2),
+                   static_cast<LauncherState>(row.integer(3)), row.number(4), row.number(5),
+                   row.number(6), std::string(row.text(7))});
+  return all;
+}
+
+Leases::Leases(JobDatabase& jobs, double lease_seconds, const std::string& about)
+    : jobs_(jobs), database_(*jobs.body().store) {
+  Transaction change(database_, Locking::rows);
+  const double now = jobs_.body().shared_now();
+  id_ = count_up(database_, "launcher");
+  database_
+      .prepare(
+          "INSERT INTO launchers (id, host, pid, state, started, heard, lease_seconds, about) "
+          "VALUES ($1, $2, $3, $4, $5, $6, $7, $8)")
+      .bind(1, id_)
+      .bind(2, host_name())
+      .bind(3, std::int64_t{::getpid()})
+      .bind(4, raw(LauncherState::alive))
+      .bind(5, now)
+      .bind(6, now)
+      .bind(7, lease_seconds)
+      .bind(8, about)
+      .run();
+  change.commit();
+}
+
+std::vector<Taken> Leases::select(const Wanted& wanted, bool several, int most) {
+  std::string sql = fmt::format(
+      "SELECT {}, j.attempt, j.parents FROM jobs j JOIN job_specs s ON s.id = j.id "
+      "WHERE j.queue = 1 AND j.num_nodes {} AND j.num_nodes <= $1 AND j.cores <= $2 AND "
+      "j.gpus <= $3",
+      kJobColumns, several ? "> 1" : "= 1");
+  if (wanted.one_rank_only) sql += " AND j.ranks = 1";
+  if (!wanted.workflow.empty()) sql += " AND REPLACE(j.workflow, $4, '') <> j.workflow";
+  sql += fmt::format(" ORDER BY j.num_nodes DESC, j.minutes DESC, j.id LIMIT ${}",
+                     wanted.workflow.empty() ? 4 : 5);
+  // What another launcher is taking right now is not waited for.
+  if (database_.kind() == "postgresql") sql += " FOR UPDATE OF j SKIP LOCKED";
+  auto& row = database_.prepare(sql);
+  row.bind(1, wanted.nodes).bind(2, wanted.cores).bind(3, wanted.gpus);
+  if (!wanted.workflow.empty()) row.bind(4, wanted.workflow);
+  row.bind(wanted.workflow.empty() ? 4 : 5, most);
+  std::vector<Taken> taken;
+  std::vector<bool> has_parents;
+  while (row.next()) {
+    taken.push_back({read_job(row), {id_, row.integer(10) + 1}});
+    has_parents.push_back(row.integer(11) > 0);
+  }
+  for (std::size_t i = 0; i < taken.size(); ++i) {
+    if (has_parents[i]) taken[i].job.parents = jobs_.parents(taken[i].job.id);
+    taken[i].job.launcher = id_;
+    database_.prepare("UPDATE jobs SET lease = $1, queue = 0, attempt = $2 WHERE id = $3")
+        .bind(1, id_)
+        .bind(2, taken[i].hold.attempt)
+        .bind(3, raw(taken[i].job.id))
+        .run();
+  }
+  return taken;
+}
+
+std::vector<Taken> Leases::take(const Wanted& wanted) {
+  // Most looks find nothing, and looking needs no lock.
+  auto& any = database_.prepare("SELECT 1 FROM jobs WHERE queue = 1 LIMIT 1");
+  const bool found = any.next();
+  any.reset();
+  if (!found) return {};
+  Transaction change(database_, Locking::rows);
+  if (!keep()) throw_error(ErrorCode::failed_precondition, "launcher {} counts as lost", id_);
+  std::vector<Taken> taken;
+  if (wanted.several > 0 && wanted.nodes > 1) taken = select(wanted, true, wanted.several);
+  if (wanted.single > 0)
+    for (auto& one : select(wanted, false, wanted.single)) taken.push_back(std::move(one));
+  change.commit();
+  return taken;
+}
+
+bool Leases::keep() {
+  const bool shared = database_.kind() == "postgresql";
+  auto& statement = database_.prepare(
+      shared ? "UPDATE launchers SET heard = EXTRACT(EPOCH FROM clock_timestamp()) "
+               "WHERE id = $1 AND state = $2"
+             : "UPDATE launchers SET heard = $1 WHERE id = $2 AND state = $3");
+  int next = 0;
+  if (!shared) statement.bind(++next, clock_now());
+  statement.bind(++next, id_);
+  statement.bind(++next, raw(LauncherState::alive));
+  return statement.run() == 1;
+}
+
+bool Leases::was_written(const Changes::Chain& chain) {
+  auto& row = database_.prepare("SELECT state, lease, attempt FROM jobs WHERE id = $1");
+  row.bind(1, raw(chain.id));
+  const JobState to = chain.steps.empty() ? chain.from : chain.steps.back().state;
+  const bool same = row.next() && row.integer(0) == raw(to) &&
+                    row.integer(1) == (chain.release ? 0 : id_) &&
+                    row.integer(2) == chain.hold->attempt;
+  row.reset();
+  return same;
+}
+
+std::vector<bool> Leases::write(const std::vector<Changes::Chain>& chains) {
+  Changes changes(database_);
+  if (!keep()) throw_error(ErrorCode::failed_precondition, "launcher {} counts as lost", id_);
+  std::vector<bool> written;
+  written.reserve(chains.size());
+  for (const auto& chain : chains) written.push_back(changes.apply(chain) || was_written(chain));
+  changes.commit();
+  return written;
+}
+
+std::vector<JobId> Leases::killed() {
+  std::vector<JobId> ids;
+  auto& row = database_.prepare("SELECT id FROM jobs WHERE lease = $1 AND state = $2");
+  row.bind(1, id_).bind(2, raw(JobState::user_killed));
+  while (row.next()) ids.push_back(JobId{row.integer(0)});
+  return ids;
+}
+
+Job Leases::reread(JobId id) { return jobs_.job(id); }
+
+std::int64_t Leases::free_lost() {
+  auto& silent = database_.prepare(
+      "SELECT id, host, pid, lease_seconds FROM launchers WHERE state = $1 AND "
+      "heard + lease_seconds < $2");
+  silent.bind(1, raw(LauncherState::alive)).bind(2, jobs_.body().shared_now());
+  std::vector<LauncherRecord> lost;
+  while (silent.next())
+    lost.push_back({.id = silent.integer(0),
+                    .host = std::string(silent.text(1)),
+                    .pid = silent.integer(2),
+                    .lease_seconds = silent.number(3),
+                    .about = {}});
+  std::int64_t freed = 0;
+  for (const auto& launcher : lost) {
+    Changes changes(database_);
+    auto& mark = database_.prepare(
+        "UPDATE launchers SET state = $1 WHERE id = $2 AND state = $3 AND "
+        "heard + lease_seconds < $4");
+    mark.bind(1, raw(LauncherState::lost)).bind(2, launcher.id).bind(3, raw(LauncherState::alive));
+    mark.bind(4, jobs_.body().shared_now());
+    if (mark.run() == 0) continue;  // it spoke after all, or somebody was faster
+    freed += free_jobs(database_, changes, launcher.id,
+                       fmt::format("launcher {} ({}:{}) was not heard of for {} s", launcher.id,
+                                   launcher.host, launcher.pid, launcher.lease_seconds));
+    changes.commit();
+  }
+  if (freed > 0) jobs_.body().notify();
+  return freed;
+}
+
+bool Leases::anything_left(const std::string& workflow) {
+  // Jobs that wait for parents depend on some that are queued or held.
+  for (const char* condition : {"queue = 1", "lease <> 0"}) {
+    auto& row =
+        database_.prepare(fmt::format("SELECT DISTINCT workflow FROM jobs WHERE {}", condition));
+    bool any = false;
+    while (row.next()) any = any || row.text(0).find(workflow) != std::string_view::npos;
+    if (any) return true;
+  }
+  return false;
+}
+
+void Leases::end() noexcept {
+  try {
+    Changes changes(database_);
+    free_jobs(database_, changes, id_, "its launcher has ended");
+    database_.prepare("UPDATE launchers SET state = $1 WHERE id = $2 AND state = $3")
+        .bind(1, raw(LauncherState::ended))
+        .bind(2, id_)
+        .bind(3, raw(LauncherState::alive))
+        .run();
+    changes.commit();
+    jobs_.body().notify();
+  } catch (const std::exception&) {
+    // The lease will end.
+  }
+}
+
+}  // namespace kolo::jobs

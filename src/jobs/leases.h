@@ -1,0 +1,82 @@
+// A launcher's side of the database: it takes jobs under a lease, and writes what became of them.
+//
+// A launcher is one row; while it is heard of within its lease, the jobs that name it are its own.
+// Whoever finds a launcher silent for longer marks its row lost and frees its jobs, in one
+// transaction. The launcher, should it still live, learns it with its next write
+// (failed_precondition) and none of its writes can happen any more: its jobs do not name it. This
+// is the fence that keeps a job from being finished twice.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "jobs/changes.h"
+#include "kolo/jobs.h"
+
+namespace kolo::jobs {
+
+enum class LauncherState : std::int64_t { alive = 1, ended = 2, lost = 3 };
+
+struct LauncherRecord {
+  std::int64_t id = 0;
+  std::string host;
+  std::int64_t pid = 0;
+  LauncherState state = LauncherState::alive;
+  double started = 0, heard = 0, lease_seconds = 0;
+  std::string about;  ///< JSON: nodes, mode, filter …
+};
+std::vector<LauncherRecord> launchers(JobDatabase& jobs, bool alive_only);
+
+/// What jobs a launcher can use.
+struct Wanted {
+  int single = 0;   ///< so many of one node at most
+  int several = 0;  ///< so many of several nodes
+  int nodes = 1;    ///< what it has; no more than this on each:
+  int cores = 1;
+  double gpus = 0;
+  bool one_rank_only = false;
+  std::string workflow{};  ///< part of its name
+};
+
+struct Taken {
+  Job job;
+  Hold hold;
+};
+
+class Leases {
+ public:
+  /// Enters the launcher.
+  Leases(JobDatabase& jobs, double lease_seconds, const std::string& about);
+
+  [[nodiscard]] std::int64_t id() const noexcept { return id_; }
+
+  /// The largest and longest first.
+  std::vector<Taken> take(const Wanted& wanted);
+
+  /// One transaction; says of each chain whether it was written (or had been: it may be repeated
+  /// after an error). Otherwise the job is not as it was: killed, or somebody else's.
+  /// Throws failed_precondition if the launcher counts as lost. Also keeps the lease.
+  std::vector<bool> write(const std::vector<Changes::Chain>& chains);
+
+  /// Held jobs that a user has ended.
+  std::vector<JobId> killed();
+  /// A held job as it is now, after a handler may have changed it.
+  Job reread(JobId id);
+  /// Frees the jobs of launchers that have been silent; how many jobs.
+  std::int64_t free_lost();
+  /// Whether jobs that this launcher could take wait, run or may come from those that run.
+  bool anything_left(const std::string& workflow);
+  /// Frees what is left and signs off.
+  void end() noexcept;
+
+ private:
+  bool keep();
+  bool was_written(const Changes::Chain& chain);
+  std::vector<Taken> select(const Wanted& wanted, bool several, int most);
+
+  JobDatabase& jobs_;
+  store::Database& database_;
+  std::int64_t id_ = 0;
+};
+
+}  // namespace kolo::jobs

@@ -1,0 +1,18 @@
+// Command lines as words, without a shell.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace kolo::jobs {
+
+/// Splits at blanks; '…', "…" and \ keep what they enclose, as in a shell. Nothing is expanded: $,
+/// *, ; and ` are letters. Throws invalid_argument for a quote without its end; `what` names the
+/// text.
+std::vector<std::string> split_words(std::string_view text, std::string_view what);
+
+/// One word as a shell reads it back.
+std::string shell_quoted(std::string_view word);
+
+}  // namespace kolo::jobs

@@ -1,0 +1,181 @@
+// Taking jobs, writing what became of them, and losing them.
+#include "jobs/leases.h"
+
+#include <thread>
+
+#include "conformance/jobs/jobs_fixture.h"
+
+namespace kolo::test {
+namespace {
+
+using jobs::Changes;
+using jobs::Job;
+using jobs::JobDatabase;
+using jobs::JobId;
+using jobs::JobState;
+using jobs::Leases;
+using jobs::Step;
+using jobs::Taken;
+using testing::HasSubstr;
+
+class LeasesTest : public JobsTest {
+ protected:
+  static constexpr double kLong = 60, kShort = 0.05;
+  static jobs::Wanted wanted() { return {.single = 100, .several = 100, .nodes = 4, .cores = 8}; }
+
+  static const std::vector<Step>& to_the_end() {
+    static const std::vector<Step> steps = {
+        {JobState::staged_in, 1, ""},     {JobState::preprocessed, 2, ""},
+        {JobState::running, 3, "on n1"},  {JobState::run_done, 4, ""},
+        {JobState::postprocessed, 5, ""}, {JobState::job_finished, 6, ""}};
+    return steps;
+  }
+  static Changes::Chain finish(const Taken& taken) {
+    return {.id = taken.job.id,
+            .from = JobState::ready,
+            .steps = to_the_end(),
+            .hold = taken.hold,
+            .release = true,
+            .return_code = 0};
+  }
+};
+INSTANTIATE_TEST_SUITE_P(All, LeasesTest, testing::ValuesIn(all_stores()),
+                         [](const auto& info) { return info.param; });
+
+TEST_P(LeasesTest, FinishesAJobAndFreesItsChild) {
+  const JobId a = add("a"), child = add("child", {a});
+  Leases leases(*jobs_, kLong, "{}");
+  const auto taken = leases.take(wanted());
+  ASSERT_EQ(taken.size(), 1U);
+  EXPECT_EQ(taken[0].job.id, a);
+  EXPECT_TRUE(leases.take(wanted()).empty());
+  EXPECT_THAT(leases.write({finish(taken[0])}), testing::ElementsAre(true));
+  EXPECT_EQ(path_of(a),
+            "CREATED READY STAGED_IN PREPROCESSED RUNNING RUN_DONE POSTPROCESSED JOB_FINISHED");
+  EXPECT_EQ(state(child), JobState::ready);
+  EXPECT_EQ(jobs_->job(a).return_code, 0);
+  EXPECT_EQ(jobs_->job(a).launcher, 0);
+  // Repeated because the answer was lost, say: nothing happens twice.
+  EXPECT_THAT(leases.write({finish(taken[0])}), testing::ElementsAre(true));
+  EXPECT_EQ(jobs_->history(a).size(), 8U);
+  const auto next = leases.take(wanted());
+  ASSERT_EQ(next.size(), 1U);
+  EXPECT_THAT(next[0].job.parents, testing::ElementsAre(a));
+}
+
+TEST_P(LeasesTest, RefusesAnIllegalChain) {
+  add("a");
+  Leases leases(*jobs_, kLong, "{}");
+  const auto taken = leases.take(wanted());
+  auto chain = finish(taken[0]);
+  chain.steps = chain.steps.subspan(2);
+  EXPECT_THROW(leases.write({chain}), Error);
+  EXPECT_EQ(state(taken[0].job.id), JobState::ready);
+}
+
+TEST_P(LeasesTest, TakesWhatFitsLargestAndLongestFirst) {
+  const auto create = [this](auto&& change) {
+    Job job = plain_job("x");
+    change(job);
+    return jobs_->create(job);
+  };
+  const JobId small = create([](Job& job) { job.wall_time_minutes = 5; });
+  const JobId longer = create([](Job& job) { job.wall_time_minutes = 50; });
+  const JobId wide = create([](Job& job) { job.num_nodes = 4; });
+  create([](Job& job) { job.num_nodes = 5; });
+  create([](Job& job) { job.threads_per_rank = 9; });
+  create([](Job& job) { job.gpus_per_rank = 1; });
+  Leases leases(*jobs_, kLong, "{}");
+  std::vector<JobId> ids;
+  for (const auto& taken : leases.take(wanted())) ids.push_back(taken.job.id);
+  EXPECT_THAT(ids, testing::ElementsAre(wide, longer, small));
+}
+
+TEST_P(LeasesTest, TakesOnlyTheFilteredWorkflow) {
+  add("a");
+  jobs_->create(plain_job("b", "other"));
+  Leases leases(*jobs_, kLong, "{}");
+  auto only = wanted();
+  only.workflow = "the";
+  const auto taken = leases.take(only);
+  ASSERT_EQ(taken.size(), 1U);
+  EXPECT_EQ(taken[0].job.name, "b");
+  EXPECT_TRUE(leases.anything_left("TEST"));
+  EXPECT_FALSE(leases.anything_left("nothing"));
+}
+
+TEST_P(LeasesTest, ALostLauncherCannotFinishItsJob) {
+  const JobId a = add("a");
+  auto other_connection = JobDatabase::open(folder());
+  Leases dead(*jobs_, kShort, "{}"), heir(other_connection, kLong, "{}");
+  const auto first = dead.take(wanted());
+  const std::vector<Step> run(to_the_end().begin(), to_the_end().begin() + 3);
+  dead.write({{.id = a, .from = JobState::ready, .steps = run, .hold = first[0].hold}});
+  EXPECT_EQ(heir.free_lost(), 0);
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  EXPECT_EQ(heir.free_lost(), 1);
+  EXPECT_EQ(state(a), JobState::restart_ready);
+  EXPECT_THAT(jobs_->history(a).back().reason, HasSubstr("not heard of"));
+  const auto second = heir.take(wanted());
+  ASSERT_EQ(second.size(), 1U);
+  // The dead one comes back to life.
+  const std::vector<Step> done = {{JobState::run_done, 9, "late"}};
+  const Changes::Chain late{
+      .id = a, .from = JobState::running, .steps = done, .hold = first[0].hold};
+  EXPECT_EQ(error_of([&] { dead.write({late}); }).code(), ErrorCode::failed_precondition);
+  EXPECT_EQ(error_of([&] {
+              add("more");
+              dead.take(wanted());
+            }).code(),
+            ErrorCode::failed_precondition);
+  EXPECT_EQ(state(a), JobState::restart_ready);
+}
+
+TEST_P(LeasesTest, SeesKillsAndGivesBackTheRest) {
+  const JobId a = add("a"), b = add("b");
+  Leases leases(*jobs_, kLong, "{}");
+  const auto taken = leases.take(wanted());
+  ASSERT_EQ(taken.size(), 2U);
+  jobs_->kill({a}, false);
+  EXPECT_THAT(leases.killed(), testing::ElementsAre(a));
+  EXPECT_THAT(leases.write({finish(taken[0]), finish(taken[1])}),
+              testing::ElementsAre(false, true));
+  EXPECT_EQ(state(a), JobState::user_killed);
+  EXPECT_EQ(state(b), JobState::job_finished);
+  const JobId c = add("c");
+  ASSERT_EQ(leases.take(wanted()).size(), 1U);
+  leases.end();
+  EXPECT_EQ(jobs_->job(c).launcher, 0);
+  EXPECT_EQ(jobs_->job(a).launcher, 0);
+  EXPECT_EQ(Leases(*jobs_, kLong, "{}").take(wanted()).size(), 1U);
+}
+
+TEST_P(LeasesTest, ManyLaunchersTakeEachJobOnce) {
+  std::vector<Job> many(400, plain_job("x"));
+  jobs_->create(many);
+  std::vector<std::thread> threads;
+  std::atomic<int> finished{0};
+  for (int t = 0; t < 4; ++t)
+    threads.emplace_back([&] {
+      auto own = JobDatabase::open(folder());
+      Leases leases(own, kLong, "{}");
+      auto few = wanted();
+      few.single = 7;
+      for (int empty = 0; empty < 3;) {
+        const auto taken = leases.take(few);
+        if (taken.empty()) {
+          ++empty;
+          continue;
+        }
+        std::vector<Changes::Chain> chains;
+        for (const auto& one : taken) chains.push_back(finish(one));
+        for (const bool written : leases.write(chains)) finished += written ? 1 : 0;
+      }
+    });
+  for (auto& thread : threads) thread.join();
+  EXPECT_EQ(finished, 400);
+  for (const auto& job : jobs_->find({})) EXPECT_EQ(job.state, JobState::job_finished);
+}
+
+}  // namespace
+}  // namespace kolo::test
