@@ -23,4 +23,22 @@ int run_command_list(const Arguments& arguments);
 int run_command_agent(const Arguments& arguments);
 int run_command_manual(const Arguments& arguments);
 
+// Jobs.
+int run_command_init(const Arguments& arguments);
+int run_command_activate(const Arguments& arguments);
+int run_command_which(const Arguments& arguments);
+int run_command_app(const Arguments& arguments);
+int run_command_job(const Arguments& arguments);
+int run_command_dep(const Arguments& arguments);
+int run_command_modify(const Arguments& arguments);
+int run_command_ls(const Arguments& arguments);
+int run_command_rm(const Arguments& arguments);
+int run_command_kill(const Arguments& arguments);
+int run_command_launcher(const Arguments& arguments);
+int run_command_worker(const Arguments& arguments);
+int run_command_submit_launch(const Arguments& arguments);
+int run_command_explain(const Arguments& arguments);
+int run_command_stats(const Arguments& arguments);
+int run_command_log(const Arguments& arguments);
+
 }  // namespace kolo::app

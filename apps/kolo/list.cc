@@ -8,6 +8,8 @@
 #include "comm/transports.h"
 #include "commands.h"
 #include "kolo/search.h"
+#include "launch/batch/batch_system.h"
+#include "launch/runners.h"
 
 namespace kolo::app {
 namespace {
@@ -33,10 +35,22 @@ void print_samplers() {
     fmt::print("{:<22} {}\n", sampler.name, sampler.summary);
 }
 
+void print_runners() {
+  for (const auto& runner : launch::runners().entries())
+    fmt::print("{:<10} {}\n", runner.name, runner.summary);
+}
+
+void print_batch_systems() {
+  for (const auto& system : launch::batch_systems().entries())
+    fmt::print("{:<12} {}\n", system.name, system.summary);
+}
+
 constexpr Family kFamilies[] = {
     {"transports", "ways of moving bytes between ranks", print_transports},
     {"samplers", "algorithms that say what to try next", print_samplers},
     {"schedulers", "rules that stop, pause and clone trials", print_schedulers},
+    {"runners", "commands that start jobs of several ranks", print_runners},
+    {"batch-systems", "systems that kolo submit-launch knows", print_batch_systems},
 };
 
 }  // namespace
@@ -44,7 +58,7 @@ constexpr Family kFamilies[] = {
 int run_command_list(const Arguments& arguments) {
   if (arguments.empty() || arguments[0] == "--help" || arguments[0] == "-h") {
     fmt::print("Usage: kolo list FAMILY\n\nFamilies:\n");
-    for (const auto& family : kFamilies) fmt::print("  {:<12} {}\n", family.name, family.summary);
+    for (const auto& family : kFamilies) fmt::print("  {:<14} {}\n", family.name, family.summary);
     return arguments.empty() ? 2 : 0;
   }
   std::vector<std::string_view> known;

@@ -18,6 +18,22 @@ constexpr Command kCommands[] = {
     {"run", "run a program as many ranks, on this machine and others", run_command_run},
     {"info", "what this kolo was built with and what it finds here", run_command_info},
     {"list", "the known names of a family, for example of transports", run_command_list},
+    {"init", "make a database of jobs", run_command_init},
+    {"activate", "print shell code that makes a database the current one", run_command_activate},
+    {"which", "which database is the current one", run_command_which},
+    {"app", "add an application that jobs run", run_command_app},
+    {"job", "add a job", run_command_job},
+    {"dep", "let a job wait for another", run_command_dep},
+    {"ls", "list jobs, applications, workflows, launches", run_command_ls},
+    {"modify", "change a job", run_command_modify},
+    {"rm", "remove jobs or applications", run_command_rm},
+    {"kill", "end jobs", run_command_kill},
+    {"launcher", "run jobs on the nodes at hand", run_command_launcher},
+    {"submit-launch", "submit a launcher to the batch system", run_command_submit_launch},
+    {"explain", "why a job does not run", run_command_explain},
+    {"stats", "throughput, utilisation and errors of jobs", run_command_stats},
+    {"log", "show the log of a launch or the output of a job", run_command_log},
+    {"worker", "", run_command_worker},
     {"agent", "", run_command_agent},
     {"manual", "", run_command_manual},
 };
@@ -26,7 +42,7 @@ void print_help() {
   fmt::print("kolo {}: distributed deep learning\n\nUsage: kolo COMMAND [OPTIONS]\n\nCommands:\n",
              KOLO_VERSION);
   for (const auto& command : kCommands)
-    if (!command.summary.empty()) fmt::print("  {:<8} {}\n", command.name, command.summary);
+    if (!command.summary.empty()) fmt::print("  {:<14} {}\n", command.name, command.summary);
   fmt::print("\nkolo COMMAND --help tells more. kolo --version prints the version.\n");
 }
 

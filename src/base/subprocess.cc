@@ -24,7 +24,7 @@ struct Verdict {
   std::int32_t error;
 };
 
-/// Everything the child needs, prepared before fork: afterwards only system calls are safe.
+/// Everything the child needs, prepared before vfork: afterwards only system calls are safe.
 struct Prepared {
   std::vector<char*> argv, environment;
   std::vector<std::string> candidates;  // full paths to try, in the order of PATH
@@ -106,6 +106,23 @@ void place(int verdict, int from, int to) {
   fail(verdict, Step::program);
 }
 
+/// The child borrows this process's memory until it has become the program: nothing is copied, so a
+/// start costs the same however large this process is. Not inlined: what the child does below must
+/// not reach the frame of spawn().
+[[gnu::noinline]] pid_t start_child(const SpawnOptions& options, const Prepared& prepared,
+                                    int verdict, pid_t parent) {
+  // No handler of ours may run in the child; it opens its signals again itself.
+  sigset_t all, before;
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  const pid_t pid = ::vfork();
+  if (pid == 0) become(options, prepared, verdict, parent);
+  const int saved = errno;
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  errno = saved;
+  return pid;
+}
+
 }  // namespace
 
 Spawned spawn(const SpawnOptions& options) {
@@ -116,9 +133,8 @@ Spawned spawn(const SpawnOptions& options) {
   if (::pipe2(ends, O_CLOEXEC) != 0) throw_errno("cannot create a pipe");
   Fd verdict(ends[0]), child_end(ends[1]);
   const pid_t parent = ::getpid();
-  const pid_t pid = ::fork();
+  const pid_t pid = start_child(options, prepared, child_end.get(), parent);
   if (pid < 0) throw_errno("cannot start {}", options.argv[0]);
-  if (pid == 0) become(options, prepared, child_end.get(), parent);
   // Also here, so that the group exists before the caller signals it.
   if (options.own_process_group) ::setpgid(pid, pid);
   return {pid, std::move(verdict), options.argv[0]};

@@ -88,6 +88,7 @@ void Changes::tell_children(JobId parent, JobState end, double time) {
       apply({.id = JobId{child}, .from = state, .steps = {&step, 1}});
     } else if (waiting == 0) {
       const Step step{JobState::ready, time, "all parents have finished"};
+      made_ready_ = true;
       apply({.id = JobId{child}, .from = state, .steps = {&step, 1}});
     }
   }

@@ -51,6 +51,8 @@ class Changes {
   bool apply(const Chain& chain);
 
   void commit();
+  /// Whether a job that had waited for its parents does so no more.
+  [[nodiscard]] bool made_ready() const noexcept { return made_ready_; }
 
  private:
   bool write(const Chain& chain, std::int64_t& steps, std::int64_t& children);
@@ -64,6 +66,7 @@ class Changes {
   store::Database& database_;
   store::Transaction transaction_;
   std::vector<Line> lines_;
+  bool made_ready_ = false;
 };
 
 }  // namespace kolo::jobs

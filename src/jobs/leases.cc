@@ -166,6 +166,8 @@ std::vector<bool> Leases::write(const std::vector<Changes::Chain>& chains) {
   written.reserve(chains.size());
   for (const auto& chain : chains) written.push_back(changes.apply(chain) || was_written(chain));
   changes.commit();
+  made_ready_ = changes.made_ready();
+  if (made_ready_) jobs_.body().notify();
   return written;
 }
 

@@ -58,6 +58,9 @@ class Leases {
   /// Throws failed_precondition if the launcher counts as lost. Also keeps the lease.
   std::vector<bool> write(const std::vector<Changes::Chain>& chains);
 
+  /// Whether the last write made jobs ready that had waited for parents.
+  [[nodiscard]] bool made_ready() const noexcept { return made_ready_; }
+
   /// Held jobs that a user has ended.
   std::vector<JobId> killed();
   /// A held job as it is now, after a handler may have changed it.
@@ -77,6 +80,7 @@ class Leases {
   JobDatabase& jobs_;
   store::Database& database_;
   std::int64_t id_ = 0;
+  bool made_ready_ = false;
 };
 
 }  // namespace kolo::jobs

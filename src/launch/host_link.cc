@@ -57,7 +57,8 @@ std::string quoted(const std::string& text) {
 
 }  // namespace
 
-std::vector<std::string> ssh_command(const SshOptions& options, const std::string& host) {
+std::vector<std::string> ssh_command(const SshOptions& options, const std::string& host,
+                                     std::string_view helper) {
   std::vector<std::string> argv = options.command;
   for (const std::string& setting :
        {std::string("BatchMode=yes"), std::string("StrictHostKeyChecking=accept-new"),
@@ -70,7 +71,8 @@ std::vector<std::string> ssh_command(const SshOptions& options, const std::strin
   argv.insert(argv.end(), {"-T", "-x"});
   if (options.port) argv.insert(argv.end(), {"-p", std::to_string(*options.port)});
   if (!options.identity_file.empty()) argv.insert(argv.end(), {"-i", options.identity_file});
-  argv.insert(argv.end(), {"--", host, fmt::format("exec {} agent", quoted(options.remote_kolo))});
+  argv.insert(argv.end(),
+              {"--", host, fmt::format("exec {} {}", quoted(options.remote_kolo), helper)});
   return argv;
 }
 

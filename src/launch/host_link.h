@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/fd.h"
@@ -23,9 +24,10 @@ struct SshOptions {
   int connect_timeout_seconds = 30;
 };
 
-/// The complete ssh command that runs an agent on `host`. The only part a shell sees (the other
-/// side's) is the path of kolo, quoted.
-std::vector<std::string> ssh_command(const SshOptions& options, const std::string& host);
+/// The complete ssh command that runs an agent (or another helper of kolo's) on `host`. The only
+/// part a shell sees (the other side's) is the path of kolo, quoted.
+std::vector<std::string> ssh_command(const SshOptions& options, const std::string& host,
+                                     std::string_view helper = "agent");
 
 class HostLink {
  public:

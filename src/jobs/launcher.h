@@ -1,0 +1,50 @@
+// The pilot: takes jobs out of the database and runs them on the nodes it has, until its time is
+// over or nothing is left to do.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "jobs/nodes.h"
+#include "kolo/jobs.h"
+
+namespace kolo::jobs {
+
+/// A node and the way to it.
+struct LauncherNode {
+  std::string name;
+  std::string host;                  ///< as runners call it
+  std::vector<std::string> command;  ///< that runs a worker there
+  int cores = 0;                     ///< 0 = as many as the worker finds
+  int gpus = 0;
+};
+
+struct LauncherOptions {
+  std::vector<LauncherNode> nodes;
+  std::vector<std::string> head_command;  ///< that runs a worker here, for hooks and runners
+  std::string kolo = "kolo";              ///< this program
+  JobMode mode = JobMode::mixed;
+  std::string runner = "kolo";
+  std::string workflow{};  ///< part of the name; only such jobs
+  std::optional<std::chrono::seconds> time_limit{};
+  double lease_seconds = 60;
+  double idle_seconds = 10;                 ///< leaves when it has had nothing to do for so long
+  bool persistent = false;                  ///< never leaves for that
+  std::chrono::milliseconds grace{10'000};  ///< between SIGTERM and SIGKILL
+  std::chrono::seconds hook_limit{300};
+  int hooks_at_once = 5;
+  std::chrono::seconds start_timeout{60};  ///< for the workers to answer
+};
+
+struct LauncherSummary {
+  std::int64_t finished = 0, failed = 0, runs = 0;
+};
+
+/// Returns when its time is over, it was told to end (SIGTERM, SIGINT), or had nothing to do. No
+/// other thread may handle signals. Throws when no node answers or the database is broken; a
+/// database that cannot be reached is waited for.
+LauncherSummary run_launcher(JobDatabase& jobs, const LauncherOptions& options);
+
+}  // namespace kolo::jobs

@@ -1,0 +1,124 @@
+#include "jobs/queued_launches.h"
+
+#include <algorithm>
+#include <map>
+
+#include "base/errors.h"
+#include "base/files.h"
+#include "base/json.h"
+#include "jobs/body.h"
+#include "jobs/words.h"
+
+namespace kolo::jobs {
+namespace {
+
+/// The launcher ends a little before its allocation does: jobs are then ended in order.
+int launcher_minutes(int minutes) { return minutes > 4 ? minutes - 2 : std::max(1, minutes - 1); }
+
+void set_state(JobDatabase& jobs, std::int64_t id, const std::string& scheduler_id,
+               std::string_view state) {
+  jobs.body()
+      .store->prepare("UPDATE queued_launches SET scheduler_id = $1, state = $2 WHERE id = $3")
+      .bind(1, scheduler_id)
+      .bind(2, state)
+      .bind(3, id)
+      .run();
+}
+
+}  // namespace
+
+std::string launch_script(JobDatabase& jobs, const launch::BatchSystem& system,
+                          const LaunchRequest& request, const std::string& log) {
+  launch::BatchRequest batch = request.batch;
+  batch.log = log;
+  batch.commands = fmt::format(
+      "export KOLO_DB={}\nexec {} launcher --job-mode {} "
+      "--time-limit-minutes {}",
+      shell_quoted(jobs.folder().string()), shell_quoted(request.kolo),
+      shell_quoted(request.job_mode), launcher_minutes(batch.minutes));
+  if (!request.workflow.empty())
+    batch.commands += " --wf-filter " + shell_quoted(request.workflow);
+  else
+    batch.commands += " --consume-all";
+  if (system.name() == "local") batch.commands += fmt::format(" --nodes {}", batch.nodes);
+  for (const auto& option : request.launcher_options) batch.commands += " " + shell_quoted(option);
+  const auto own = jobs.folder() / "job-template.sh";
+  const bool replaced = std::filesystem::exists(own);
+  const std::string text = replaced ? read_file(own) : std::string(system.script_template());
+  return system.write_script(text, batch);
+}
+
+QueuedLaunch submit_launch(JobDatabase& jobs, launch::BatchSystem& system,
+                           const LaunchRequest& request) {
+  auto& database = *jobs.body().store;
+  QueuedLaunch launch{.scheduler = std::string(system.name()),
+                      .state = "pending-submission",
+                      .created = clock_now()};
+  launch.about = Json{{"nodes", request.batch.nodes}, {"minutes", request.batch.minutes},
+                      {"queue", request.batch.queue}, {"project", request.batch.project},
+                      {"job_mode", request.job_mode}, {"workflow", request.workflow}}
+                     .dump();
+  {
+    store::Transaction change(database, store::Locking::rows);
+    launch.id = count_up(database, "queued_launch");
+    database
+        .prepare(
+            "INSERT INTO queued_launches (id, scheduler, scheduler_id, state, created, about) "
+            "VALUES ($1, $2, '', $3, $4, $5)")
+        .bind(1, launch.id)
+        .bind(2, launch.scheduler)
+        .bind(3, launch.state)
+        .bind(4, launch.created)
+        .bind(5, launch.about)
+        .run();
+    change.commit();
+  }
+  const auto folder = jobs.folder();
+  const auto script = folder / "qsubmit" / fmt::format("qlaunch{}.sh", launch.id);
+  const auto log = folder / "log" / fmt::format("qlaunch{}.log", launch.id);
+  write_file_atomically(script, launch_script(jobs, system, request, log.string()), 0755);
+  try {
+    launch.scheduler_id = system.submit(script);
+  } catch (const Error&) {
+    set_state(jobs, launch.id, "", "submit-failed");
+    throw;
+  }
+  launch.state = "submitted";
+  set_state(jobs, launch.id, launch.scheduler_id, launch.state);
+  return launch;
+}
+
+std::vector<QueuedLaunch> queued_launches(JobDatabase& jobs, bool ask, std::string& trouble) {
+  std::vector<QueuedLaunch> all;
+  auto& row = jobs.body().store->prepare(
+      "SELECT id, scheduler, scheduler_id, state, created, about FROM queued_launches ORDER BY id");
+  while (row.next())
+    all.push_back({row.integer(0), std::string(row.text(1)), std::string(row.text(2)),
+                   std::string(row.text(3)), row.number(4), std::string(row.text(5))});
+  if (!ask) return all;
+  std::map<std::string, std::vector<QueuedLaunch*>> open;
+  for (auto& launch : all)
+    if (!launch.scheduler_id.empty() && launch.state != "finished")
+      open[launch.scheduler].push_back(&launch);
+  for (auto& [name, launches] : open) {
+    std::vector<std::string> ids;
+    for (const auto* launch : launches) ids.push_back(launch->scheduler_id);
+    launch::BatchAnswer answer;
+    try {
+      answer = launch::make_batch_system(name)->status(ids);
+    } catch (const Error& error) {
+      answer.trouble = error.message();
+    }
+    if (!answer.trouble.empty()) trouble = answer.trouble;
+    for (auto* launch : launches) {
+      const auto state = answer.states.find(launch->scheduler_id);
+      const bool known =
+          state != answer.states.end() && state->second != launch::BatchState::unknown;
+      launch->state = known ? std::string(to_string(state->second)) : "unknown";
+      if (known) set_state(jobs, launch->id, launch->scheduler_id, launch->state);
+    }
+  }
+  return all;
+}
+
+}  // namespace kolo::jobs

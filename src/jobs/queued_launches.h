@@ -1,0 +1,42 @@
+// Launchers in the queue of a batch system.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "kolo/jobs.h"
+#include "launch/batch/batch_system.h"
+
+namespace kolo::jobs {
+
+struct QueuedLaunch {
+  std::int64_t id = 0;
+  std::string scheduler;       ///< a name of launch::batch_systems()
+  std::string scheduler_id{};  ///< its number for the job; "" = not submitted
+  std::string state;  ///< pending-submission, submitted, queued, running, finished, unknown
+  double created = 0;
+  std::string about{};  ///< JSON: nodes, minutes, queue, project …
+};
+
+struct LaunchRequest {
+  launch::BatchRequest batch;
+  std::string job_mode = "mixed";
+  std::string workflow{};
+  std::string kolo;  ///< this program
+  std::vector<std::string> launcher_options{};
+};
+
+/// The script: the folder's job-template.sh if there is one, else the system's own template.
+std::string launch_script(JobDatabase& jobs, const launch::BatchSystem& system,
+                          const LaunchRequest& request, const std::string& log);
+
+/// Writes qsubmit/qlaunchID.sh and submits it. The entry is made before, so that a launch is known
+/// whatever the batch system answers. Throws unavailable.
+QueuedLaunch submit_launch(JobDatabase& jobs, launch::BatchSystem& system,
+                           const LaunchRequest& request);
+
+/// All of them; with `ask`, those not finished are asked about. What the batch system could not
+/// answer is in `trouble`.
+std::vector<QueuedLaunch> queued_launches(JobDatabase& jobs, bool ask, std::string& trouble);
+
+}  // namespace kolo::jobs

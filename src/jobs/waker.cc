@@ -1,0 +1,44 @@
+#include "jobs/waker.h"
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/errors.h"
+#include "jobs/body.h"
+#include "jobs/schema.h"
+
+namespace kolo::jobs {
+
+using namespace std::chrono_literals;
+
+Waker::Waker(JobDatabase& jobs)
+    : event_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)), watch_(jobs.body().store->watch(kChannel)) {
+  if (!event_.valid()) throw_errno("cannot make an event");
+  thread_ = std::thread([this] { run(); });
+}
+
+Waker::~Waker() {
+  over_ = true;
+  thread_.join();
+}
+
+void Waker::run() {
+  while (!over_) {
+    bool any = false;
+    try {
+      any = watch_->wait(Deadline::after(200ms));
+    } catch (const Error&) {
+      std::this_thread::sleep_for(200ms);
+    }
+    const std::uint64_t one = 1;
+    if (any) [[maybe_unused]]
+      auto written = ::write(event_.get(), &one, sizeof one);
+  }
+}
+
+void Waker::clear() const {
+  std::uint64_t count = 0;
+  [[maybe_unused]] auto got = ::read(event_.get(), &count, sizeof count);
+}
+
+}  // namespace kolo::jobs

@@ -1,0 +1,66 @@
+#include "launch/allocation.h"
+
+#include <cstdlib>
+#include <sstream>
+
+#include "base/env.h"
+#include "base/errors.h"
+#include "base/files.h"
+#include "launch/slurm.h"
+
+namespace kolo::launch {
+namespace {
+
+struct NodefileSystem {
+  std::string_view name;
+  const char* job;
+  const char* nodefile;
+};
+constexpr NodefileSystem kSystems[] = {{"cobalt", "COBALT_JOBID", "COBALT_NODEFILE"},
+                                       {"pbs", "PBS_JOBID", "PBS_NODEFILE"},
+                                       {"lsf", "LSB_JOBID", "LSB_DJOB_HOSTFILE"},
+                                       {"grid-engine", "JOB_ID", "PE_HOSTFILE"}};
+
+}  // namespace
+
+std::vector<Host> parse_nodefile(std::string_view text) {
+  std::vector<Host> hosts;
+  std::istringstream lines{std::string(text)};
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line);
+    std::string name, slots;
+    if (!(words >> name) || name[0] == '#') continue;
+    const int count = words >> slots ? std::max(1, std::atoi(slots.c_str())) : 1;
+    bool known = false;
+    for (auto& host : hosts)
+      if (host.name == name) {
+        host.slots += count;
+        known = true;
+      }
+    if (!known) hosts.push_back({name, count});
+  }
+  return hosts;
+}
+
+std::optional<Allocation> find_allocation() {
+  if (auto hosts = slurm_hosts())
+    return Allocation{"slurm", environment("SLURM_JOB_ID").value_or(""), std::move(*hosts)};
+  for (const auto& system : kSystems) {
+    const auto job = environment(system.job), file = environment(system.nodefile);
+    if (!job || !file) continue;
+    std::vector<Host> hosts;
+    try {
+      hosts = parse_nodefile(read_file(*file));
+    } catch (const Error& error) {
+      throw_error(ErrorCode::unavailable,
+                  "cannot tell the nodes of this allocation of {}: {}; name them with -H",
+                  system.name, error.message());
+    }
+    if (hosts.empty())
+      throw_error(ErrorCode::unavailable, "{} names no node; name them with -H", *file);
+    return Allocation{std::string(system.name), *job, std::move(hosts)};
+  }
+  return std::nullopt;
+}
+
+}  // namespace kolo::launch

@@ -1,0 +1,87 @@
+// LSF.
+#include <fmt/ranges.h>
+
+#include "base/errors.h"
+#include "launch/batch/batch_system.h"
+
+namespace kolo::launch {
+namespace {
+
+class Lsf final : public BatchSystem {
+ public:
+  [[nodiscard]] std::string_view name() const override { return "lsf"; }
+  [[nodiscard]] std::string_view script_template() const override {
+    return R"(#!/bin/bash
+#BSUB -J kolo
+#BSUB -nnodes {{nodes}}
+#BSUB -W {{lsf_hours}}
+#BSUB -o {{log}}
+{{queue}}
+{{project}}
+{{flags}}
+{{commands}}
+)";
+  }
+  [[nodiscard]] std::string directive(std::string_view kind,
+                                      const std::string& value) const override {
+    if (kind == "queue") return "#BSUB -q " + value;
+    if (kind == "project") return "#BSUB -P " + value;
+    return "#BSUB " + value;
+  }
+
+  std::string submit(const std::filesystem::path& script) override {
+    // bsub reads directives from its input alone.
+    const auto result = ask({"sh", "-c", R"(exec bsub < "$0")", script.string()});
+    // "Job <123> is submitted to queue <normal>."
+    const auto open = result.output.find("Job <");
+    const auto close = result.output.find('>', open);
+    if (open != std::string::npos && close != std::string::npos)
+      return result.output.substr(open + 5, close - open - 5);
+    throw_error(ErrorCode::unavailable, "bsub did not answer with a job's number: {}",
+                shortened(result.output + result.errors));
+  }
+
+  BatchAnswer status(const std::vector<std::string>& ids) override {
+    BatchAnswer answer;
+    std::vector<std::string> command = {"bjobs", "-noheader", "-a", "-o", "jobid stat"};
+    command.insert(command.end(), ids.begin(), ids.end());
+    const auto result = try_to_ask(command);
+    const bool forgotten = result.errors.find("is not found") != std::string::npos;
+    if (!result.ok() && !forgotten) {
+      answer.trouble = fmt::format("bjobs {}: {}", describe_wait_status(result.status),
+                                   shortened(result.errors));
+      fill_in(answer, ids, BatchState::unknown);
+      return answer;
+    }
+    for (const auto& row : table_of(result.output)) {
+      if (row.empty()) continue;
+      const BatchState state = row.size() == 2 ? state_of(row[1]) : BatchState::unknown;
+      if (state == BatchState::unknown)
+        answer.trouble = "bjobs answered: " + shortened(fmt::format("{}", fmt::join(row, " ")));
+      answer.states[row[0]] = state;
+    }
+    fill_in(answer, ids, answer.trouble.empty() ? BatchState::finished : BatchState::unknown);
+    return answer;
+  }
+
+  void cancel(const std::vector<std::string>& ids) override {
+    std::vector<std::string> command = {"bkill"};
+    command.insert(command.end(), ids.begin(), ids.end());
+    ask(command);
+  }
+
+ private:
+  static BatchState state_of(std::string_view word) {
+    if (word == "PEND" || word == "PSUSP" || word == "WAIT" || word == "PROV")
+      return BatchState::queued;
+    if (word == "RUN" || word == "USUSP" || word == "SSUSP") return BatchState::running;
+    if (word == "DONE" || word == "EXIT" || word == "ZOMBI") return BatchState::finished;
+    return BatchState::unknown;
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<BatchSystem> make_lsf() { return std::make_unique<Lsf>(); }
+
+}  // namespace kolo::launch

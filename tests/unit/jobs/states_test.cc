@@ -1,0 +1,41 @@
+#include <gmock/gmock.h>
+
+#include "base/errors.h"
+#include "kolo/jobs.h"
+
+namespace kolo::jobs {
+namespace {
+
+constexpr int kCount = 14;
+
+TEST(States, HaveNamesThatAreReadBack) {
+  for (int i = 0; i < kCount; ++i) {
+    const JobState state{i};
+    EXPECT_EQ(parse_state(to_string(state)), state);
+  }
+  EXPECT_EQ(parse_state("job_finished"), JobState::job_finished);
+  EXPECT_THROW(parse_state("DONE"), Error);
+}
+
+TEST(States, LeadFromTheBeginningToAnEnd) {
+  using enum JobState;
+  const JobState path[] = {created, awaiting_parents, ready,         staged_in,   preprocessed,
+                           running, run_done,         postprocessed, job_finished};
+  for (std::size_t i = 1; i < std::size(path); ++i) EXPECT_TRUE(is_legal(path[i - 1], path[i]));
+  EXPECT_TRUE(is_legal(running, run_error));
+  EXPECT_TRUE(is_legal(run_timeout, restart_ready));
+  EXPECT_TRUE(is_legal(restart_ready, running));
+  EXPECT_FALSE(is_legal(preprocessed, run_done));
+  EXPECT_FALSE(is_legal(run_done, running));
+  for (int i = 0; i < kCount; ++i) {
+    const JobState state{i};
+    EXPECT_FALSE(is_legal(state, state));
+    EXPECT_EQ(is_legal(state, user_killed), !is_end(state));
+    EXPECT_EQ(is_legal(state, failed), !is_end(state));
+    for (const JobState end : {job_finished, failed, user_killed})
+      EXPECT_FALSE(is_legal(end, state));
+  }
+}
+
+}  // namespace
+}  // namespace kolo::jobs
