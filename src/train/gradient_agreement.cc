@@ -57,7 +57,7 @@ void GradientExchange::plan(Communicator& communicator) {
   }
   if (measures_norms_)
     for (GradientBucket& bucket : buckets_)
-      norms_.local_squared += torch::dot(bucket.flat, bucket.flat).item<double>();
+      local_squared_ += torch::dot(bucket.flat, bucket.flat).item<double>();
 }
 
 void GradientExchange::check_agreement(Communicator& communicator) {

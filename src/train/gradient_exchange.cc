@@ -3,6 +3,7 @@
 #include <torch/torch.h>
 
 #include <cstring>
+#include <utility>
 
 #include "base/errors.h"
 
@@ -80,7 +81,7 @@ void GradientExchange::on_gradient(std::size_t index) {
   if (infos_[index].is_sparse) return;
   collect(index);
   if (state.passes < options_.passes || --missing_[state.bucket] > 0) return;
-  if (measures_norms_) norms_.local_squared += squared_norm(buckets_[state.bucket].flat);
+  if (measures_norms_) local_squared_ += squared_norm(buckets_[state.bucket].flat);
   lock.unlock();
   pipeline_->mark_ready(state.bucket);
 }
@@ -122,7 +123,7 @@ void GradientExchange::finish() {
     }
     if (measures_norms_)
       for (std::size_t b = 0; b < buckets_.size(); ++b)
-        if (missing_[b] > 0) norms_.local_squared += squared_norm(buckets_[b].flat);
+        if (missing_[b] > 0) local_squared_ += squared_norm(buckets_[b].flat);
   }
   const auto reset = [&] {
     for (Parameter& state : states_) state.passes = 0;
@@ -138,6 +139,7 @@ void GradientExchange::finish() {
   for (std::size_t i = 0; i < parameters_.size(); ++i) hand_back(i);
   reset();
   if (!measures_norms_) return;
+  norms_.local_squared = std::exchange(local_squared_, 0.0);
   norms_.reduced_squared = 0;
   for (GradientBucket& bucket : buckets_) norms_.reduced_squared += squared_norm(bucket.flat);
 }

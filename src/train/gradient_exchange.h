@@ -106,6 +106,7 @@ class GradientExchange final : public runtime::StepWork {
   bool brings_zeros_ = false;
   bool refuses_zeros_ = false;
   bool measures_norms_ = false;
+  double local_squared_ = 0;  // of the step under way
   DistributedOptimizer::Norms norms_;
 };
 

@@ -1,0 +1,123 @@
+#include "train/optim/serialization.h"
+
+#include <sstream>
+
+#include "base/errors.h"
+#include "kolo/torch/lamb.h"
+#include "kolo/torch/lars.h"
+
+namespace kolo::train {
+namespace {
+
+using torch::optim::OptimizerOptions;
+using torch::optim::OptimizerParamState;
+using torch::serialize::InputArchive;
+using torch::serialize::OutputArchive;
+
+template <class Options, class State>
+std::unique_ptr<OptimizerParamState> state_if(const OptimizerOptions& options) {
+  if (dynamic_cast<const Options*>(&options) == nullptr) return nullptr;
+  return std::make_unique<State>();
+}
+
+/// An empty state of the type that goes with a group's options.
+std::unique_ptr<OptimizerParamState> make_state_like(const OptimizerOptions& options) {
+  namespace optim = torch::optim;
+  constexpr std::unique_ptr<OptimizerParamState> (*kMakers[])(const OptimizerOptions&) = {
+      state_if<optim::SGDOptions, optim::SGDParamState>,
+      state_if<optim::AdamWOptions, optim::AdamWParamState>,
+      state_if<optim::AdamOptions, optim::AdamParamState>,
+      state_if<optim::RMSpropOptions, optim::RMSpropParamState>,
+      state_if<optim::AdagradOptions, optim::AdagradParamState>,
+      state_if<LarsOptions, LarsParamState>,
+      state_if<LambOptions, LambParamState>};
+  for (auto make : kMakers)
+    if (auto state = make(options)) return state;
+  throw_error(
+      ErrorCode::unsupported,
+      "optimizer state: only that of SGD, Adam, AdamW, RMSprop, Adagrad, Lars and Lamb can be "
+      "copied");
+}
+
+std::string numbered(const char* what, std::size_t number) { return what + std::to_string(number); }
+
+}  // namespace
+
+void check_copyable(const torch::optim::Optimizer& optimizer) {
+  for (const auto& group : optimizer.param_groups()) (void)make_state_like(group.options());
+}
+
+void save_optimizer(const torch::optim::Optimizer& optimizer, OutputArchive& archive) {
+  const auto& groups = optimizer.param_groups();
+  archive.write("kolo_version", torch::IValue(int64_t{1}));
+  archive.write("groups", torch::IValue(static_cast<int64_t>(groups.size())));
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    OutputArchive group(archive.compilation_unit()), options(archive.compilation_unit());
+    groups[g].options().serialize(options);
+    group.write("options", options);
+    const auto& params = groups[g].params();
+    group.write("params", torch::IValue(static_cast<int64_t>(params.size())));
+    for (std::size_t p = 0; p < params.size(); ++p) {
+      auto found = optimizer.state().find(state_key(params[p]));
+      if (found == optimizer.state().end()) continue;
+      OutputArchive state(archive.compilation_unit());
+      found->second->serialize(state);
+      group.write(numbered("state", p), state);
+    }
+    archive.write(numbered("group", g), group);
+  }
+}
+
+void load_optimizer(torch::optim::Optimizer& optimizer, InputArchive& archive) {
+  auto& groups = optimizer.param_groups();
+  if (auto version = read<int64_t>(archive, "kolo_version"); version != 1)
+    throw_error(ErrorCode::unsupported, "optimizer state: version {} is not known", version);
+  if (auto count = read<int64_t>(archive, "groups"); count != static_cast<int64_t>(groups.size()))
+    throw_error(ErrorCode::invalid_argument,
+                "optimizer state: {} groups of parameters were saved, this optimizer has {}", count,
+                groups.size());
+  StateMap states;
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    InputArchive group, options;
+    archive.read(numbered("group", g), group);
+    const auto& params = groups[g].params();
+    if (auto count = read<int64_t>(group, "params"); count != static_cast<int64_t>(params.size()))
+      throw_error(ErrorCode::invalid_argument,
+                  "optimizer state: group {} was saved with {} parameters, this one has {}", g,
+                  count, params.size());
+    group.read("options", options);
+    groups[g].options().serialize(options);
+    for (std::size_t p = 0; p < params.size(); ++p) {
+      InputArchive saved;
+      if (!group.try_read(numbered("state", p), saved)) continue;
+      auto state = make_state_like(groups[g].options());
+      state->serialize(saved);
+      states[state_key(params[p])] = std::move(state);
+    }
+  }
+  optimizer.state() = std::move(states);
+}
+
+std::string archive_bytes(OutputArchive& archive) {
+  std::ostringstream stream;
+  archive.save_to(stream);
+  return std::move(stream).str();
+}
+
+void load_archive(InputArchive& archive, const std::string& bytes) {
+  archive.load_from(bytes.data(), bytes.size());
+}
+
+std::string optimizer_bytes(const torch::optim::Optimizer& optimizer) {
+  OutputArchive archive;
+  save_optimizer(optimizer, archive);
+  return archive_bytes(archive);
+}
+
+void load_optimizer_bytes(torch::optim::Optimizer& optimizer, const std::string& bytes) {
+  InputArchive archive;
+  load_archive(archive, bytes);
+  load_optimizer(optimizer, archive);
+}
+
+}  // namespace kolo::train

@@ -1,0 +1,69 @@
+// An optimizer's options and state as bytes, for broadcasts and checkpoints.
+//
+// libtorch 1.13 writes options but does not read them back (the learning rate of a checkpoint is
+// lost), names parameters by their addresses, and leaves state in place that the saved optimizer
+// did not have. Here a parameter is named by its place, and what is loaded replaces what was there.
+#pragma once
+
+#include <torch/torch.h>
+
+#include <sstream>
+#include <string>
+#include <type_traits>
+
+namespace kolo::train {
+
+using StateMap =
+    std::remove_reference_t<decltype(std::declval<torch::optim::Optimizer&>().state())>;
+
+/// As libtorch's own keys: the address of a parameter, written out by versions before 2.
+template <class Key = StateMap::key_type>
+[[nodiscard]] Key state_key(const torch::Tensor& parameter) {
+  if constexpr (std::is_same_v<Key, std::string>) {
+    std::ostringstream text;
+    text << parameter.unsafeGetTensorImpl();
+    return text.str();
+  } else {
+    return parameter.unsafeGetTensorImpl();
+  }
+}
+
+/// The state of a parameter, made if it is not there.
+template <class ParamState>
+ParamState& state_of(StateMap& states, const torch::Tensor& parameter) {
+  auto& state = states[state_key(parameter)];
+  if (state == nullptr) state = std::make_unique<ParamState>();
+  return static_cast<ParamState&>(*state);
+}
+
+/// Throws unsupported for an optimizer that is none of those whose state can be copied.
+void check_copyable(const torch::optim::Optimizer& optimizer);
+
+void save_optimizer(const torch::optim::Optimizer& optimizer,
+                    torch::serialize::OutputArchive& archive);
+/// Throws invalid_argument when groups or parameters differ in number, unsupported for an optimizer
+/// that is not copyable.
+void load_optimizer(torch::optim::Optimizer& optimizer, torch::serialize::InputArchive& archive);
+
+/// The whole of an archive as bytes, and back.
+[[nodiscard]] std::string archive_bytes(torch::serialize::OutputArchive& archive);
+void load_archive(torch::serialize::InputArchive& archive, const std::string& bytes);
+
+[[nodiscard]] std::string optimizer_bytes(const torch::optim::Optimizer& optimizer);
+void load_optimizer_bytes(torch::optim::Optimizer& optimizer, const std::string& bytes);
+
+template <class T>
+T read(torch::serialize::InputArchive& archive, const char* key) {
+  torch::IValue value;
+  archive.read(key, value);
+  return value.to<T>();
+}
+
+/// The loss, with gradients, if there is a closure.
+[[nodiscard]] inline torch::Tensor evaluate(const torch::optim::Optimizer::LossClosure& closure) {
+  if (closure == nullptr) return {};
+  torch::AutoGradMode with_gradients(true);
+  return closure();
+}
+
+}  // namespace kolo::train
