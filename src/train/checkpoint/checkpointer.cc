@@ -1,0 +1,100 @@
+// Who does what: every rank captures its own random state and shows it to rank 0, which captures
+// the rest, writes, and tells the others how it went. Reading goes the other way: rank 0 reads the
+// file and shows it to all, so that no other host needs the directory.
+#include <torch/torch.h>
+
+#include "base/errors.h"
+#include "base/frames.h"
+#include "kolo/context.h"
+#include "kolo/torch/checkpoint.h"
+#include "kolo/torch/state.h"
+#include "train/checkpoint/format.h"
+
+namespace kolo {
+namespace {
+
+bool is_job(const CollectiveOptions& how) { return how.engine != nullptr || is_initialized(); }
+
+/// Rank 0's `work`, and its outcome on every rank: what it returned, or the error it threw.
+template <class Work>
+std::string share_outcome(bool in_job, int rank, const CollectiveOptions& how, Work work) {
+  ByteWriter outcome;
+  if (rank == 0) {
+    try {
+      const std::string result = work();
+      outcome.u32(0).raw(result);
+    } catch (const Error& error) {
+      outcome.u32(static_cast<std::uint32_t>(error.code())).raw(error.message());
+    }
+  }
+  const std::string bytes = in_job ? broadcast_object(outcome.bytes(), 0, how) : outcome.bytes();
+  ByteReader reader(bytes);
+  const std::uint32_t code = reader.u32();
+  const std::string rest(reader.raw(bytes.size() - 4));
+  if (code != 0) throw Error(static_cast<ErrorCode>(code), rest);
+  return rest;
+}
+
+}  // namespace
+
+Checkpointer::Checkpointer(CheckpointOptions options, CollectiveOptions how)
+    : how_(std::move(how)) {
+  how_.name.clear();
+  const bool in_job = is_job(how_);
+  if (in_job) {
+    Engine& ranks = how_.engine != nullptr ? *how_.engine : engine();
+    rank_ = ranks.rank();
+    ranks_ = ranks.size();
+  }
+  share_outcome(in_job, rank_, how_, [&] {
+    files_.emplace(std::move(options));
+    return std::string();
+  });
+}
+
+void Checkpointer::save(std::uint64_t step, const TrainingState& state, SaveOptions options) {
+  const bool in_job = is_job(how_);
+  CheckpointParts parts;
+  if (state.random && in_job) {
+    TrainingState random_only;
+    random_only.random = true;
+    const CheckpointParts mine = capture(random_only, rank_);
+    const auto all = allgather_object(mine.begin()->second, how_);
+    for (std::size_t r = 0; r < all.size(); ++r) parts["random." + std::to_string(r)] = all[r];
+  }
+  share_outcome(in_job, rank_, how_, [&] {
+    parts.merge(capture(state, 0));
+    files_->write(step, parts, options.metric);
+    return std::string();
+  });
+}
+
+std::optional<Checkpointer::Resumed> Checkpointer::resume(const TrainingState& state) {
+  Resumed resumed;
+  const std::string bytes = share_outcome(is_job(how_), rank_, how_, [&] {
+    ByteWriter answer;
+    auto latest = files_->read_latest();
+    answer.u8(latest ? 1 : 0);
+    if (!latest) return answer.bytes();
+    answer.u32(static_cast<std::uint32_t>(latest->damaged.size()));
+    for (const std::string& message : latest->damaged) answer.string(message);
+    answer.raw(train::encode_checkpoint({latest->info.step, latest->info.metric, latest->parts}));
+    return answer.bytes();
+  });
+  ByteReader reader(bytes);
+  if (reader.u8() == 0) return std::nullopt;
+  std::size_t taken = 1 + 4;
+  for (std::uint32_t left = reader.u32(); left > 0; --left) {
+    resumed.damaged.push_back(reader.string());
+    taken += 4 + resumed.damaged.back().size();
+  }
+  const auto content =
+      train::decode_checkpoint(std::string_view(bytes).substr(taken), "the checkpoint of rank 0");
+  resumed.step = content.step;
+  restore(content.parts, state, rank_);
+  if (state.random && !content.parts.contains("random." + std::to_string(rank_)))
+    torch::manual_seed(content.step * 1'000'003 + static_cast<std::uint64_t>(rank_));
+  return resumed;
+}
+
+}  // namespace kolo

@@ -1,0 +1,128 @@
+#include "base/files.h"
+
+#include <algorithm>
+#include <fstream>
+
+#include "base/errors.h"
+#include "base/log.h"
+#include "kolo/torch/checkpoint.h"
+#include "train/checkpoint/format.h"
+
+namespace kolo {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kPrefix = "step-", kSuffix = ".kolo";
+
+fs::path file_name(std::uint64_t step) { return fmt::format("{}{:012}{}", kPrefix, step, kSuffix); }
+
+bool has_our_name(const fs::path& path) {
+  const std::string name = path.filename().string();
+  return name.starts_with(kPrefix) && name.ends_with(kSuffix);
+}
+
+std::string first_bytes(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string bytes(train::kHeadBytes, '\0');
+  file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  bytes.resize(static_cast<std::size_t>(file.gcount()));
+  return bytes;
+}
+
+}  // namespace
+
+CheckpointFiles::CheckpointFiles(CheckpointOptions options) : options_(std::move(options)) {
+  if (options_.keep_last < 1)
+    throw_error(ErrorCode::invalid_argument, "checkpoints: keep_last = {}; at least one must stay",
+                options_.keep_last);
+  std::error_code error;
+  fs::create_directories(options_.directory, error);
+  if (error)
+    throw_error(ErrorCode::io, "checkpoints: cannot make {}: {}", options_.directory.string(),
+                error.message());
+}
+
+CheckpointInfo CheckpointFiles::write(std::uint64_t step, const CheckpointParts& parts,
+                                      std::optional<double> metric) {
+  CheckpointInfo info{options_.directory / file_name(step), step, metric};
+  write_file_atomically(info.path, train::encode_checkpoint({step, metric, parts}));
+  remove_old();
+  return info;
+}
+
+std::vector<CheckpointInfo> CheckpointFiles::list() const {
+  std::vector<CheckpointInfo> all;
+  for (const auto& entry : fs::directory_iterator(options_.directory)) {
+    if (!has_our_name(entry.path())) continue;
+    CheckpointInfo info{entry.path(), 0, std::nullopt};
+    if (auto head = train::decode_head(first_bytes(entry.path()))) {
+      info.step = head->step;
+      info.metric = head->metric;
+    }
+    all.push_back(std::move(info));
+  }
+  // By name, which has the step in it: so a file whose head is damaged keeps its place.
+  std::sort(all.begin(), all.end(), [](const CheckpointInfo& a, const CheckpointInfo& b) {
+    return a.path.filename() < b.path.filename();
+  });
+  return all;
+}
+
+CheckpointParts CheckpointFiles::read(const fs::path& path) {
+  return train::decode_checkpoint(read_file(path), path.string()).parts;
+}
+
+std::optional<CheckpointFiles::Loaded> CheckpointFiles::read_first_whole(
+    std::vector<CheckpointInfo> wanted) const {
+  Loaded loaded;
+  for (CheckpointInfo& info : wanted) {
+    try {
+      loaded.parts = read(info.path);
+      loaded.info = std::move(info);
+      return loaded;
+    } catch (const Error& error) {
+      log::warning("checkpoint: {}; trying the one before it", error.message());
+      loaded.damaged.push_back(error.message());
+    }
+  }
+  if (!loaded.damaged.empty())
+    throw_error(ErrorCode::corruption,
+                "checkpoints: none of {} files in {} is whole; the newest: {}",
+                loaded.damaged.size(), options_.directory.string(), loaded.damaged.front());
+  return std::nullopt;
+}
+
+std::optional<CheckpointFiles::Loaded> CheckpointFiles::read_latest() const {
+  std::vector<CheckpointInfo> all = list();
+  std::reverse(all.begin(), all.end());
+  return read_first_whole(std::move(all));
+}
+
+std::optional<CheckpointFiles::Loaded> CheckpointFiles::read_best() const {
+  std::vector<CheckpointInfo> all = list();
+  std::erase_if(all, [](const CheckpointInfo& info) { return !info.metric; });
+  std::stable_sort(all.begin(), all.end(), [&](const CheckpointInfo& a, const CheckpointInfo& b) {
+    return is_better(*a.metric, *b.metric);
+  });
+  return read_first_whole(std::move(all));
+}
+
+bool CheckpointFiles::is_better(double a, double b) const noexcept {
+  return options_.lower_is_better ? a < b : a > b;
+}
+
+void CheckpointFiles::remove_old() const {
+  const std::vector<CheckpointInfo> all = list();
+  const CheckpointInfo* best = nullptr;
+  for (const CheckpointInfo& info : all)
+    if (info.metric && (best == nullptr || is_better(*info.metric, *best->metric))) best = &info;
+  const std::size_t kept = static_cast<std::size_t>(options_.keep_last);
+  for (std::size_t i = 0; i + kept < all.size(); ++i) {
+    if (options_.keep_best && &all[i] == best) continue;
+    std::error_code ignored;  // it may be gone already; it will be tried again next time
+    fs::remove(all[i].path, ignored);
+  }
+}
+
+}  // namespace kolo

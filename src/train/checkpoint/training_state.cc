@@ -1,0 +1,118 @@
+#include <torch/torch.h>
+
+#include <cstring>
+#include <map>
+#include <mutex>
+
+#include "base/errors.h"
+#include "kolo/torch/checkpoint.h"
+#include "train/optim/serialization.h"
+
+namespace kolo {
+namespace {
+
+constexpr const char* kUser = "user.";
+
+std::string random_part(int rank) { return "random." + std::to_string(rank); }
+
+using NamedTensors = std::map<std::string, torch::Tensor>;
+
+/// Parameters and buffers; they share memory with the network.
+NamedTensors tensors_of(const torch::nn::Module& module) {
+  NamedTensors all;
+  for (const auto& item : module.named_parameters()) all[item.key()] = item.value();
+  for (const auto& item : module.named_buffers())
+    if (item.value().defined()) all[item.key()] = item.value();
+  return all;
+}
+
+std::string key(const char* what, std::size_t number) { return what + std::to_string(number); }
+
+/// libtorch's own loading would put tensors of another shape in place without a word.
+std::string module_bytes(const torch::nn::Module& module) {
+  torch::serialize::OutputArchive archive;
+  std::size_t count = 0;
+  for (const auto& [name, tensor] : tensors_of(module)) {
+    archive.write(key("name", count), torch::IValue(name));
+    archive.write(key("tensor", count++), torch::IValue(tensor.detach()));
+  }
+  archive.write("count", torch::IValue(static_cast<int64_t>(count)));
+  return train::archive_bytes(archive);
+}
+
+void load_module(torch::nn::Module& module, const std::string& bytes) {
+  torch::serialize::InputArchive archive;
+  train::load_archive(archive, bytes);
+  NamedTensors saved;
+  const auto count = static_cast<std::size_t>(train::read<int64_t>(archive, "count"));
+  for (std::size_t i = 0; i < count; ++i)
+    saved[train::read<std::string>(archive, key("name", i).c_str())] =
+        train::read<torch::Tensor>(archive, key("tensor", i).c_str());
+  NamedTensors mine = tensors_of(module);
+  for (const auto& [name, tensor] : saved)
+    if (!mine.contains(name))
+      throw_error(ErrorCode::invalid_argument, "checkpoint: the network has no tensor '{}'", name);
+  for (const auto& [name, tensor] : mine) {
+    auto found = saved.find(name);
+    if (found == saved.end())
+      throw_error(ErrorCode::invalid_argument, "checkpoint: it has no tensor '{}'", name);
+    if (found->second.sizes() != tensor.sizes() ||
+        found->second.scalar_type() != tensor.scalar_type())
+      throw_error(ErrorCode::invalid_argument,
+                  "checkpoint: tensor '{}' was saved with another shape or type", name);
+  }
+  torch::NoGradGuard no_grad;
+  for (auto& [name, tensor] : mine) tensor.copy_(saved[name]);
+}
+
+std::string generator_bytes() {
+  torch::Tensor state = at::detail::getDefaultCPUGenerator().get_state();
+  return {static_cast<const char*>(state.data_ptr()), static_cast<std::size_t>(state.nbytes())};
+}
+
+void load_generator(const std::string& bytes) {
+  torch::Tensor state = torch::empty({static_cast<int64_t>(bytes.size())}, torch::kUInt8);
+  std::memcpy(state.data_ptr(), bytes.data(), bytes.size());
+  at::Generator generator = at::detail::getDefaultCPUGenerator();
+  std::lock_guard<std::mutex> lock(generator.mutex());
+  generator.set_state(state);
+}
+
+const std::string& part(const CheckpointParts& parts, const std::string& name) {
+  auto found = parts.find(name);
+  if (found == parts.end())
+    throw_error(ErrorCode::invalid_argument, "checkpoint: it has no part '{}'", name);
+  return found->second;
+}
+
+}  // namespace
+
+CheckpointParts capture(const TrainingState& state, int rank) {
+  CheckpointParts parts;
+  if (state.module != nullptr) parts["model"] = module_bytes(*state.module);
+  if (state.optimizer != nullptr) parts["optimizer"] = train::optimizer_bytes(*state.optimizer);
+  if (state.scheduler != nullptr) parts["scheduler"] = state.scheduler->state();
+  if (state.sampler != nullptr) parts["sampler"] = state.sampler->state();
+  if (state.random) parts[random_part(rank)] = generator_bytes();
+  if (state.user != nullptr)
+    for (const auto& [name, bytes] : *state.user) parts[kUser + name] = bytes;
+  return parts;
+}
+
+void restore(const CheckpointParts& parts, const TrainingState& state, int rank) {
+  if (state.module != nullptr) load_module(*state.module, part(parts, "model"));
+  if (state.optimizer != nullptr)
+    train::load_optimizer_bytes(*state.optimizer, part(parts, "optimizer"));
+  if (state.scheduler != nullptr) state.scheduler->load_state(part(parts, "scheduler"));
+  if (state.sampler != nullptr) state.sampler->load_state(part(parts, "sampler"));
+  if (state.random)
+    if (auto mine = parts.find(random_part(rank)); mine != parts.end())
+      load_generator(mine->second);
+  if (state.user != nullptr) {
+    state.user->clear();
+    for (const auto& [name, bytes] : parts)
+      if (name.starts_with(kUser)) (*state.user)[name.substr(std::strlen(kUser))] = bytes;
+  }
+}
+
+}  // namespace kolo
