@@ -1,0 +1,144 @@
+// fit(): a training loop for those who do not want to write one. Everything it uses can be used
+// without it.
+//
+//   kolo::Trainer trainer(net, kolo::cross_entropy, adam, {.epochs = 20, .batch_per_rank = 32});
+//   trainer.metric("accuracy", kolo::accuracy)
+//       .add<kolo::BroadcastCallback>()
+//       .add<kolo::MetricAverageCallback>()
+//       .add<kolo::ProgressBar>();
+//   trainer.fit(train, &test);
+#pragma once
+
+#include <torch/torch.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "kolo/torch/checkpoint.h"
+#include "kolo/torch/data.h"
+#include "kolo/torch/distributed_optimizer.h"
+#include "kolo/torch/rate_scheduler.h"
+#include "kolo/torch/sampler.h"
+#include "kolo/torch/state.h"
+
+namespace kolo {
+
+class Trainer;
+
+/// Called by fit() on every rank. Callbacks run in the order in which they were added; what one
+/// writes into the metrics, later ones see.
+class Callback {
+ public:
+  virtual ~Callback() = default;
+  virtual void on_train_begin(Trainer& /*trainer*/) {}
+  virtual void on_epoch_begin(Trainer& /*trainer*/) {}
+  /// Between backward and the optimizer's step.
+  virtual void on_step(Trainer& /*trainer*/) {}
+  virtual void on_step_end(Trainer& /*trainer*/, double /*loss*/) {}
+  virtual void on_epoch_end(Trainer& /*trainer*/, Metrics& /*metrics*/) {}
+  virtual void on_train_end(Trainer& /*trainer*/) {}
+};
+
+struct TrainerOptions {
+  std::uint64_t epochs = 1;
+  std::size_t batch_per_rank = 32;
+  SamplerOptions sampler{};
+  DistributedOptimizerOptions distributed{};
+};
+
+/// Mean over the batch of how well `outputs` answer `targets`.
+using BatchMetric =
+    std::function<double(const torch::Tensor& outputs, const torch::Tensor& targets)>;
+/// Share of the rows whose largest score is at the target.
+[[nodiscard]] double accuracy(const torch::Tensor& outputs, const torch::Tensor& targets);
+[[nodiscard]] torch::Tensor cross_entropy(const torch::Tensor& outputs,
+                                          const torch::Tensor& targets);
+
+/// One rank of the default Context, or alone before init(). Not thread-safe.
+class Trainer {
+ public:
+  using Forward = std::function<torch::Tensor(const torch::Tensor& inputs)>;
+  using Loss =
+      std::function<torch::Tensor(const torch::Tensor& outputs, const torch::Tensor& targets)>;
+
+  /// `optimizer` must outlive it.
+  Trainer(std::shared_ptr<torch::nn::Module> module, Forward forward, Loss loss,
+          torch::optim::Optimizer& optimizer, TrainerOptions options = {});
+  template <class Contained>
+  Trainer(torch::nn::ModuleHolder<Contained> net, Loss loss, torch::optim::Optimizer& optimizer,
+          TrainerOptions options = {})
+      : Trainer(
+            net.ptr(), [net](const torch::Tensor& inputs) mutable { return net->forward(inputs); },
+            std::move(loss), optimizer, std::move(options)) {}
+  ~Trainer();
+
+  Trainer& metric(std::string name, BatchMetric metric);
+  Trainer& add(std::unique_ptr<Callback> callback);
+  template <class C, class... Args>
+  Trainer& add(Args&&... args) {
+    return add(std::make_unique<C>(std::forward<Args>(args)...));
+  }
+
+  /// Trains to the last epoch. Returns the metrics of each epoch: loss, the metrics added, and with
+  /// `validation` the same as val_loss and so on. Those of training are this rank's own unless a
+  /// MetricAverageCallback is there; those of validation are over all samples and ranks.
+  /// Collective.
+  std::vector<Metrics> fit(const Dataset& train, const Dataset* validation = nullptr);
+
+  /// Loss and metrics on all of `data`, shared out among the ranks. Collective.
+  [[nodiscard]] Metrics evaluate(const Dataset& data);
+
+  // --- for callbacks
+  // --------------------------------------------------------------------------------
+  [[nodiscard]] torch::nn::Module& module() noexcept { return *module_; }
+  [[nodiscard]] torch::optim::Optimizer& optimizer() noexcept { return optimizer_; }
+  /// Null outside a job.
+  [[nodiscard]] DistributedOptimizer* distributed() noexcept { return distributed_.get(); }
+  /// Of the run under way.
+  [[nodiscard]] std::uint64_t epoch() const noexcept { return epoch_; }
+  [[nodiscard]] std::uint64_t epochs() const noexcept { return options_.epochs; }
+  [[nodiscard]] std::size_t step_of_epoch() const noexcept { return step_of_epoch_; }
+  [[nodiscard]] std::uint64_t steps() const noexcept { return steps_; }
+  [[nodiscard]] std::size_t steps_per_epoch() const noexcept { return steps_per_epoch_; }
+  [[nodiscard]] int rank() const noexcept { return rank_; }
+  [[nodiscard]] int ranks() const noexcept { return ranks_; }
+  /// What a checkpoint has to hold.
+  [[nodiscard]] TrainingState& state() noexcept { return state_; }
+  /// The run begins (on_train_begin) with this epoch, after so many steps.
+  void begin_at(std::uint64_t epoch, std::uint64_t steps);
+  /// No further epoch is begun. Must be called on every rank.
+  void stop() noexcept { stopped_ = true; }
+  [[nodiscard]] bool stopped() const noexcept { return stopped_; }
+
+ private:
+  struct Sums;
+  Metrics train_epoch(const Dataset& data);
+  double train_step(const Batch& batch, Sums& sums);
+  void add_batch(Sums& sums, const torch::Tensor& outputs, const Batch& batch, double loss) const;
+  template <class F>
+  void each_callback(F f) {
+    for (auto& callback : callbacks_) f(*callback);
+  }
+
+  std::shared_ptr<torch::nn::Module> module_;
+  Forward forward_;
+  Loss loss_;
+  torch::optim::Optimizer& optimizer_;
+  TrainerOptions options_;
+  std::vector<std::pair<std::string, BatchMetric>> metrics_;
+  std::vector<std::unique_ptr<Callback>> callbacks_;
+  std::unique_ptr<DistributedOptimizer> distributed_;
+  std::unique_ptr<DistributedSampler> sampler_;
+  TrainingState state_;
+  int rank_ = 0, ranks_ = 1;
+  std::uint64_t epoch_ = 0, steps_ = 0;
+  std::size_t step_of_epoch_ = 0, steps_per_epoch_ = 0;
+  bool stopped_ = false;
+};
+
+}  // namespace kolo

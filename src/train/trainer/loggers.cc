@@ -1,0 +1,89 @@
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "base/errors.h"
+#include "base/files.h"
+#include "events/event_file.h"
+#include "kolo/torch/callbacks.h"
+
+namespace kolo {
+namespace {
+
+double wall_time() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+}  // namespace
+
+void CsvLogger::on_train_begin(Trainer&) {
+  columns_.clear();
+  rows_.clear();
+}
+
+void CsvLogger::on_epoch_end(Trainer& trainer, Metrics& metrics) {
+  if (trainer.rank() != 0) return;
+  for (const auto& [name, value] : metrics)
+    if (std::find(columns_.begin(), columns_.end(), name) == columns_.end())
+      columns_.push_back(name);
+  rows_.emplace_back(trainer.epoch(), metrics);
+  std::string text = "epoch";
+  for (const std::string& column : columns_) text += "," + column;
+  for (const auto& [epoch, values] : rows_) {
+    text += fmt::format("\n{}", epoch);
+    for (const std::string& column : columns_) {
+      auto found = values.find(column);
+      text += found == values.end() ? "," : fmt::format(",{}", found->second);
+    }
+  }
+  write_file_atomically(path_, text + "\n");
+}
+
+TensorBoardLogger::TensorBoardLogger(std::filesystem::path directory)
+    : directory_(std::move(directory)) {}
+TensorBoardLogger::~TensorBoardLogger() = default;
+
+void TensorBoardLogger::on_train_begin(Trainer& trainer) {
+  if (trainer.rank() != 0) return;
+  std::filesystem::create_directories(directory_);
+  file_ = std::make_unique<events::EventFile>(directory_, wall_time());
+}
+
+void TensorBoardLogger::on_epoch_end(Trainer& trainer, Metrics& metrics) {
+  if (file_ == nullptr) return;
+  const std::vector<std::pair<std::string, double>> values(metrics.begin(), metrics.end());
+  file_->scalars(values, static_cast<std::int64_t>(trainer.epoch()), wall_time());
+  file_->flush();
+}
+
+ProgressBar::ProgressBar(std::FILE* out) : out_(out), is_terminal_(isatty(fileno(out)) != 0) {}
+
+void ProgressBar::on_epoch_begin(Trainer&) { begun_ = drawn_ = Clock::now(); }
+
+void ProgressBar::on_step_end(Trainer& trainer, double loss) {
+  constexpr auto kRedraw = std::chrono::milliseconds(100);
+  const auto now = Clock::now();
+  if (trainer.rank() != 0 || !is_terminal_ || now - drawn_ < kRedraw) return;
+  drawn_ = now;
+  constexpr std::size_t kWidth = 30;
+  const std::size_t total = std::max<std::size_t>(1, trainer.steps_per_epoch());
+  const std::size_t filled = std::min(kWidth, kWidth * trainer.step_of_epoch() / total);
+  std::fprintf(out_, "\repoch %llu/%llu [%s%s] %zu/%zu loss %.4f",
+               static_cast<unsigned long long>(trainer.epoch() + 1),
+               static_cast<unsigned long long>(trainer.epochs()), std::string(filled, '=').c_str(),
+               std::string(kWidth - filled, ' ').c_str(), trainer.step_of_epoch(), total, loss);
+  std::fflush(out_);
+}
+
+void ProgressBar::on_epoch_end(Trainer& trainer, Metrics& metrics) {
+  if (trainer.rank() != 0) return;
+  const double seconds = std::chrono::duration<double>(Clock::now() - begun_).count();
+  std::fprintf(out_, "%sepoch %llu/%llu  %.1f s", is_terminal_ ? "\r\x1b[K" : "",
+               static_cast<unsigned long long>(trainer.epoch() + 1),
+               static_cast<unsigned long long>(trainer.epochs()), seconds);
+  for (const auto& [name, value] : metrics) std::fprintf(out_, "  %s %.4g", name.c_str(), value);
+  std::fprintf(out_, "\n");
+  std::fflush(out_);
+}
+
+}  // namespace kolo

@@ -1,0 +1,155 @@
+#include "kolo/torch/trainer.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "base/errors.h"
+#include "kolo/context.h"
+
+namespace kolo {
+
+double accuracy(const torch::Tensor& outputs, const torch::Tensor& targets) {
+  return outputs.argmax(-1).eq(targets).to(torch::kFloat64).mean().item<double>();
+}
+
+torch::Tensor cross_entropy(const torch::Tensor& outputs, const torch::Tensor& targets) {
+  return torch::nn::functional::cross_entropy(outputs, targets);
+}
+
+/// Sums over samples; divided at the end of the epoch.
+struct Trainer::Sums {
+  double samples = 0, loss = 0;
+  std::vector<double> metrics;
+
+  Metrics means(const std::vector<std::pair<std::string, BatchMetric>>& known,
+                const std::string& prefix) const {
+    Metrics all;
+    const double count = std::max(samples, 1.0);
+    all[prefix + "loss"] = loss / count;
+    for (std::size_t i = 0; i < known.size(); ++i)
+      all[prefix + known[i].first] = metrics[i] / count;
+    return all;
+  }
+};
+
+Trainer::Trainer(std::shared_ptr<torch::nn::Module> module, Forward forward, Loss loss,
+                 torch::optim::Optimizer& optimizer, TrainerOptions options)
+    : module_(std::move(module)),
+      forward_(std::move(forward)),
+      loss_(std::move(loss)),
+      optimizer_(optimizer),
+      options_(std::move(options)) {
+  if (options_.batch_per_rank == 0)
+    throw_error(ErrorCode::invalid_argument, "Trainer: a batch of no samples");
+  if (is_initialized()) {
+    rank_ = kolo::rank();
+    ranks_ = kolo::size();
+    distributed_ = std::make_unique<DistributedOptimizer>(optimizer_, module_->named_parameters(),
+                                                          options_.distributed);
+  }
+  state_.module = module_.get();
+  state_.optimizer = &optimizer_;
+}
+
+Trainer::~Trainer() = default;
+
+Trainer& Trainer::metric(std::string name, BatchMetric metric) {
+  metrics_.emplace_back(std::move(name), std::move(metric));
+  return *this;
+}
+
+Trainer& Trainer::add(std::unique_ptr<Callback> callback) {
+  callbacks_.push_back(std::move(callback));
+  return *this;
+}
+
+void Trainer::begin_at(std::uint64_t epoch, std::uint64_t steps) {
+  epoch_ = epoch;
+  steps_ = steps;
+}
+
+std::vector<Metrics> Trainer::fit(const Dataset& train, const Dataset* validation) {
+  sampler_ = std::make_unique<DistributedSampler>(train.size(), options_.sampler);
+  state_.sampler = sampler_.get();
+  steps_per_epoch_ =
+      kolo::steps_per_epoch(train.size(), options_.batch_per_rank, sampler_->ranks(),
+                            options_.sampler.tail, !options_.sampler.drop_partial_batch);
+  epoch_ = steps_ = 0;
+  stopped_ = false;
+  each_callback([&](Callback& callback) { callback.on_train_begin(*this); });
+  std::vector<Metrics> history;
+  for (; epoch_ < options_.epochs && !stopped_; ++epoch_) {
+    sampler_->set_epoch(epoch_);
+    each_callback([&](Callback& callback) { callback.on_epoch_begin(*this); });
+    Metrics metrics = train_epoch(train);
+    if (validation != nullptr)
+      for (const auto& [name, value] : evaluate(*validation)) metrics["val_" + name] = value;
+    each_callback([&](Callback& callback) { callback.on_epoch_end(*this, metrics); });
+    history.push_back(std::move(metrics));
+  }
+  each_callback([&](Callback& callback) { callback.on_train_end(*this); });
+  return history;
+}
+
+Metrics Trainer::train_epoch(const Dataset& data) {
+  module_->train();
+  Sums sums;
+  sums.metrics.assign(metrics_.size(), 0.0);
+  step_of_epoch_ = 0;
+  while (auto samples = sampler_->next(options_.batch_per_rank)) {
+    const double loss = train_step(data.batch(*samples), sums);
+    ++step_of_epoch_;
+    ++steps_;
+    each_callback([&](Callback& callback) { callback.on_step_end(*this, loss); });
+  }
+  return sums.means(metrics_, "");
+}
+
+double Trainer::train_step(const Batch& batch, Sums& sums) {
+  distributed_ != nullptr ? distributed_->zero_grad() : optimizer_.zero_grad();
+  torch::Tensor outputs = forward_(batch.inputs);
+  torch::Tensor loss = loss_(outputs, batch.targets);
+  loss.backward();
+  each_callback([&](Callback& callback) { callback.on_step(*this); });
+  if (distributed_ != nullptr)
+    distributed_->step();
+  else
+    optimizer_.step();
+  const double value = loss.item<double>();
+  add_batch(sums, outputs.detach(), batch, value);
+  return value;
+}
+
+void Trainer::add_batch(Sums& sums, const torch::Tensor& outputs, const Batch& batch,
+                        double loss) const {
+  const auto count = static_cast<double>(batch.targets.size(0));
+  sums.samples += count;
+  sums.loss += loss * count;
+  for (std::size_t i = 0; i < metrics_.size(); ++i)
+    sums.metrics[i] += metrics_[i].second(outputs, batch.targets) * count;
+}
+
+Metrics Trainer::evaluate(const Dataset& data) {
+  torch::NoGradGuard no_grad;
+  const bool was_training = module_->is_training();
+  module_->eval();
+  Sums sums;
+  sums.metrics.assign(metrics_.size(), 0.0);
+  SamplerOptions in_order;
+  in_order.shuffle = false;
+  in_order.tail = Tail::uneven;
+  in_order.rank = rank_;
+  in_order.ranks = ranks_;
+  DistributedSampler mine(data.size(), in_order);
+  while (auto samples = mine.next(std::max<std::size_t>(options_.batch_per_rank, 256))) {
+    const Batch batch = data.batch(*samples);
+    torch::Tensor outputs = forward_(batch.inputs);
+    add_batch(sums, outputs, batch, loss_(outputs, batch.targets).item<double>());
+  }
+  if (was_training) module_->train();
+  Metrics means = sums.means(metrics_, "");
+  if (ranks_ > 1) means = average_metrics(means, sums.samples);
+  return means;
+}
+
+}  // namespace kolo
