@@ -1,4 +1,4 @@
-#include "quickstart_checks.h"
+#include "collectives_checks.h"
 
 #include <algorithm>
 #include <array>
@@ -7,7 +7,7 @@
 #include <cstring>
 #include <vector>
 
-namespace quickstart {
+namespace collectives {
 namespace {
 
 using kolo::Communicator;
@@ -262,4 +262,4 @@ constexpr Check kChecks[] = {
 
 std::span<const Check> checks() { return kChecks; }
 
-}  // namespace quickstart
+}  // namespace collectives

@@ -5,7 +5,7 @@
 
 #include <span>
 
-namespace quickstart {
+namespace collectives {
 
 struct Check {
   const char* name;
@@ -16,4 +16,4 @@ struct Check {
 
 std::span<const Check> checks();
 
-}  // namespace quickstart
+}  // namespace collectives

@@ -1,6 +1,6 @@
-// What scripts/quickstart runs: checks every collective, then times allreduce.
+// Checks every collective, then times allreduce.
 //
-//   kolo run -np 2 build/release/bin/kolo_quickstart
+//   kolo run -np 2 build/release/bin/kolo_collectives_check
 //
 // Rank 0 prints one line for each operation and a table of sizes; the exit status is 1 when any
 // rank got a wrong result.
@@ -13,7 +13,7 @@
 #include <span>
 #include <vector>
 
-#include "quickstart_checks.h"
+#include "collectives_checks.h"
 
 namespace {
 
@@ -83,7 +83,7 @@ int main() {
                   world.transport().c_str());
 
     bool all_right = true;
-    for (const quickstart::Check& check : quickstart::checks()) {
+    for (const collectives::Check& check : collectives::checks()) {
       bool mine = check.run(world);
       // Every rank hears of a failure on any rank.
       bool right = world.allreduce(mine ? 1 : 0, kolo::ReduceOp::min) == 1;
@@ -94,7 +94,7 @@ int main() {
     kolo::shutdown();
     return all_right ? EXIT_SUCCESS : EXIT_FAILURE;
   } catch (const kolo::Error& error) {
-    std::fprintf(stderr, "quickstart: %s\n", error.what());
+    std::fprintf(stderr, "collectives_check: %s\n", error.what());
     return EXIT_FAILURE;
   }
 }
