@@ -39,6 +39,9 @@ constexpr std::size_t kCrowd = 128;  // running trials that are a generation of 
 // best: among few a quadratic is drawn through what has nothing to do with the optimum.
 constexpr double kBasinShare = 0.25, kBasinShareOfCrowd = 0.5;
 constexpr std::size_t kEndedPerLeader = 3;
+// Where conditions cut the space into branches, the first good one may hide a better one from the
+// trees: every so many trials are drawn from the prior.
+constexpr std::uint64_t kPriorEvery = 8;
 
 enum class Failures { ignore, mean, min };
 
@@ -204,6 +207,7 @@ double ForestSampler::kappa_of(std::uint64_t ask) const {
 // drawn: how asks are batched changes nothing, nor does a restart between two of a batch.
 std::vector<Point> ForestSampler::propose(std::size_t) {
   if (observations_.size() < settings_.initial) return {sample_new()};
+  if (space().has_conditions() && asked() % kPriorEvery == kPriorEvery - 1) return {sample_new()};
   fit(scheduled(observations_.size()));
   if (forest_.empty()) return {sample_new()};  // nothing but failures that are ignored
   if (!pool_) draw_pool();

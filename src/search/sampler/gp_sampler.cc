@@ -35,6 +35,9 @@ constexpr Index kLearnMost = 200;
 constexpr std::size_t kMostPending = 256;
 constexpr std::size_t kIncumbents = 5;
 constexpr std::uint64_t kExploreEvery = 4;
+/// In a space with conditions every so many trials are drawn from the prior, as the first good
+/// branch may hide a better one from the model.
+constexpr std::uint64_t kPriorEvery = 8;
 
 /// Hashes of the points that earlier trials of a batch got.
 using Taken = std::unordered_set<std::uint64_t>;
@@ -124,7 +127,9 @@ std::vector<Point> GpSampler::propose(std::size_t count) {
   }
   for (std::size_t i = 0; i < count; ++i) {
     Random random = stream(asked() + i);
-    batch.push_back(initial ? sample_new(random, taken) : propose_one(asked() + i, taken));
+    const bool from_prior =
+        initial || (space().has_conditions() && (asked() + i) % kPriorEvery == kPriorEvery - 1);
+    batch.push_back(from_prior ? sample_new(random, taken) : propose_one(asked() + i, taken));
     taken.insert(hash_point(batch.back()));
     if (!initial && i + 1 < count && i < kMostPending)
       model_.append_pending(encoding_.row(batch.back()));
