@@ -111,7 +111,8 @@ int run(int argc, char** argv) {
       if (kolo::rank() == 0) std::printf("step %4d  %.3f bits a symbol\n", step + 1, bits);
     }
   }
-  if (kolo::rank() == 0) std::printf("---\n%s\n---\n", continuation(net, "12+30=", 30).c_str());
+  if (kolo::rank() == 0)
+    std::printf("---\n%s\n---\n", continuation(net, beginning(text), 60).c_str());
   return bits < 4 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
