@@ -20,6 +20,15 @@ struct Command {
 int run_command_run(const Arguments& arguments);
 int run_command_info(const Arguments& arguments);
 int run_command_list(const Arguments& arguments);
+int run_command_tune(const Arguments& arguments);
+int run_command_resume(const Arguments& arguments);
+int run_command_report(const Arguments& arguments);
+int run_command_studies(const Arguments& arguments);
+int run_command_trials(const Arguments& arguments);
+int run_command_best(const Arguments& arguments);
+int run_command_stop(const Arguments& arguments);
+int run_command_export(const Arguments& arguments);
+int run_command_report_html(const Arguments& arguments);
 int run_command_agent(const Arguments& arguments);
 int run_command_manual(const Arguments& arguments);
 

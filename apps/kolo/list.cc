@@ -10,6 +10,8 @@
 #include "kolo/search.h"
 #include "launch/batch/batch_system.h"
 #include "launch/runners.h"
+#include "store/database.h"
+#include "tune/trial_log.h"
 
 namespace kolo::app {
 namespace {
@@ -45,12 +47,22 @@ void print_batch_systems() {
     fmt::print("{:<12} {}\n", system.name, system.summary);
 }
 
+void print_stores() {
+  for (const auto& store : store::stores()) fmt::print("{:<22} {}\n", store.name, store.summary);
+}
+
+void print_loggers() {
+  for (const auto& logger : tune::loggers()) fmt::print("{:<22} {}\n", logger.name, logger.summary);
+}
+
 constexpr Family kFamilies[] = {
     {"transports", "ways of moving bytes between ranks", print_transports},
     {"samplers", "algorithms that say what to try next", print_samplers},
     {"schedulers", "rules that stop, pause and clone trials", print_schedulers},
     {"runners", "commands that start jobs of several ranks", print_runners},
     {"batch-systems", "systems that kolo submit-launch knows", print_batch_systems},
+    {"stores", "databases that keep studies", print_stores},
+    {"loggers", "forms in which results are written", print_loggers},
 };
 
 }  // namespace

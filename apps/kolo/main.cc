@@ -16,6 +16,15 @@ constexpr int kFailure = 1;
 
 constexpr Command kCommands[] = {
     {"run", "run a program as many ranks, on this machine and others", run_command_run},
+    {"tune", "try a program with many settings and find good ones", run_command_tune},
+    {"report", "from inside a trial: a result to its study", run_command_report},
+    {"studies", "the studies there are", run_command_studies},
+    {"trials", "the trials of a study: sorted, filtered", run_command_trials},
+    {"best", "the best trial of a study", run_command_best},
+    {"resume", "go on with a study, or extend it", run_command_resume},
+    {"stop", "end a study or one of its trials", run_command_stop},
+    {"export", "a study as CSV or JSON", run_command_export},
+    {"report-html", "a study as one page with pictures", run_command_report_html},
     {"info", "what this kolo was built with and what it finds here", run_command_info},
     {"list", "the known names of a family, for example of transports", run_command_list},
     {"init", "make a database of jobs", run_command_init},

@@ -65,6 +65,7 @@ Settings::Settings(std::span<const Setting> table, const std::vector<std::string
     : table_(table) {
   take_arguments(arguments);
   take_environment();
+  if (config_option.empty()) return;
   if (auto file = text(config_option)) take_file(*file);
 }
 

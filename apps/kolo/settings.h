@@ -27,7 +27,8 @@ struct Setting {
 /// The values of a table's settings, each with where it came from.
 class Settings {
  public:
-  /// `arguments` are options only. `config_option` names the setting that holds the file's name.
+  /// `arguments` are options only. `config_option` names the setting that holds the file's name;
+  /// "" = there is none.
   /// Throws invalid_argument.
   Settings(std::span<const Setting> table, const std::vector<std::string>& arguments,
            std::string_view config_option);

@@ -1,11 +1,28 @@
 #include "store/database.h"
 
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
 #include "base/errors.h"
 #include "base/registry.h"
 #include "store/postgresql.h"
 #include "store/sqlite.h"
 
 namespace kolo::store {
+
+Watch::Watch() : cancelled_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
+
+void Watch::cancel() noexcept {
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const auto written = ::write(cancelled_.get(), &one, sizeof one);
+}
+
+bool Watch::cancelled() const noexcept {
+  pollfd event{cancelled_.get(), POLLIN, 0};
+  return ::poll(&event, 1, 0) > 0;
+}
+
 namespace {
 
 using MakeDatabase = std::unique_ptr<Database> (*)(const std::string&, const OpenOptions&);

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "base/deadline.h"
+#include "base/fd.h"
 #include "store/row_writer.h"
 
 namespace kolo::store {
@@ -71,6 +72,17 @@ class Watch {
   /// True if there was a notification since the last call that gave true (or since the watch was
   /// made); false at the deadline.
   virtual bool wait(Deadline deadline) = 0;
+  /// From any thread: a wait that is under way, and all later ones, return false at once.
+  void cancel() noexcept;
+
+ protected:
+  Watch();
+  /// Readable when cancelled.
+  [[nodiscard]] int cancelled_fd() const noexcept { return cancelled_.get(); }
+  [[nodiscard]] bool cancelled() const noexcept;
+
+ private:
+  Fd cancelled_;
 };
 
 /// Whom a writing transaction excludes.

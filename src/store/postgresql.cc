@@ -134,16 +134,17 @@ class PgWatch final : public Watch {
   bool wait(Deadline deadline) override {
     for (;;) {
       if (!connection_.alive()) return wait_for_the_server(deadline);
-      ::PQconsumeInput(connection_.handle());
+      if (::PQconsumeInput(connection_.handle()) == 0) continue;  // lost
       bool any = false;
       while (PGnotify* note = ::PQnotifies(connection_.handle())) {
         ::PQfreemem(note);
         any = true;
       }
       if (any) return true;
-      if (deadline.passed()) return false;
-      pollfd event{::PQsocket(connection_.handle()), POLLIN, 0};
-      ::poll(&event, 1, deadline.poll_timeout_ms());
+      if (deadline.passed() || cancelled()) return false;
+      pollfd events[] = {{cancelled_fd(), POLLIN, 0},
+                         {::PQsocket(connection_.handle()), POLLIN, 0}};
+      ::poll(events, 2, deadline.poll_timeout_ms());
     }
   }
 

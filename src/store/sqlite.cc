@@ -47,11 +47,11 @@ class SqliteWatch final : public Watch {
         seen_ = now;
         return true;
       }
-      if (deadline.passed()) return false;
+      if (deadline.passed() || cancelled()) return false;
       // Events may be missing (other file systems, no more watches): look now and then anyway.
       const auto slice = std::min<std::chrono::nanoseconds>(deadline.left(), kLook);
-      pollfd event{inotify_.get(), POLLIN, 0};
-      if (::poll(&event, inotify_.valid() ? 1 : 0, Deadline::after(slice).poll_timeout_ms()) > 0) {
+      pollfd events[] = {{cancelled_fd(), POLLIN, 0}, {inotify_.get(), POLLIN, 0}};
+      if (::poll(events, 2, Deadline::after(slice).poll_timeout_ms()) > 0) {
         char buffer[4096];
         while (::read(inotify_.get(), buffer, sizeof buffer) > 0) {
         }

@@ -1,0 +1,41 @@
+// Checkpoint directories: made whole or not at all, cloned, and taken away when there are enough.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace kolo::tune {
+
+/// A checkpoint of a trial that the database knows.
+struct Checkpoint {
+  std::filesystem::path path;
+  std::int64_t iteration = 0;
+  std::int64_t seq = 0;         ///< of its report in the journal
+  std::optional<double> score;  ///< by checkpoint_score_attr, greater is better
+};
+
+/// Calls `write` with a new directory and gives it its name when that is done:
+/// `trial_dir`/checkpoint_000007, or with -2, -3 … behind it if there is one.
+std::filesystem::path make_checkpoint(
+    const std::filesystem::path& trial_dir, std::int64_t iteration,
+    const std::function<void(const std::filesystem::path& directory)>& write);
+
+/// A copy of another trial's checkpoint.
+std::filesystem::path clone_checkpoint(const std::filesystem::path& source,
+                                       const std::filesystem::path& trial_dir,
+                                       std::int64_t iteration);
+
+/// Which to remove so that `keep` are left (-1 = all are kept): never the newest.
+std::vector<std::size_t> surplus_checkpoints(const std::vector<Checkpoint>& checkpoints,
+                                             std::int64_t keep);
+
+/// Removes what looks like a checkpoint in the directory and is not among the known ones: what a
+/// trial that was interrupted left.
+void remove_unknown_checkpoints(const std::filesystem::path& trial_dir,
+                                const std::vector<Checkpoint>& known);
+
+}  // namespace kolo::tune

@@ -1,0 +1,113 @@
+// The part of a study that decides: sampler, scheduler and stoppers, told the same story in the
+// same order.
+//
+// No clock, no threads, no input or output: whoever repeats the calls from the study's journal
+// gets the same state back, which is how a study resumes.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "kolo/search.h"
+#include "kolo/tune/options.h"
+
+namespace kolo::tune {
+
+/// What the journal says about a report. The first four are search::Action's; never reuse one.
+enum class Verdict : std::int64_t {
+  proceed = 0,
+  stop = 1,
+  pause = 2,
+  clone = 3,
+  rule = 10,  ///< a stopping rule ended the trial; the scheduler was not asked
+  done = 11,  ///< the trial said so itself
+};
+
+struct Ruling {
+  Verdict verdict = Verdict::proceed;
+  std::string reason{};
+  std::optional<std::int64_t> source{};  ///< of a clone
+  std::optional<Value> config{};         ///< of a clone
+  bool save = false;
+};
+
+class Steering {
+ public:
+  /// Throws invalid_argument for options that contradict each other.
+  explicit Steering(const Options& options);
+
+  [[nodiscard]] const search::Space& space() const noexcept { return *space_; }
+  [[nodiscard]] const std::vector<Objective>& objectives() const noexcept { return objectives_; }
+
+  /// A new trial: its point and configuration. None: not now, or never (exhausted()).
+  struct Proposal {
+    search::Point point;
+    Value config;
+  };
+  std::optional<Proposal> ask(std::int64_t number);
+  /// The trial that an earlier ask made.
+  void recall(std::int64_t number, search::Point point, const Value& config);
+  [[nodiscard]] bool exhausted() const;
+  [[nodiscard]] std::int64_t asked() const noexcept { return asked_; }
+  /// More trials are wanted and may be had.
+  [[nodiscard]] bool wants_more() const;
+  /// How many trials there will be, where that is known.
+  [[nodiscard]] std::optional<std::int64_t> planned() const;
+  /// Whether the scheduler looks at configurations, and recall() needs them.
+  [[nodiscard]] bool needs_configs() const noexcept { return needs_configs_; }
+  /// The configuration that an ask made of a point.
+  [[nodiscard]] Value config_of(std::int64_t number, const search::Point& point) const;
+  /// The most trials at once that the search wants; 0 = any.
+  [[nodiscard]] std::int64_t concurrency() const noexcept { return concurrency_; }
+
+  /// `result` is complete: the trial's metrics, training_iteration, time_total_s. Throws
+  /// not_found when it lacks what is needed; nothing has changed then.
+  Ruling report(std::int64_t number, const Value& result, bool others_wait);
+  /// Repeats a report that the journal holds.
+  Ruling replay(std::int64_t number, const Value& result, bool others_wait, Verdict verdict);
+
+  /// The trial has ended: what the sampler is told, or failed without values.
+  void end(std::int64_t number, const search::Outcome& outcome);
+  void stalled() { scheduler_->stalled(); }
+
+  /// What became of paused trials.
+  std::vector<std::pair<std::int64_t, Ruling>> take_rulings();
+  [[nodiscard]] std::optional<std::int64_t> next(std::span<const std::int64_t> waiting) const;
+  [[nodiscard]] bool study_over(std::chrono::duration<double> elapsed) const;
+
+  /// The objectives' values in a result; throws not_found or invalid_argument.
+  [[nodiscard]] std::vector<double> values_of(const Value& result) const;
+  /// For people: brackets and rungs, and what the sampler does.
+  [[nodiscard]] std::string scheduler_status() const { return scheduler_->status(); }
+  [[nodiscard]] std::string sampler_status() const { return sampler_->explain(); }
+  [[nodiscard]] Value policy() const { return scheduler_->policy(); }
+
+ private:
+  void make_sampler(const Options& options);
+  void make_scheduler(const Options& options);
+  void make_stopper(const Options& options);
+  void tell_sampler(std::int64_t number, const Value& result, std::span<const double> values);
+  [[nodiscard]] search::Result result_for(const Value& result, bool others_wait) const;
+
+  std::shared_ptr<const search::Space> space_;
+  std::vector<Objective> objectives_;
+  std::unique_ptr<search::Sampler> sampler_;
+  std::unique_ptr<search::Scheduler> scheduler_;
+  std::unique_ptr<search::Stopper> stopper_;
+  std::string time_attr_;
+  std::uint64_t seed_ = 0;
+  std::int64_t wanted_ = -1;  // trials; -1 = as many as the sampler gives
+  std::int64_t asked_ = 0;
+  std::int64_t concurrency_ = 0;
+  std::optional<std::int64_t> planned_variants_;  // of the grid
+  bool reports_to_sampler_ = false;
+  bool needs_configs_ = false;
+};
+
+}  // namespace kolo::tune

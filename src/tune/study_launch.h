@@ -1,0 +1,35 @@
+// Parts of starting a study that the library and the command line share.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "kolo/tune/options.h"
+#include "kolo/tune/trainable.h"
+#include "store/study_store.h"
+#include "tune/executor.h"
+#include "tune/observer.h"
+#include "tune/self_calls.h"
+#include "tune/study_spec.h"
+
+namespace kolo::tune {
+
+std::filesystem::path results_directory(const Options& options);
+std::string storage_url(const Options& options);
+
+/// The study of options.name (which it gets, if it has none), made or found as options.resume says.
+store::StudyRecord open_study(store::StudyStore& store, Options& options, const StudySpec& spec);
+
+/// In a process that was started as a trial of this study: runs it and ends the process.
+void run_if_trial(const Runnable& trainable, const Options& options, const ClassPolicy& policy);
+
+/// Trials are this program, started again.
+std::unique_ptr<TrialExecutor> make_self_executor(std::shared_ptr<Inbox> inbox,
+                                                  const Runnable& trainable, const SelfCall& call);
+
+/// What is drawn on the terminal, as options.verbose wants it.
+std::vector<std::shared_ptr<Observer>> default_observers(const Options& options);
+
+}  // namespace kolo::tune

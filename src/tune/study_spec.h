@@ -1,0 +1,26 @@
+// How a study was started, as the database keeps it: for those who look at it later, and for
+// `kolo resume`.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "kolo/tune/options.h"
+
+namespace kolo::tune {
+
+/// Version 1 of the JSON in studies.spec. Fields are added, never changed.
+struct StudySpec {
+  std::string trainable = "trainable";
+  std::vector<Objective> objectives;
+  std::string search, scheduler;
+  std::string space;  ///< JSON, where it was given as text; "" = written in C++
+  /// What the command line was given, as JSON; "" = the study belongs to a C++ program.
+  std::string command;
+
+  [[nodiscard]] std::string to_json() const;
+  /// Throws corruption.
+  static StudySpec from_json(std::string_view text);
+};
+
+}  // namespace kolo::tune

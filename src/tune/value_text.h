@@ -1,0 +1,25 @@
+// Values and points as text, for the database and the trial protocol.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "kolo/search/space.h"
+#include "kolo/search/value.h"
+
+namespace kolo::tune {
+
+/// Strict JSON. Numbers that JSON does not have are the texts "NaN", "Infinity" and "-Infinity",
+/// which decode() turns back into numbers.
+std::string encode(const search::Value& value);
+/// `origin` is named in errors; throws corruption.
+search::Value decode(std::string_view text, std::string_view origin);
+
+/// Shortest decimals separated by commas: the same bits come back. "nan" = inactive.
+std::string encode_point(const search::Point& point);
+search::Point decode_point(std::string_view text);
+
+/// The leaves of nested dictionaries as "eval/loss" (`separator` between keys); lists are leaves.
+search::Value::Dict flatten(const search::Value& value, char separator = '/');
+
+}  // namespace kolo::tune

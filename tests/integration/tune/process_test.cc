@@ -1,0 +1,123 @@
+// Trials as processes and as rings of ranks: isolation, ends, leftovers.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <set>
+
+#include "base/errors.h"
+#include "base/files.h"
+#include "base/subprocess.h"
+#include "store/study_store.h"
+#include "tune/study_reader.h"
+
+namespace kolo::test {
+namespace {
+
+using namespace std::chrono_literals;
+using tune::Analysis;
+using tune::TrialStatus;
+
+class TuneProcess : public testing::Test {
+ protected:
+  CommandResult run(const std::string& study, const std::string& mode, int samples = 6) {
+    return run_command(
+        {KOLO_TUNE_PROGRAM, scratch_.path().string(), study, mode, std::to_string(samples)},
+        Deadline::after(60s));
+  }
+  Analysis read(const std::string& study) {
+    auto database = store::open_database((scratch_.path() / "kolo.db").string());
+    store::StudyStore store(*database);
+    return tune::read_study(store, study);
+  }
+  /// Processes whose command line names our directory.
+  std::vector<std::string> leftovers() {
+    std::vector<std::string> found;
+    for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+      const std::string pid = entry.path().filename();
+      if (pid.find_first_not_of("0123456789") != std::string::npos) continue;
+      try {
+        const std::string line = read_file(entry.path() / "cmdline");
+        if (line.find(scratch_.path().string()) != std::string::npos) found.push_back(pid);
+      } catch (const Error&) {
+        // It is gone.
+      }
+    }
+    return found;
+  }
+
+  TempDir scratch_{"kolo-tune"};
+};
+
+TEST_F(TuneProcess, EachTrialIsAProcessOfItsOwn) {
+  const auto result = run("plain", "plain");
+  EXPECT_EQ(result.output, "6 trials, 0 errors\n") << result.errors;
+  const Analysis analysis = read("plain");
+  std::set<std::int64_t> pids;
+  for (const auto& trial : analysis.trials()) {
+    ASSERT_EQ(trial.results.size(), 4U);
+    pids.insert(trial.last_result.at_path("pid").as_integer());
+    EXPECT_EQ(trial.checkpoints.size(), 4U);
+    for (const char* name : {"params.json", "result.json", "progress.csv", "stdout", "stderr"})
+      EXPECT_TRUE(std::filesystem::exists(trial.directory / name)) << name;
+  }
+  EXPECT_EQ(pids.size(), 6U);
+  EXPECT_TRUE(leftovers().empty());
+}
+
+TEST_F(TuneProcess, ACrashIsTheTrialsOwn) {
+  const auto result = run("crash", "crash", 12);
+  ASSERT_TRUE(result.ok()) << result.errors;
+  const Analysis analysis = read("crash");
+  EXPECT_EQ(analysis.trials().size(), 12U);
+  std::size_t crashed = 0;
+  for (const auto& trial : analysis.trials()) {
+    const bool should = trial.config.at_path("n").as_integer() % 3 == 0;
+    crashed += should ? 1 : 0;
+    EXPECT_EQ(trial.status, should ? TrialStatus::error : TrialStatus::terminated);
+    if (should) {
+      EXPECT_THAT(trial.error, testing::HasSubstr("killed by signal 11"));
+    }
+  }
+  EXPECT_GT(crashed, 0U);
+}
+
+TEST_F(TuneProcess, ATrialIsARingOfRanks) {
+  const auto result = run("ring", "ranks", 3);
+  EXPECT_EQ(result.output, "3 trials, 0 errors\n") << result.errors;
+  for (const auto& trial : read("ring").trials()) {
+    ASSERT_EQ(trial.results.size(), 4U) << trial.error;
+    EXPECT_EQ(trial.last_result.at_path("sum").as_number(), 2);
+    EXPECT_EQ(trial.checkpoints.size(), 4U);
+  }
+  EXPECT_TRUE(leftovers().empty());
+}
+
+TEST_F(TuneProcess, ALostRankRestartsTheTrialFromItsCheckpoint) {
+  const auto result = run("lost", "lostrank", 2);
+  EXPECT_EQ(result.output, "2 trials, 0 errors\n") << result.errors;
+  for (const auto& trial : read("lost").trials()) {
+    EXPECT_EQ(trial.failures, 1);
+    ASSERT_EQ(trial.results.size(), 4U);
+    EXPECT_EQ(trial.status, TrialStatus::terminated);
+  }
+}
+
+TEST_F(TuneProcess, TrialsEndWhenTheyAreTold) {
+  const auto result = run("told", "stop", 6);
+  ASSERT_TRUE(result.ok()) << result.errors;
+  for (const auto& trial : read("told").trials()) {
+    EXPECT_EQ(trial.status, TrialStatus::terminated);
+    EXPECT_LE(trial.results.size(), 5U);
+  }
+}
+
+TEST_F(TuneProcess, NothingOutlivesTheStudy) {
+  const auto result = run("orphan", "orphan", 2);
+  ASSERT_TRUE(result.ok()) << result.errors;
+  for (int i = 0; i < 200 && !leftovers().empty(); ++i) ::usleep(10'000);
+  EXPECT_TRUE(leftovers().empty());
+}
+
+}  // namespace
+}  // namespace kolo::test

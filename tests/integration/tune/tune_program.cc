@@ -1,0 +1,97 @@
+// A study whose trials are this program: tune_program DIRECTORY STUDY MODE [SAMPLES].
+//
+// Modes: plain, crash (every third trial kills itself), ranks (2 ranks that add up), lostrank
+// (rank 1 kills itself in the first run), orphan (leaves a process behind), stop (never ends by
+// itself), slow.
+#include <fmt/format.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <thread>
+
+#include "base/files.h"
+#include "kolo/kolo.h"
+#include "kolo/tune.h"
+
+namespace {
+
+using namespace kolo;
+using tune::Config;
+using tune::Session;
+
+std::string mode;
+
+int epoch_of(Session& session) {
+  const auto checkpoint = session.checkpoint();
+  return checkpoint ? std::stoi(read_file(*checkpoint / "epoch")) : 0;
+}
+
+void save(Session& session, int epoch) {
+  session.save_checkpoint([&](const std::filesystem::path& directory) {
+    write_file_atomically(directory / "epoch", std::to_string(epoch));
+  });
+}
+
+void train(const Config& config, Session& session) {
+  const double x = config.at_path("x").as_number();
+  const bool ring = mode == "ranks" || mode == "lostrank";
+  if (ring) kolo::init();
+  if (mode == "orphan" && ::fork() == 0) {
+    ::setsid();
+    ::pause();
+  }
+  const int last = mode == "stop" ? 1'000'000 : 4;
+  for (int epoch = epoch_of(session) + 1; epoch <= last; ++epoch) {
+    if (mode == "crash" && config.at_path("n").as_integer() % 3 == 0) ::raise(SIGSEGV);
+    if (mode == "slow") std::this_thread::sleep_for(std::chrono::milliseconds(3));
+    float sum = 1;
+    if (ring) {
+      if (mode == "lostrank" && kolo::rank() == 1 && epoch == 3 && session.iteration() == 2 &&
+          !std::filesystem::exists(session.trial_dir() / "was_lost")) {
+        write_file_atomically(session.trial_dir() / "was_lost", "");
+        ::raise(SIGKILL);
+      }
+      kolo::world().allreduce(std::span<float>(&sum, 1), ReduceOp::sum);
+    }
+    save(session, epoch);
+    session.report({{"loss", x / epoch},
+                    {"epoch", epoch},
+                    {"sum", static_cast<double>(sum)},
+                    {"pid", static_cast<std::int64_t>(::getpid())}});
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 4) return 2;
+  mode = argv[3];
+  tune::Options options;
+  options.local_dir = argv[1];
+  options.name = argv[2];
+  options.metric = "loss";
+  options.mode = "min";
+  options.config = {{"x", tune::uniform(1, 2)}, {"n", tune::randint(0, 100)}};
+  options.num_samples = argc > 4 ? std::atoi(argv[4]) : 6;
+  options.executor = tune::Executor::process;
+  options.resume = tune::Resume::automatic;
+  options.raise_on_failed_trial = false;
+  options.max_failures = mode == "lostrank" ? 1 : 0;
+  options.verbose = 0;
+  options.seed = 5;
+  options.total_resources = tune::Resources{.cpu = 2};
+  if (mode == "stop") options.scheduler = tune::ASHAScheduler({{"max_t", 5}});
+  try {
+    tune::Runnable runnable(train);
+    if (mode == "ranks" || mode == "lostrank") {
+      options.executor = tune::Executor::ranks;
+      runnable = tune::DistributedTrainable(runnable, {.num_slots = 2});
+    }
+    const auto analysis = tune::run(runnable, options);
+    fmt::print("{} trials, {} errors\n", analysis.trials().size(), analysis.errors().size());
+  } catch (const kolo::Error& error) {
+    fmt::print(stderr, "{}\n", error.what());
+    return 1;
+  }
+}

@@ -1,0 +1,243 @@
+#include <atomic>
+#include <mutex>
+#include <set>
+#include <thread>
+
+#include "unit/tune/study_fixture.h"
+
+namespace kolo::test {
+namespace {
+
+using namespace tune;
+
+class TuneRun : public StudyTest {};
+
+TEST_F(TuneRun, AGridOfNineTwiceIsEighteenTrials) {
+  auto how = options("grid");
+  how.num_samples = 2;
+  how.config = {{"epochs", grid_search({1, 2, 3})}, {"lr", grid_search({0.1, 0.2, 0.3})}};
+  const auto analysis = tune::run(
+      [](const Config& config) {
+        for (int i = 0; i < config.at_path("epochs").as_integer(); ++i)
+          report({{"test", 1}, {"rank", 0}});
+      },
+      how);
+  EXPECT_EQ(analysis.trials().size(), 18U);
+  std::multiset<std::pair<std::int64_t, double>> tried;
+  for (const auto& trial : analysis.trials()) {
+    EXPECT_EQ(trial.status, TrialStatus::terminated);
+    const auto epochs = trial.config.at_path("epochs").as_integer();
+    EXPECT_EQ(trial.results.size(), static_cast<std::size_t>(epochs));
+    tried.emplace(epochs, trial.config.at_path("lr").as_number());
+  }
+  for (const auto& pair : tried) EXPECT_EQ(tried.count(pair), 2U);
+}
+
+TEST_F(TuneRun, FindsTheBest) {
+  auto how = minimize("best", "loss");
+  how.num_samples = 30;
+  how.config = {{"x", uniform(-10, 10)}, {"const", "hello"}};
+  const auto analysis = tune::run(
+      [](const Config& config, Session& session) {
+        const double x = config.at_path("x").as_number();
+        EXPECT_EQ(config.at_path("const").as_string(), "hello");
+        for (int i = 1; i <= 3; ++i) session.report({{"loss", x * x + 1.0 / i}});
+      },
+      how);
+  double best = 1e9;
+  for (const auto& trial : analysis.trials())
+    best = std::min(best, trial.last_result.at_path("loss").as_number());
+  EXPECT_EQ(analysis.best_result().at_path("loss").as_number(), best);
+  const double x = analysis.best_config().at_path("x").as_number();
+  EXPECT_DOUBLE_EQ(x * x + 1.0 / 3, best);
+}
+
+TEST_F(TuneRun, BayesianSearchWithAConcurrencyLimitOfFour) {
+  auto how = minimize("horovod", "mean_loss");
+  how.total_resources = Resources{.cpu = 8};
+  how.num_samples = 20;
+  how.config = {{"lr", uniform(0.001, 0.1)}};
+  how.search_alg = ConcurrencyLimiter(BayesOptSearch(), 4);
+  std::atomic<int> running{0}, most{0};
+  const auto analysis = tune::run(
+      [&](const Config& config) {
+        const int now = ++running;
+        for (int seen = most; now > seen && !most.compare_exchange_weak(seen, now);) {
+        }
+        std::this_thread::sleep_for(std::chrono::milliseconds(3));
+        const double lr = config.at_path("lr").as_number();
+        --running;
+        return Value{{"mean_loss", (lr - 0.03) * (lr - 0.03)}};
+      },
+      how);
+  EXPECT_EQ(analysis.trials().size(), 20U);
+  EXPECT_EQ(most, 4);
+  EXPECT_NEAR(analysis.best_config().at_path("lr").as_number(), 0.03, 0.01);
+}
+
+TEST_F(TuneRun, StopsTrialsAtALimit) {
+  auto how = minimize("limit", "loss");
+  how.num_samples = 3;
+  how.config = {{"lr", uniform(0, 1)}};
+  how.stop = {{"training_iteration", 20}};
+  const auto analysis = tune::run(
+      [](const Config&, Session& session) {
+        for (int i = 0;; ++i) session.report({{"loss", 100 - i}});
+      },
+      how);
+  for (const auto& trial : analysis.trials()) {
+    EXPECT_EQ(trial.results.size(), 20U);
+    EXPECT_EQ(trial.last_result.at_path("training_iteration").as_integer(), 20);
+    EXPECT_EQ(trial.status, TrialStatus::terminated);
+  }
+}
+
+TEST_F(TuneRun, ATrialMayEndPolitely) {
+  auto how = options("polite");
+  how.stop = {{"training_iteration", 3}};
+  bool cleaned = false, refused = false;
+  tune::run(
+      [&](const Config&, Session& session) {
+        while (session.try_report({{"loss", 1}})) EXPECT_FALSE(session.should_stop());
+        EXPECT_TRUE(session.should_stop());
+        EXPECT_EQ(session.iteration(), 3);
+        cleaned = true;
+        try {
+          session.report({{"loss", 1}});
+        } catch (const Stopped&) {
+          refused = true;
+          throw;
+        }
+      },
+      how);
+  EXPECT_TRUE(cleaned && refused);
+}
+
+TEST_F(TuneRun, TakesClassesStepByStep) {
+  struct Counter final : Trainable {
+    void setup(const Config& config) override { rate = config.at_path("rate").as_number(); }
+    Value step() override {
+      total += rate;
+      return Value{{"total", total}, {"done", total >= 5}};
+    }
+    void save(const std::filesystem::path& directory) override {
+      write_file_atomically(directory / "total", std::to_string(total));
+    }
+    void load(const std::filesystem::path&) override { ADD_FAILURE(); }
+    double rate = 0, total = 0;
+  };
+  auto how = options("classes");
+  how.config = {{"rate", grid_search({1, 2})}};
+  how.metric = "total";
+  how.mode = "max";
+  how.checkpoint_freq = 2;
+  how.checkpoint_at_end = true;
+  const auto analysis = tune::run(trainable<Counter>("counter"), how);
+  ASSERT_EQ(analysis.trials().size(), 2U);
+  EXPECT_EQ(analysis.trials()[0].results.size(), 5U);
+  EXPECT_EQ(analysis.trials()[1].results.size(), 3U);
+  const auto& saved = analysis.trials()[0].checkpoints;
+  ASSERT_EQ(saved.size(), 3U);  // after 2, 4 and at the end
+  EXPECT_EQ(saved.back().iteration, 5);
+  EXPECT_EQ(read_file(saved[0].path / "total").substr(0, 3), "2.0");
+  EXPECT_EQ(analysis.best_checkpoint(), analysis.trials()[1].checkpoints.back().path);
+}
+
+TEST_F(TuneRun, NeverRunsMoreThanTheResourcesAllow) {
+  auto how = options("resources");
+  how.num_samples = 12;
+  how.total_resources = Resources{.cpu = 4, .gpu = 2, .custom = {{"licence", 3}}};
+  how.resources_per_trial = {.cpu = 1, .gpu = 0.5, .custom = {{"licence", 1}}};
+  std::atomic<int> running{0}, most{0};
+  tune::run(
+      [&](const Config&) {
+        const int now = ++running;
+        for (int seen = most; now > seen && !most.compare_exchange_weak(seen, now);) {
+        }
+        std::this_thread::sleep_for(std::chrono::milliseconds(2));
+        --running;
+      },
+      how);
+  EXPECT_EQ(most, 3);
+}
+
+TEST_F(TuneRun, RefusesWhatCanNeverBe) {
+  auto how = options("never");
+  how.resources_per_trial.cpu = 5;
+  EXPECT_THAT(refusal([&] { tune::run([](const Config&) {}, how); }).what(),
+              testing::HasSubstr("needs 5 CPUs, and there are 4"));
+  how = options("never");
+  how.metric = "loss";
+  EXPECT_EQ(refusal([&] { tune::run([](const Config&) {}, how); }).code(),
+            ErrorCode::invalid_argument);
+  how = options("never");
+  how.search_alg.name = "tpe";
+  EXPECT_THAT(refusal([&] { tune::run([](const Config&) {}, how); }).what(),
+              testing::HasSubstr("needs a metric"));
+  how = options("never");
+  how.loggers = {"josn"};
+  EXPECT_EQ(refusal([&] { tune::run([](const Config&) {}, how); }).code(), ErrorCode::not_found);
+  how = options("a/b");
+  EXPECT_EQ(refusal([&] { tune::run([](const Config&) {}, how); }).code(),
+            ErrorCode::invalid_argument);
+}
+
+TEST_F(TuneRun, ANameIsUsedOnce) {
+  auto how = options("once");
+  tune::run([](const Config&) {}, how);
+  EXPECT_EQ(refusal([&] { tune::run([](const Config&) {}, how); }).code(),
+            ErrorCode::already_exists);
+  how.name = "other";
+  how.resume = Resume::yes;
+  EXPECT_EQ(refusal([&] { tune::run([](const Config&) {}, how); }).code(), ErrorCode::not_found);
+}
+
+TEST_F(TuneRun, TheTimeBudgetEndsAStudyWithoutEnd) {
+  auto how = options("budget");
+  how.num_samples = -1;
+  how.time_budget = std::chrono::milliseconds(150);
+  const auto analysis = tune::run(
+      [](const Config&, Session& session) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+        session.report({{"loss", 1}});
+      },
+      how);
+  EXPECT_GT(analysis.trials().size(), 4U);
+  for (const auto& trial : analysis.trials()) EXPECT_EQ(trial.status, TrialStatus::terminated);
+}
+
+TEST_F(TuneRun, CallbacksSeeEverything) {
+  struct Watcher final : Callback {
+    void on_study_begin(const std::string&) override { ++begins; }
+    void on_trial_start(const TrialInfo&) override { ++starts; }
+    void on_trial_result(const TrialInfo& trial, const Value& result) override {
+      EXPECT_EQ(result.at_path("trial_id").as_string(), trial.id);
+      ++results;
+    }
+    void on_trial_complete(const TrialInfo&) override { ++completes; }
+    void on_study_end() override { ++ends; }
+    int begins = 0, starts = 0, results = 0, completes = 0, ends = 0;
+  };
+  auto watcher = std::make_shared<Watcher>();
+  auto how = options("watched");
+  how.num_samples = 5;
+  how.callbacks = {watcher};
+  tune::run(
+      [](const Config&) {
+        report({{"a", 1}});
+        report({{"a", 2}});
+      },
+      how);
+  EXPECT_EQ(watcher->begins, 1);
+  EXPECT_EQ(watcher->starts, 5);
+  EXPECT_EQ(watcher->results, 10);
+  EXPECT_EQ(watcher->completes, 5);
+  EXPECT_EQ(watcher->ends, 1);
+}
+
+TEST_F(TuneRun, ReportsOutsideOfTrialsAreErrors) {
+  EXPECT_EQ(refusal([] { report({{"a", 1}}); }).code(), ErrorCode::failed_precondition);
+}
+
+}  // namespace
+}  // namespace kolo::test

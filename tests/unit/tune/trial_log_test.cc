@@ -1,0 +1,59 @@
+#include "tune/trial_log.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/files.h"
+#include "base/json.h"
+
+namespace kolo::tune {
+namespace {
+
+using search::Value;
+
+TEST(TrialLog, WritesTunesFiles) {
+  TempDir scratch;
+  const auto directory = scratch.path() / "trial";
+  {
+    TrialLog log({directory, Value{{"lr", 0.1}, {"name", "x"}}, {"loss"}},
+                 {"json", "csv", "tensorboard"}, false);
+    log.result(Value{{"loss", 2.5}, {"training_iteration", 1}, {"config", {{"lr", 0.1}}}});
+    log.result(Value{{"loss", 1.5}, {"training_iteration", 2}, {"config", {{"lr", 0.1}}}});
+    log.end(true);
+  }
+  EXPECT_EQ(parse_json(read_file(directory / "params.json"), "")["lr"], 0.1);
+  EXPECT_EQ(read_file(directory / "progress.csv"), "loss,training_iteration\n2.5,1\n1.5,2\n");
+  EXPECT_EQ(read_file(directory / "result.json"),
+            "{\"config\": {\"lr\": 0.1}, \"loss\": 2.5, \"training_iteration\": 1}\n"
+            "{\"config\": {\"lr\": 0.1}, \"loss\": 1.5, \"training_iteration\": 2}\n");
+  int events = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(directory))
+    events += entry.path().filename().string().starts_with("events.out.tfevents.") ? 1 : 0;
+  EXPECT_EQ(events, 1);
+}
+
+TEST(TrialLog, MetricsThatAppearLaterGetAColumn) {
+  TempDir scratch;
+  TrialLog log({scratch.path(), Value(Value::Dict{}), {}}, {"csv"}, false);
+  log.result(Value{{"b", "two\nlines"}, {"c", 1}});
+  log.flush();
+  log.result(Value{{"a", 7}, {"b", "x"}, {"c", 2}});
+  log.release();
+  log.result(Value{{"c", 3}, {"d", 4}});
+  log.flush();
+  EXPECT_EQ(read_file(scratch.path() / "progress.csv"),
+            "b,c,a,d\n\"two\nlines\",1,,\nx,2,7,\n,3,,4\n");
+}
+
+TEST(TrialLog, StartsAnewWhereItMayMissSomething) {
+  TempDir scratch;
+  for (int round = 0; round < 2; ++round) {
+    TrialLog log({scratch.path(), Value(Value::Dict{}), {}}, {"json"}, true);
+    log.result(Value{{"a", round}});
+    log.end(true);
+  }
+  EXPECT_EQ(read_file(scratch.path() / "result.json"), "{\"a\": 1}\n");
+}
+
+}  // namespace
+}  // namespace kolo::tune

@@ -1,0 +1,57 @@
+#include "tune/value_text.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "base/errors.h"
+
+namespace kolo::tune {
+namespace {
+
+using search::Value;
+
+TEST(ValueText, GivesBackWhatWasEncoded) {
+  const Value values[] = {Value(),
+                          Value(true),
+                          Value(7),
+                          Value(-0.1),
+                          Value(1e300),
+                          Value("a \"b\"\n\x01 č"),
+                          Value(Value::List{Value(1), Value("x")}),
+                          Value(Value::Dict{}),
+                          Value{{"loss", 0.3}, {"eval", {{"acc", 1.0}, {"n", 3}}}}};
+  for (const Value& value : values) {
+    const Value again = decode(encode(value), "here");
+    EXPECT_EQ(again, value) << encode(value);
+    EXPECT_EQ(again.to_string(), value.to_string());  // whole numbers and others kept apart
+  }
+}
+
+TEST(ValueText, KeepsNumbersThatJsonDoesNotHave) {
+  const double infinite = std::numeric_limits<double>::infinity();
+  const Value again = decode(
+      encode(Value{{"a", std::nan("")}, {"b", infinite}, {"c", Value::List{Value(-infinite)}}}),
+      "");
+  EXPECT_TRUE(std::isnan(again.at_path("a").as_number()));
+  EXPECT_EQ(again.at_path("b").as_number(), infinite);
+  EXPECT_EQ(again.at_path("c/0").as_number(), -infinite);
+}
+
+TEST(ValueText, PointsComeBackBitForBit) {
+  const search::Point point{0.1, -1e-17, 3, std::nan(""), 5e-324, 1.0 / 3};
+  EXPECT_TRUE(search::same_point(decode_point(encode_point(point)), point));
+  EXPECT_EQ(encode_point({}), "");
+  EXPECT_TRUE(decode_point("").empty());
+  EXPECT_THROW(decode_point("1,x"), Error);
+}
+
+TEST(ValueText, FlattensDictionaries) {
+  const auto flat = flatten(Value{{"a", 1}, {"b", {{"c", 2}, {"d", {{"e", 3}}}}}});
+  EXPECT_EQ(flat.size(), 3U);
+  EXPECT_EQ(flat.at("b/d/e").as_integer(), 3);
+}
+
+}  // namespace
+}  // namespace kolo::tune
