@@ -113,7 +113,9 @@ void Controller::follow(TrialState& trial, const Ruling& ruling, bool can_save) 
     case Verdict::done: end(Ending::done, "", Reply::stop); return;
     case Verdict::clone:
       trial.clone = ruling;
-      end(Ending::cloned, ruling.reason, Reply::stop);
+      // Where the other has nothing to copy, it goes on from its own state, differently.
+      end(Ending::cloned, ruling.reason,
+          can_save && this->trial(*ruling.source).checkpoints.empty() ? Reply::pause : Reply::stop);
       return;
     case Verdict::pause: {
       const bool fresh =

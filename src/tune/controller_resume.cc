@@ -133,7 +133,8 @@ void Controller::replay_journal() {
     trial.end_reason = report.reason;
     trial.clone = std::move(ruling);
     const auto clone = cloned.find(report.trial);
-    if (clone != cloned.end() && clone->second > report.seq) trial.ending = Ending::none;
+    trial.cloned_since = clone != cloned.end() && clone->second > report.seq;
+    if (trial.cloned_since) trial.ending = Ending::none;  // it has happened
   });
   up_to(seq_ + 1);
 }
@@ -160,9 +161,7 @@ void Controller::settle_after_replay(TrialState& trial) {
       // RUNNING is stored; it starts again from its checkpoint.
       if (record.status == Stored::running) record.status = Stored::pending;
       // After a clone, what was reported before it is another story.
-      trial.repeat_until = trial.checkpoints.empty()
-                               ? record.iteration
-                               : std::max(record.iteration, trial.checkpoints.back().iteration);
+      trial.repeat_until = trial.cloned_since ? 0 : record.iteration;
       break;
   }
   if (record.status != status) {

@@ -171,7 +171,8 @@ void Controller::apply_clone(TrialState& trial, const Ruling& ruling) {
   trial.config = ruling.config.value_or(trial.config);
   trial.record.config = encode(trial.config);
   trial.repeat_until = 0;
-  std::string from = "nothing: it has no checkpoint";
+  std::string from = trial.checkpoints.empty() ? "from the beginning: neither has a checkpoint"
+                                               : "from its own checkpoint: the other has none";
   if (!source.checkpoints.empty()) {
     const auto& best = source.checkpoints.back();
     try {
@@ -180,7 +181,7 @@ void Controller::apply_clone(TrialState& trial, const Ruling& ruling) {
       trial.checkpoints.push_back({path, best.iteration, seq, std::nullopt});
       batch_.checkpoints.push_back(
           {trial.record.number, seq, best.iteration, path.string(), now()});
-      from = best.path.string();
+      from = "from " + best.path.string();
     } catch (const Error& error) {
       from = error.message();
     }

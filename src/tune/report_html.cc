@@ -22,18 +22,19 @@ Json runs_of(const store::TrialRecord& record, const std::vector<store::EventRec
              double until) {
   Json runs = Json::array();
   if (!record.started) return runs;
-  std::optional<double> open = record.started;
-  std::string slot = record.place;
+  bool running = true;
+  double since = *record.started;
   for (const auto& event : events) {
     if (event.trial != record.number) continue;
     if (event.kind == "pause" || event.kind == "failure") {
-      if (open) runs.push_back({*open, event.time, slot});
-      open.reset();
+      if (running) runs.push_back({since, event.time, record.place});
+      running = false;
     } else if (event.kind == "resume") {
-      open = event.time;
+      running = true;
+      since = event.time;
     }
   }
-  if (open) runs.push_back({*open, record.ended.value_or(until), slot});
+  if (running) runs.push_back({since, record.ended.value_or(until), record.place});
   return runs;
 }
 

@@ -46,6 +46,7 @@ struct TrialState {
   Ending ending = Ending::none;
   std::string end_reason{};
   std::optional<Ruling> clone{};
+  bool cloned_since = false;  ///< its last report, as a resume finds it
   std::optional<std::chrono::steady_clock::time_point> kill_at{};
 
   // What it has said.

@@ -77,7 +77,7 @@ int main(int argc, char** argv) {
   options.executor = tune::Executor::process;
   options.resume = tune::Resume::automatic;
   options.raise_on_failed_trial = false;
-  options.max_failures = mode == "lostrank" ? 1 : 0;
+  options.max_failures = mode == "lostrank" ? 1 : mode == "slow" ? -1 : 0;
   options.verbose = 0;
   options.seed = 5;
   options.total_resources = tune::Resources{.cpu = 2};

@@ -1,0 +1,245 @@
+// The commands around studies, as people type them.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+
+#include <fstream>
+
+#include "base/errors.h"
+#include "base/files.h"
+#include "base/json.h"
+#include "base/subprocess.h"
+
+namespace kolo::test {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::HasSubstr;
+
+class TuneCli : public testing::Test {
+ protected:
+  TuneCli() {
+    ::setenv("KOLO_RESULTS", scratch_.path().c_str(), 1);
+    ::setenv("KOLO_STORAGE", (scratch_.path() / "kolo.db").c_str(), 1);
+    const std::string bin = std::filesystem::path(KOLO_BINARY).parent_path().string();
+    ::setenv("PATH", (bin + ":" + ::getenv("PATH")).c_str(), 1);
+    write("space.yaml", "x: {uniform: [0, 1]}\nkind: {grid_search: [a, b]}\n");
+  }
+  std::filesystem::path write(const std::string& name, const std::string& text) {
+    const auto path = scratch_.path() / name;
+    std::ofstream(path) << text;
+    return path;
+  }
+  CommandResult kolo(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), KOLO_BINARY);
+    return run_command(arguments, Deadline::after(60s));
+  }
+  CommandResult tune(std::vector<std::string> arguments, const std::vector<std::string>& program) {
+    std::vector<std::string> all{"tune", "--space", (scratch_.path() / "space.yaml").string()};
+    all.insert(all.end(), arguments.begin(), arguments.end());
+    all.emplace_back("--");
+    all.insert(all.end(), program.begin(), program.end());
+    return kolo(all);
+  }
+  Json trials(const std::string& study) {
+    const auto result = kolo({"trials", study, "--json"});
+    EXPECT_TRUE(result.ok()) << result.errors;
+    return parse_json(result.output, "trials");
+  }
+
+  TempDir scratch_{"kolo-cli"};
+};
+
+TEST_F(TuneCli, TheLastLineOfOutputIsAResult) {
+  const auto result =
+      tune({"--metric", "loss", "--mode", "min", "--num-samples", "3", "--name", "last"},
+           {"sh", "-c", "echo working; echo loss=$1 other=7", "sh", "{x}"});
+  ASSERT_TRUE(result.ok()) << result.errors;
+  EXPECT_THAT(result.output, HasSubstr("best: loss"));
+  const Json all = trials("last");
+  ASSERT_EQ(all.size(), 6U);
+  for (const auto& trial : all) {
+    EXPECT_EQ(trial["loss"], trial["config/x"]);
+    EXPECT_EQ(trial["other"], 7);
+    EXPECT_EQ(trial["status"], "TERMINATED");
+  }
+}
+
+TEST_F(TuneCli, ParametersComeAsArgumentsVariablesAndAFile) {
+  const auto result =
+      tune({"--name", "ways", "--metric", "same", "--mode", "max"},
+           {"sh", "-c",
+            "test \"$1\" = \"$KOLO_PARAM_KIND\" && grep -q \"\\\"kind\\\": \\\"$1\\\"\" "
+            "$KOLO_TRIAL_CONFIG && test -d \"$2\" && echo '{\"same\": 1}' >&$KOLO_TRIAL_FD",
+            "sh", "{kind}", "{trial_dir}"});
+  ASSERT_TRUE(result.ok()) << result.errors << result.output;
+  EXPECT_EQ(trials("ways").size(), 2U);
+}
+
+TEST_F(TuneCli, KoloReportTellsWhetherToGoOn) {
+  const auto script =
+      write("train.sh",
+            "i=0\nwhile [ $i -lt 50 ]; do i=$((i+1))\n"
+            "kolo report loss=$KOLO_PARAM_X epoch=$i || { echo told; exit 0; }\ndone\n");
+  const auto result = tune({"--metric", "loss", "--mode", "min", "--stop", "training_iteration=3",
+                            "--name", "shell", "--num-samples", "1"},
+                           {"sh", script.string()});
+  ASSERT_TRUE(result.ok()) << result.errors;
+  const Json all = trials("shell");
+  ASSERT_EQ(all.size(), 2U);
+  for (const auto& trial : all) EXPECT_EQ(trial["training_iteration"], 3);
+}
+
+TEST_F(TuneCli, ATrialCanBeSeveralRanks) {
+  const auto script = write("rank.sh", "kolo report size=$KOLO_SIZE rank=$KOLO_RANK\n");
+  const auto result = tune({"--np", "2", "--metric", "size", "--mode", "max", "--name", "ring"},
+                           {"sh", script.string()});
+  ASSERT_TRUE(result.ok()) << result.errors;
+  for (const auto& trial : trials("ring")) {
+    EXPECT_EQ(trial["size"], 2);
+    EXPECT_EQ(trial["rank"], 0);
+    EXPECT_EQ(trial["training_iteration"], 1);
+  }
+}
+
+TEST_F(TuneCli, AFileDescribesAWholeStudy) {
+  const auto file =
+      write("study.yaml",
+            "name: whole\nspace: {x: {choice: [1, 2, 3, 4, 5, 6]}}\nmetric: y\nmode: max\n"
+            "num_samples: 8\nsearch: {name: tpe, settings: {n_startup: 3}}\n"
+            "scheduler: asha:max_t=5\nprogram: [sh, -c, 'echo y=$KOLO_PARAM_X']\n");
+  const auto result = kolo({"tune", file.string(), "--json"});
+  ASSERT_TRUE(result.ok()) << result.errors;
+  int completed = 0;
+  std::istringstream lines(result.output);
+  for (std::string line; std::getline(lines, line);)
+    completed += parse_json(line, "event")["event"] == "trial_complete" ? 1 : 0;
+  EXPECT_EQ(completed, 8);
+  const auto best = kolo({"best", "whole", "--json"});
+  EXPECT_EQ(parse_json(best.output, "best")["config"]["x"], 6) << best.output;
+}
+
+TEST_F(TuneCli, LooksAtStudies) {
+  ASSERT_TRUE(tune({"--metric", "loss", "--mode", "min", "--num-samples", "4", "--name", "seen"},
+                   {"sh", "-c", "echo loss=$KOLO_PARAM_X"})
+                  .ok());
+  EXPECT_THAT(kolo({"studies"}).output, testing::AllOf(HasSubstr("seen"), HasSubstr("finished")));
+  const auto sorted = kolo({"trials", "seen", "--sort", "loss", "--desc", "--columns", "loss,kind",
+                            "--filter", "kind == a", "--limit", "3", "--csv"});
+  std::istringstream lines(sorted.output);
+  std::string line;
+  std::getline(lines, line);
+  EXPECT_EQ(line, "loss,config/kind");
+  double before = 2;
+  int count = 0;
+  while (std::getline(lines, line)) {
+    EXPECT_LE(std::stod(line), before);
+    before = std::stod(line);
+    EXPECT_THAT(line, testing::EndsWith(",a"));
+    ++count;
+  }
+  EXPECT_EQ(count, 3);
+  const auto file = (scratch_.path() / "all.json").string();
+  ASSERT_TRUE(kolo({"export", "seen", "-o", file}).ok());
+  EXPECT_EQ(parse_json(read_file(file), file).size(), 8U);
+  EXPECT_EQ(kolo({"trials", "sean"}).status >> 8, 1);
+  EXPECT_THAT(kolo({"trials", "sean"}).errors, HasSubstr("did you mean 'seen'?"));
+  EXPECT_EQ(kolo({"trials", "seen", "--sort", "los"}).status >> 8, 2);
+}
+
+TEST_F(TuneCli, ResumesAndExtends) {
+  ASSERT_TRUE(tune({"--metric", "loss", "--mode", "min", "--num-samples", "2", "--name", "more"},
+                   {"sh", "-c", "echo loss=$KOLO_PARAM_X"})
+                  .ok());
+  EXPECT_EQ(trials("more").size(), 4U);
+  const auto again = kolo({"resume", "more", "--num-samples", "5"});
+  ASSERT_TRUE(again.ok()) << again.errors;
+  EXPECT_EQ(trials("more").size(), 10U);
+  EXPECT_EQ(tune({"--name", "more"}, {"true"}).status >> 8, 1);  // the name is taken
+}
+
+TEST_F(TuneCli, StopsAStudyAndATrial) {
+  SpawnOptions options;
+  options.argv = {KOLO_BINARY,
+                  "tune",
+                  "--space",
+                  (scratch_.path() / "space.yaml").string(),
+                  "--name",
+                  "long",
+                  "--metric",
+                  "loss",
+                  "--mode",
+                  "min",
+                  "-q",
+                  "--",
+                  "sh",
+                  "-c",
+                  "kolo report loss=1; sleep 60"};
+  options.environment = current_environment();
+  Spawned study = spawn(options);
+  study.wait_until_running();
+  const auto reported = [&] {
+    const auto result = kolo({"trials", "long", "--json"});
+    if (!result.ok()) return 0;
+    int count = 0;
+    for (const auto& trial : parse_json(result.output, "")) count += trial.contains("loss") ? 1 : 0;
+    return count;
+  };
+  for (int i = 0; i < 500 && reported() < 1; ++i) ::usleep(10'000);
+  ASSERT_GE(reported(), 1);
+  ASSERT_TRUE(kolo({"stop", "long", "0"}).ok());
+  const auto status_of_first = [&] { return trials("long")[0]["status"].get<std::string>(); };
+  for (int i = 0; i < 500 && status_of_first() != "TERMINATED"; ++i) ::usleep(10'000);
+  EXPECT_EQ(status_of_first(), "TERMINATED");
+  ASSERT_TRUE(kolo({"stop", "long"}).ok());
+  int status = 0;
+  ASSERT_EQ(::waitpid(study.pid(), &status, 0), study.pid());
+  EXPECT_EQ(exit_code_of(status), 130);
+  EXPECT_THAT(kolo({"studies"}).output, HasSubstr("stopped"));
+  EXPECT_EQ(kolo({"stop", "long"}).status >> 8, 1);
+}
+
+TEST_F(TuneCli, SaysWhatIsWrong) {
+  EXPECT_THAT(tune({"--metric", "loss", "--mode", "low"}, {"true"}).errors,
+              HasSubstr("min or max"));
+  EXPECT_THAT(tune({"--search", "tpx", "--metric", "a", "--mode", "min"}, {"true"}).errors,
+              HasSubstr("did you mean 'tpe'?"));
+  EXPECT_THAT(tune({}, {"no-such-program"}).errors, HasSubstr("no such program"));
+  EXPECT_THAT(tune({"--cpus", "1000"}, {"true"}).errors, HasSubstr("could never start"));
+  EXPECT_EQ(kolo({"tune", "--space", "nowhere.yaml", "--", "true"}).status >> 8, 1);
+  EXPECT_THAT(kolo({"report", "loss=1"}).errors, HasSubstr("not a trial"));
+  const auto typo = tune({"--name", "typo"}, {"echo", "{y}"});
+  EXPECT_EQ(typo.status >> 8, 1);
+  EXPECT_THAT(typo.errors, HasSubstr("has no 'y'"));
+}
+
+TEST_F(TuneCli, APageShowsTheStudyWithoutANetwork) {
+  ASSERT_TRUE(tune({"--metric", "loss", "--mode", "min", "--num-samples", "10", "--name", "page"},
+                   {"sh", "-c", "kolo report loss=1; kolo report loss=$KOLO_PARAM_X"})
+                  .ok());
+  const auto page = (scratch_.path() / "report.html").string();
+  ASSERT_TRUE(kolo({"report-html", "page", "-o", page}).ok());
+  const std::string html = read_file(page);
+  EXPECT_EQ(html.find("http://"), html.find("http://www.w3.org/2000/svg"));
+  EXPECT_EQ(html.find("https://"), std::string::npos);
+  if (!std::filesystem::exists("/usr/bin/chromium")) GTEST_SKIP() << "chromium is not installed";
+  const auto seen = run_command(
+      {"/usr/bin/chromium", "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run",
+       "--disable-background-networking", "--disable-component-update", "--disable-sync",
+       "--user-data-dir=" + (scratch_.path() / "browser").string(), "--virtual-time-budget=2000",
+       "--dump-dom", "file://" + page},
+      Deadline::after(50s));
+  ASSERT_TRUE(seen.ok()) << seen.errors;
+  const auto shows = [&](const std::string& text) {
+    return seen.output.find(text) != std::string::npos;
+  };
+  EXPECT_TRUE(shows("data-ready=\"yes\""));
+  EXPECT_TRUE(shows("data-rows=\"20\""));
+  for (const char* id : {"history", "curves", "parallel", "importance", "timeline"})
+    EXPECT_TRUE(shows(fmt::format("<div id=\"{}\"><svg", id))) << id;
+}
+
+}  // namespace
+}  // namespace kolo::test
