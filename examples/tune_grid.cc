@@ -33,16 +33,17 @@ int main(int argc, char** argv) {
       argc > 1 ? argv[1] : (std::filesystem::temp_directory_path() / "kolo_tune_grid").string();
   try {
     const auto trainable = tune::DistributedTrainable(training_function, {.num_slots = 2});
-    const auto analysis =
-        tune::run(trainable, {.name = "grid",
-                              .metric = "loss",
-                              .mode = "min",
-                              .config = {{"epochs", tune::grid_search({1, 2, 3})},
-                                         {"lr", tune::grid_search({0.1, 0.2, 0.3})}},
-                              .num_samples = 2,
-                              .total_resources = tune::Resources{.cpu = 2},
-                              .resume = tune::Resume::automatic,
-                              .local_dir = directory});
+    tune::Options options;
+    options.name = "grid";
+    options.metric = "loss";
+    options.mode = "min";
+    options.config = {{"epochs", tune::grid_search({1, 2, 3})},
+                      {"lr", tune::grid_search({0.1, 0.2, 0.3})}};
+    options.num_samples = 2;
+    options.total_resources = tune::Resources{.cpu = 2};
+    options.resume = tune::Resume::automatic;
+    options.local_dir = directory;
+    const auto analysis = tune::run(trainable, options);
     std::cout << analysis.trials().size() << " trials, best " << analysis.best_config().to_string()
               << "\n";
     const bool right = analysis.trials().size() == 18 &&

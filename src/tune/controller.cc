@@ -232,7 +232,7 @@ void Controller::wait_for_the_last() {
   commit();
   act();
   for (auto& observer : setup_.observers)
-    observer->on_step([this](std::size_t rows) {
+    observer->on_end([this](std::size_t rows) {
       auto last = view(rows);
       last.over = true;
       return last;

@@ -109,7 +109,8 @@ void Controller::follow(TrialState& trial, const Ruling& ruling, bool can_save) 
   };
   switch (ruling.verdict) {
     case Verdict::stop: end(Ending::pruned, ruling.reason, Reply::stop); return;
-    case Verdict::rule: end(Ending::done, ruling.reason, Reply::stop); return;
+    case Verdict::rule:
+    case Verdict::full: end(Ending::done, ruling.reason, Reply::stop); return;
     case Verdict::done: end(Ending::done, "", Reply::stop); return;
     case Verdict::clone:
       trial.clone = ruling;

@@ -127,6 +127,7 @@ void Controller::replay_journal() {
     trial.ending = verdict == Verdict::stop    ? Ending::pruned
                    : verdict == Verdict::rule  ? Ending::done
                    : verdict == Verdict::done  ? Ending::done
+                   : verdict == Verdict::full  ? Ending::done
                    : verdict == Verdict::clone ? Ending::cloned
                    : verdict == Verdict::pause ? Ending::paused
                                                : Ending::none;

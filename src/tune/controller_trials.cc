@@ -152,8 +152,9 @@ void Controller::apply_rulings() {
   for (auto& [number, ruling] : steering_.take_rulings()) {
     auto& trial = this->trial(number);
     if (trial.ended() || (trial.active && !trial.held)) continue;
-    if (ruling.verdict == Verdict::stop) {
-      want_end(trial, Ending::pruned, ruling.reason);
+    if (ruling.verdict == Verdict::stop || ruling.verdict == Verdict::full) {
+      want_end(trial, ruling.verdict == Verdict::stop ? Ending::pruned : Ending::done,
+               ruling.reason);
     } else if (ruling.verdict == Verdict::clone) {
       if (trial.held) {
         trial.clone = ruling;

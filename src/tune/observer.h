@@ -33,6 +33,8 @@ class Observer : public Callback {
  public:
   /// The study as it is, when something may have changed; `view` is made only if called.
   virtual void on_step(const std::function<StudyView(std::size_t rows)>& view) = 0;
+  /// The last one.
+  virtual void on_end(const std::function<StudyView(std::size_t rows)>& view) = 0;
   /// "the database cannot be written: …; trying again", and the like.
   virtual void on_message(const std::string& /*text*/) {}
   /// How long the controller may sleep before the next on_step.

@@ -90,13 +90,10 @@ class LiveTable final : public Observer {
   explicit LiveTable(std::FILE* stream) : stream_(stream) {}
 
   void on_step(const std::function<StudyView(std::size_t)>& view) override {
-    const auto now = Clock::now();
-    if (now - drawn_ < kRedraw) {
-      // The end must be seen.
-      const StudyView last = view(0);
-      if (!last.over) return;
-    }
-    drawn_ = now;
+    if (Clock::now() - drawn_ >= kRedraw) on_end(view);
+  }
+  void on_end(const std::function<StudyView(std::size_t)>& view) override {
+    drawn_ = Clock::now();
     winsize size{};
     if (::ioctl(::fileno(stream_), TIOCGWINSZ, &size) != 0 || size.ws_col == 0) {
       size.ws_col = 100;
@@ -125,15 +122,11 @@ class PlainLines final : public Observer {
       : stream_(stream), period_(period), said_(Clock::now()) {}
 
   void on_step(const std::function<StudyView(std::size_t)>& view) override {
-    const auto now = Clock::now();
-    if (now - said_ < period_) {
-      if (!is_over_ && ++skipped_ % 64 != 0) return;
-    }
-    const StudyView seen = view(0);
-    is_over_ = seen.over;
-    if (!seen.over && now - said_ < period_) return;
-    said_ = now;
-    fmt::print(stream_, "{}\n", draw_line(seen));
+    if (Clock::now() - said_ >= period_) on_end(view);
+  }
+  void on_end(const std::function<StudyView(std::size_t)>& view) override {
+    said_ = Clock::now();
+    fmt::print(stream_, "{}\n", draw_line(view(0)));
     std::fflush(stream_);
   }
   void on_trial_error(const TrialInfo& trial) override {
@@ -145,8 +138,6 @@ class PlainLines final : public Observer {
   std::FILE* stream_;
   std::chrono::milliseconds period_;
   Clock::time_point said_;
-  std::uint64_t skipped_ = 0;
-  bool is_over_ = false;
 };
 
 class JsonEvents final : public Observer {
@@ -172,13 +163,10 @@ class JsonEvents final : public Observer {
   }
   void on_message(const std::string& text) override { say("message", {{"text", text}}); }
   void on_step(const std::function<StudyView(std::size_t)>& view) override {
-    const auto now = Clock::now();
-    if (now - said_ < 1s && begun_) {
-      if (const StudyView last = view(0); last.over) study(last);
-      return;
-    }
-    begun_ = true;
-    said_ = now;
+    if (Clock::now() - said_ >= 1s) on_end(view);
+  }
+  void on_end(const std::function<StudyView(std::size_t)>& view) override {
+    said_ = Clock::now();
     study(view(0));
   }
 
@@ -204,7 +192,6 @@ class JsonEvents final : public Observer {
 
   std::FILE* stream_;
   Clock::time_point said_{};
-  bool begun_ = false;
 };
 
 }  // namespace

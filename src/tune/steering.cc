@@ -13,6 +13,8 @@ using search::Direction;
 using search::TrialId;
 
 constexpr std::string_view kVariants = "grid";
+/// The rule by which schedulers end trials that were never behind.
+constexpr std::string_view kAllItsTime = "max_t";
 /// Samplers that do not look at results, and need no metric.
 constexpr std::array<std::string_view, 5> kBlindSamplers = {"grid", "random", "sobol", "halton",
                                                             "lhs"};
@@ -48,7 +50,9 @@ Ruling ruling_of(const search::Decision& decision) {
   Ruling ruling;
   switch (decision.action) {
     case search::Action::proceed: ruling.verdict = Verdict::proceed; break;
-    case search::Action::stop: ruling.verdict = Verdict::stop; break;
+    case search::Action::stop:
+      ruling.verdict = decision.reason.rule == kAllItsTime ? Verdict::full : Verdict::stop;
+      break;
     case search::Action::pause: ruling.verdict = Verdict::pause; break;
     case search::Action::clone: ruling.verdict = Verdict::clone; break;
   }

@@ -27,6 +27,7 @@ enum class Verdict : std::int64_t {
   clone = 3,
   rule = 10,  ///< a stopping rule ended the trial; the scheduler was not asked
   done = 11,  ///< the trial said so itself
+  full = 12,  ///< the scheduler says that it has had all its time
 };
 
 struct Ruling {
