@@ -182,7 +182,8 @@ std::vector<std::string> fill_in(const std::vector<std::string>& program, const 
     std::string out;
     for (std::size_t i = 0; i < word.size(); ++i) {
       const auto close = word.find('}', i);
-      const std::string name = word[i] == '{' && close != std::string::npos
+      const bool is_shell = i > 0 && word[i - 1] == '$';  // ${NAME}
+      const std::string name = word[i] == '{' && !is_shell && close != std::string::npos
                                    ? word.substr(i + 1, close - i - 1)
                                    : std::string();
       // Other braces (of JSON, of a shell) stay as they are.

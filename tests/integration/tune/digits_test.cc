@@ -16,8 +16,7 @@
 namespace kolo::test {
 namespace {
 
-constexpr const char* kDigits =
-    "/usr/lib/python3/dist-packages/sklearn/datasets/data/digits.csv.gz";
+constexpr const char* kDigits = KOLO_DIGITS;
 constexpr std::size_t kPixels = 64, kHidden = 32, kClasses = 10, kTrain = 1400;
 
 struct Digits {
@@ -136,8 +135,6 @@ class Net final : public tune::Trainable {
 };
 
 TEST(TuneDigits, APopulationTrainsARealNet) {
-  if (!std::filesystem::exists(kDigits))
-    GTEST_SKIP() << "python3-sklearn, which has the digits, is not installed";
   ASSERT_EQ(digits().images.size(), 1797U);
   TempDir scratch("kolo-digits");
   tune::Options how;
