@@ -5,6 +5,7 @@
 
 #include "base/errors.h"
 #include "base/log.h"
+#include "tune/value_text.h"
 
 namespace kolo::tune {
 namespace {
@@ -16,6 +17,8 @@ using Clock = std::chrono::steady_clock;
 constexpr auto kHeartbeat = 1s;
 /// Between tries to reach a database that is gone.
 constexpr auto kRetry = 500ms;
+/// Files and callbacks that may wait for a quieter moment.
+constexpr std::size_t kBacklog = 256;
 /// How long runs that cannot be killed are waited for beyond the grace time.
 constexpr auto kLastWait = 5s;
 
@@ -119,6 +122,7 @@ void Controller::step() {
 }
 
 Deadline Controller::next_look() const {
+  if (!afterwards_.empty()) return Deadline::after(0ms);
   // The first step has trials to start.
   if (trials_.empty() || (running_ == 0 && leaving_ == Leaving::no)) return Deadline::after(0ms);
   auto when = last_write_ + kHeartbeat;
@@ -226,11 +230,13 @@ void Controller::wait_for_the_last() {
   for (auto& [number, trial] : live_)
     if (trial->active)
       say(fmt::format("trial {} does not end; its thread is left behind", trial->id));
+  work_off(0);
   batch_.status = leaving_ == Leaving::finished ? store::StudyStatus::finished
                   : leaving_ == Leaving::failed ? store::StudyStatus::failed
                                                 : store::StudyStatus::stopped;
   commit();
   act();
+  work_off(0);
   for (auto& observer : setup_.observers)
     observer->on_end([this](std::size_t rows) {
       auto last = view(rows);
@@ -291,9 +297,17 @@ void Controller::act() {
     std::filesystem::remove_all(path, ignored);
   }
   removals_.clear();
-  const auto work = std::move(afterwards_);
-  afterwards_.clear();
-  for (const auto& item : work) item();
+  work_off(kBacklog);
+}
+
+/// Files and callbacks wait while trials do: until nobody has a message, or `leave` are left.
+void Controller::work_off(std::size_t leave) {
+  while (!afterwards_.empty() && (afterwards_.size() > leave || inbox_->empty())) {
+    const auto item = std::move(afterwards_.front());
+    afterwards_.pop_front();
+    item();
+  }
+  if (!afterwards_.empty()) return;
   for (auto* trial : unflushed_)
     if (trial->log) log_safely(*trial, [](TrialLog& log) { log.flush(); });
   unflushed_.clear();
@@ -307,8 +321,11 @@ void Controller::log_safely(TrialState& trial, const std::function<void(TrialLog
       std::vector<std::string> metrics;
       for (const auto& objective : steering_.objectives()) metrics.push_back(objective.metric);
       trial.log = std::make_unique<TrialLog>(
-          LoggedTrial{trial.record.directory, trial.config, std::move(metrics)}, options_.loggers,
-          /*anew=*/false);
+          LoggedTrial{trial.record.directory,
+                      trial.config.is_nothing() ? decode(trial.record.config, "a configuration")
+                                                : trial.config,
+                      std::move(metrics)},
+          options_.loggers, /*anew=*/false);
     }
     write(*trial.log);
   } catch (const std::exception& error) {

@@ -12,6 +12,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -64,6 +65,7 @@ class Controller {
   void wait_for_the_last();
   void commit();
   void act();
+  void work_off(std::size_t leave);
   void heartbeat_thread();
 
   // controller_trials.cc: trials begin, pause and end
@@ -94,6 +96,7 @@ class Controller {
   void forget_failure(TrialState& trial);
   void settle_after_replay(TrialState& trial);
   void rewrite_logs(TrialState& trial);
+  void rewrite_stale_logs();
 
   // controller_view.cc
   [[nodiscard]] TrialInfo info(const TrialState& trial) const;
@@ -136,12 +139,13 @@ class Controller {
   std::vector<StartOrder> starts_;
   std::vector<RunId> stops_;
   std::vector<std::filesystem::path> removals_;
-  std::vector<std::function<void()>> afterwards_;  // logs and callbacks
+  std::deque<std::function<void()>> afterwards_;  // logs and callbacks, when there is time
   std::vector<TrialState*> unflushed_;
 
   std::int64_t seq_ = 0;
   std::int64_t logged_ = 0;
   bool logs_complete_ = true;
+  std::set<std::int64_t> stale_logs_;  // trials whose files may miss something, after a resume
   double elapsed_before_ = 0;
   std::chrono::steady_clock::time_point session_began_ = std::chrono::steady_clock::now();
   std::chrono::steady_clock::time_point last_write_ = session_began_;

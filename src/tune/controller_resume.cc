@@ -58,6 +58,7 @@ void Controller::resume() {
   std::vector<TrialState*> open;
   for (auto& [number, trial] : live_) open.push_back(trial);
   for (auto* trial : open) settle_after_replay(*trial);
+  rewrite_stale_logs();
   event("resumed", std::nullopt, fmt::format("{} trials, {} open", trials_.size(), live_.size()));
 }
 
@@ -95,6 +96,7 @@ void Controller::replay_journal() {
         steering_.recall(record.number, std::move(point), config);
       } else if (first == end) {
         const auto& record = ends[next_end++]->record;
+        if (*record.ended_seq > logged_) stale_logs_.insert(record.number);
         steering_.end(record.number, outcome_of(record));
       } else {
         ++next_stall;
@@ -105,6 +107,7 @@ void Controller::replay_journal() {
   };
   store_.each_report(study_.id, [&](store::ReportRecord& report) {
     up_to(report.seq);
+    if (report.seq > logged_) stale_logs_.insert(report.trial);
     auto& trial = this->trial(report.trial);
     Value result = decode(report.metrics, "a report");
     auto& fields = result.as_dict();
@@ -171,6 +174,21 @@ void Controller::settle_after_replay(TrialState& trial) {
     changed(trial);
   }
   if (!options_.loggers.empty() && record.started) rewrite_logs(trial);
+}
+
+/// Of trials that had ended; those that go on have theirs already.
+void Controller::rewrite_stale_logs() {
+  if (options_.loggers.empty()) return;
+  for (const std::int64_t number : stale_logs_) {
+    auto& trial = this->trial(number);
+    if (!trial.ended() || trial.log) continue;
+    trial.config = decode(trial.record.config, "a configuration");
+    rewrite_logs(trial);
+    if (trial.log)
+      log_safely(trial, [&trial](TrialLog& log) { log.end(trial.record.status != Stored::error); });
+    trial.log.reset();
+  }
+  stale_logs_.clear();
 }
 
 void Controller::rewrite_logs(TrialState& trial) {

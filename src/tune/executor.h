@@ -76,6 +76,11 @@ class Inbox {
     if (was_empty) arrived_.notify_one();
   }
 
+  [[nodiscard]] bool empty() {
+    const std::lock_guard lock(mutex_);
+    return messages_.empty();
+  }
+
   /// All that have come, in order; waits for the first until the deadline.
   std::vector<Message> take(Deadline deadline) {
     std::unique_lock lock(mutex_);

@@ -11,6 +11,7 @@
 #include <array>
 #include <cstring>
 #include <map>
+#include <memory>
 
 #include "base/errors.h"
 #include "base/frames.h"
@@ -99,8 +100,7 @@ class KeeperProcess {
 
  private:
   bool obey() {
-    std::string buffer(kLargestMessage, '\0');
-    iovec part{buffer.data(), buffer.size()};
+    iovec part{buffer_.get(), kLargestMessage};
     msghdr message{};
     message.msg_iov = &part;
     message.msg_iovlen = 1;
@@ -115,7 +115,7 @@ class KeeperProcess {
       std::memcpy(&fd, CMSG_DATA(header), sizeof fd);
       descriptor.reset(fd);
     }
-    ByteReader reader({buffer.data(), static_cast<std::size_t>(got)});
+    ByteReader reader({buffer_.get(), static_cast<std::size_t>(got)});
     const auto order = static_cast<Order>(reader.u8());
     const RunId id{static_cast<std::int64_t>(reader.u64()),
                    static_cast<std::int64_t>(reader.u64())};
@@ -184,6 +184,8 @@ class KeeperProcess {
   }
 
   Fd link_, children_;
+  // Not touched beyond what a message needs, so that forks stay cheap.
+  std::unique_ptr<char[]> buffer_{new char[kLargestMessage]};
   std::vector<std::string> environment_;
   std::map<pid_t, RunId> programs_;
 };
