@@ -80,7 +80,7 @@ class CheckpointFiles {
   CheckpointOptions options_;
 };
 
-/// What belongs to a run; null parts are left out. The parts must outlive it.
+/// What belongs to a run; null parts are left out. Not for a state that ranks share out (ZeRO).
 struct TrainingState {
   torch::nn::Module* module = nullptr;
   torch::optim::Optimizer* optimizer = nullptr;

@@ -61,8 +61,8 @@ std::vector<torch::Tensor> synchronize_group(const TensorHandle& handle);
 /// Of alltoall: how many rows came from each member.
 std::vector<int64_t> received_splits(const TensorHandle& handle);
 
-// --- allreduce
-// --------------------------------------------------------------------------------------
+// --- allreduce -----------------------------------------------------------------------------------
+
 /// Gradient: allreduce of the gradient with the same reduction and factors (sum and average only).
 [[nodiscard]] torch::Tensor allreduce(const torch::Tensor& tensor, CollectiveOptions options = {});
 void allreduce_(torch::Tensor tensor, CollectiveOptions options = {});
@@ -86,8 +86,8 @@ TensorHandle grouped_allreduce_async_(const std::vector<torch::Tensor>& tensors,
 [[nodiscard]] TensorHandle sparse_allreduce_async(const torch::Tensor& tensor,
                                                   CollectiveOptions options = {});
 
-// --- moving
-// -----------------------------------------------------------------------------------------
+// --- moving --------------------------------------------------------------------------------------
+
 /// Concatenated along the first dimension, which may differ between members. Gradient: the average
 /// over the members, and of that this member's rows.
 [[nodiscard]] torch::Tensor allgather(const torch::Tensor& tensor, CollectiveOptions options = {});

@@ -14,8 +14,7 @@
 
 namespace kolo {
 
-// --- the linear scaling rule
-// ----------------------------------------------------------------------
+// --- the linear scaling rule ---------------------------------------------------------------------
 
 struct RateAndBatch {
   double rate = 0;        ///< learning rate
@@ -41,8 +40,7 @@ struct ScaledTraining {
                                             LinearScaling rule = {},
                                             std::size_t steps_per_update = 1);
 
-// --- schedules
-// ------------------------------------------------------------------------------------
+// --- schedules -----------------------------------------------------------------------------------
 
 namespace schedule {
 
@@ -74,8 +72,7 @@ struct WarmupOptions {
 
 }  // namespace schedule
 
-// --- batch sizes
-// ----------------------------------------------------------------------------------
+// --- batch sizes ---------------------------------------------------------------------------------
 
 /// Larger batches instead of smaller rates (Smith et al., "Don't decay the learning rate, increase
 /// the batch size", 2017).

@@ -15,8 +15,8 @@ namespace kolo {
 // All of these are collective over options.process_set; `root_rank` is a rank of the whole job.
 // Of the options, name, process_set and engine matter.
 
-// --- objects
-// ----------------------------------------------------------------------------------------
+// --- objects -------------------------------------------------------------------------------------
+
 /// Root's bytes, on every member. Elsewhere `bytes` is not looked at.
 [[nodiscard]] std::string broadcast_object(const std::string& bytes, int root_rank = 0,
                                            CollectiveOptions options = {});
@@ -30,8 +30,8 @@ namespace kolo {
 [[nodiscard]] std::vector<std::string> allgather_json(const std::string& text,
                                                       CollectiveOptions options = {});
 
-// --- parameters
-// -------------------------------------------------------------------------------------
+// --- parameters ----------------------------------------------------------------------------------
+
 /// Root's values into everybody's tensors. Ranks must have the same tensors in the same order.
 void broadcast_parameters(const std::vector<torch::Tensor>& tensors, int root_rank = 0,
                           CollectiveOptions options = {});
@@ -44,13 +44,13 @@ void broadcast_parameters(const torch::nn::Module& module, int root_rank = 0,
 
 /// Options (learning rate …) and state of root's optimizer. State that root does not have yet, as
 /// before the first step, is removed on the others; state that they do not have is made. For SGD,
-/// Adam, AdamW, RMSprop, Adagrad, Lars and Lamb, and a DistributedOptimizer around one of them;
-/// throws unsupported for others (on every member).
+/// Adam, AdamW, RMSprop, Adagrad, Lars and Lamb, also while a DistributedOptimizer is around it,
+/// unless that shares the state out; throws unsupported for others (on every member).
 void broadcast_optimizer_state(torch::optim::Optimizer& optimizer, int root_rank = 0,
                                CollectiveOptions options = {});
 
-// --- metrics
-// ----------------------------------------------------------------------------------------
+// --- metrics -------------------------------------------------------------------------------------
+
 using Metrics = std::map<std::string, double>;
 
 /// Mean of each metric over the members, weighted (by the samples that each has seen, say). Same

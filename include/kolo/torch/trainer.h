@@ -93,8 +93,8 @@ class Trainer {
   /// Loss and metrics on all of `data`, shared out among the ranks. Collective.
   [[nodiscard]] Metrics evaluate(const Dataset& data);
 
-  // --- for callbacks
-  // --------------------------------------------------------------------------------
+  // --- for callbacks -----------------------------------------------------------------------------
+
   [[nodiscard]] torch::nn::Module& module() noexcept { return *module_; }
   [[nodiscard]] torch::optim::Optimizer& optimizer() noexcept { return optimizer_; }
   /// Null outside a job.
