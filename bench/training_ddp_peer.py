@@ -143,6 +143,7 @@ def make(name, batch, seed):
 def main():
     path, name, model_name, batch = sys.argv[1:5]
     torch.set_num_threads(1)
+    torch.set_flush_denormal(True)
     rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
     torch.manual_seed(1)
     model, inputs, targets = make(model_name, int(batch), 100 + rank)

@@ -61,6 +61,9 @@ int main(int argc, char** argv) try {
   if (argc < 5)
     throw std::invalid_argument("usage: training_rank SOCKET NAME MODEL BATCH [sharded]");
   kolo::set_compute_threads(1);
+  // Gradients at the far end of a hundred layers are denormal, and those take most of the time. So
+  // does the peer.
+  at::globalContext().setFlushDenormal(true);
   kolo::init();
   torch::manual_seed(1);
   models::Model model = models::make(argv[3]);
