@@ -19,6 +19,7 @@ namespace comm {
 class Group;
 struct Card;
 struct Scratch;
+struct Deferred;
 enum class OpKind : std::uint8_t;
 }  // namespace comm
 
@@ -114,6 +115,24 @@ class Communicator {
 
   void barrier();
 
+  // --- the same without waiting, for those who have other work meanwhile -----------------------
+  /// Whether the following work here: all ranks on one host, more than one.
+  [[nodiscard]] bool can_defer() const noexcept;
+
+  /// Begins an operation and returns: a meeting where everybody shows `bytes` (up to 48), or an
+  /// allreduce in place of memory that allocate() gave on every rank (not adasum). Until it is done
+  /// the communicator can do nothing else.
+  void begin_meeting(const void* mine, std::size_t bytes);
+  void begin_allreduce(void* data, std::size_t count, DataType type, ReduceOp op, Scaling scaling);
+
+  /// Does this rank's part if all ranks have begun; true when that is done. Does not wait. The
+  /// other parts of an allreduce are done when the next operation on this communicator is.
+  bool advance();
+  /// As advance(), and waits for the others to begin.
+  void complete();
+  /// What `rank` showed at the meeting that is done.
+  [[nodiscard]] const void* shown_by(int rank) const;
+
   // --- groups and memory ----------------------------------------------------------------------
   /// A new group of some of the ranks (any order; member i becomes rank i). Collective over this
   /// communicator: every rank calls it with the same list, also those not in it, who get nullptr.
@@ -179,6 +198,7 @@ class Communicator {
   Topology topology_;
   std::shared_ptr<SharedMemory> memory_;
   std::unique_ptr<comm::Scratch> scratch_;
+  std::unique_ptr<comm::Deferred> deferred_;
 };
 
 }  // namespace kolo

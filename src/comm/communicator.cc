@@ -6,6 +6,7 @@
 #include <span>
 
 #include "base/errors.h"
+#include "comm/communicator_deferred.h"
 #include "comm/communicator_scratch.h"
 #include "comm/meeting.h"
 
@@ -20,7 +21,8 @@ Communicator::Communicator(std::shared_ptr<comm::Group> group, Topology topology
     : group_(std::move(group)),
       topology_(std::move(topology)),
       memory_(std::move(memory)),
-      scratch_(std::make_unique<comm::Scratch>(memory_)) {}
+      scratch_(std::make_unique<comm::Scratch>(memory_)),
+      deferred_(std::make_unique<comm::Deferred>()) {}
 
 Communicator::~Communicator() = default;
 

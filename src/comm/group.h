@@ -135,6 +135,21 @@ class Group {
   virtual void alltoall(const void* input, std::span<const std::size_t> send_bytes, void* output,
                         std::span<const std::size_t> recv_bytes) = 0;
 
+  // --- meetings that nobody waits in ------------------------------------------------------------
+  /// Whether the calls below work: members must be able to look at each other's memory.
+  [[nodiscard]] virtual bool can_post() const noexcept { return false; }
+
+  /// The first half of exchange(): shows the card and returns. Nothing else may be called before
+  /// the second half, take_up(), except all_posted().
+  virtual void post(const Card& card, const void* payload, std::size_t bytes);
+  [[nodiscard]] virtual bool all_posted() const noexcept;
+  /// The second half: waits for those who have not posted.
+  virtual Exchanged take_up();
+
+  /// After an exchange that agreed, with inputs and outputs in own memory: this member's part of an
+  /// allreduce in place. When all have come to the next meeting, all parts are done.
+  virtual void reduce_own_part(std::size_t count, const Reduction& how);
+
   // --- point to point ---------------------------------------------------------------------------
   /// In order per pair; `header` (32 bytes at most) travels in front. recv_header() waits for the
   /// next message and returns its header and size; recv_body() must follow and takes it all

@@ -67,6 +67,17 @@ class SoloGroup final : public Group {
 
 }  // namespace
 
+void Group::post(const Card&, const void*, std::size_t) {
+  throw_error(ErrorCode::internal, "{}: meetings cannot be posted here", describe());
+}
+bool Group::all_posted() const noexcept { return false; }
+Exchanged Group::take_up() {
+  throw_error(ErrorCode::internal, "{}: meetings cannot be posted here", describe());
+}
+void Group::reduce_own_part(std::size_t, const Reduction&) {
+  throw_error(ErrorCode::internal, "{}: meetings cannot be posted here", describe());
+}
+
 std::unique_ptr<Group> make_solo_group() { return std::make_unique<SoloGroup>(); }
 
 }  // namespace kolo::comm

@@ -1,6 +1,7 @@
 #include "engine/step_pipeline.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "base/errors.h"
 
@@ -8,13 +9,6 @@ namespace kolo::runtime {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-/// What a rank says at the beginning of a step.
-struct Greeting {
-  std::uint64_t fingerprint = 0;
-  std::uint64_t has_joined = 0;
-};
-static_assert(sizeof(Greeting) == 2 * sizeof(std::uint64_t));
 
 }  // namespace
 
@@ -42,12 +36,56 @@ void StepPipeline::mark_ready(std::size_t item) {
     std::lock_guard lock(mutex_);
     if (ready_.size() < work_.items()) ready_.resize(work_.items());
     ready_[item] = true;
-    // The last item is the owner's: it comes to finish() before another thread would be awake.
-    must_wake = item == next_ && !is_running_ && item + 1 < work_.items();
-    if (must_wake && !helper_.joinable()) helper_ = std::thread([this] { helper_main(); });
+    if (!communicator_->can_defer() || !work_.as_allreduce(item)) {
+      // The last item is the owner's: it comes to finish() before another thread would be awake.
+      must_wake = item == next_ && !is_running_ && item + 1 < work_.items();
+      if (must_wake && !helper_.joinable()) helper_ = std::thread([this] { helper_main(); });
+    }
   }
-  if (must_wake) changed_.notify_all();
+  if (must_wake)
+    changed_.notify_all();
+  else
+    progress();
 }
+
+// --- by the owner, without waiting ---------------------------------------------------------------
+
+void StepPipeline::progress() {
+  if (!communicator_->can_defer()) return;
+  std::unique_lock lock(mutex_);
+  if (error_ || is_running_ || helper_.joinable()) return;
+  try {
+    advance();
+  } catch (...) {
+    error_ = std::current_exception();  // told by finish()
+  }
+}
+
+void StepPipeline::advance() {
+  while (true) {
+    if (shown_ != Shown::nothing) {
+      const auto start = Clock::now();
+      if (!communicator_->advance()) return;
+      if (std::exchange(shown_, Shown::nothing) == Shown::greeting)
+        hear_greetings();
+      else
+        note(next_++, start);
+      continue;
+    }
+    if (next_ >= ready_.size() || !ready_[next_]) return;
+    if (!has_begun_) {
+      greet(false);
+      continue;
+    }
+    const auto allreduce = work_.as_allreduce(next_);
+    if (!allreduce) return;
+    communicator_->begin_allreduce(allreduce->data, allreduce->count, allreduce->type,
+                                   allreduce->op, allreduce->scaling);
+    shown_ = Shown::item;
+  }
+}
+
+// --- by the helper -------------------------------------------------------------------------------
 
 void StepPipeline::helper_main() {
   std::unique_lock lock(mutex_);
@@ -63,6 +101,7 @@ void StepPipeline::helper_main() {
       lock.unlock();
       std::exception_ptr error;
       try {
+        if (!has_begun_) begin(false);
         run_item(item);
       } catch (...) {
         error = std::current_exception();
@@ -76,6 +115,8 @@ void StepPipeline::helper_main() {
   }
 }
 
+// --- the end of a step ---------------------------------------------------------------------------
+
 void StepPipeline::finish() {
   const auto begin_of_finish = Clock::now();
   std::unique_lock lock(mutex_);
@@ -86,7 +127,7 @@ void StepPipeline::finish() {
   lock.unlock();
   try {
     if (!error) {
-      if (!has_begun_) begin(false);
+      begin(false);
       for (; item < work_.items(); ++item) run_item(item);
     }
   } catch (...) {
@@ -98,6 +139,7 @@ void StepPipeline::finish() {
   ready_.assign(ready_.size(), false);
   next_ = 0;
   has_begun_ = false;
+  shown_ = Shown::nothing;
   error_ = nullptr;
   is_finishing_ = false;
   lock.unlock();
@@ -105,38 +147,76 @@ void StepPipeline::finish() {
 }
 
 void StepPipeline::run_item(std::size_t item) {
-  if (!has_begun_) begin(false);
   const auto start = Clock::now();
-  work_.run(*communicator_, item);
-  const auto end = Clock::now();
-  {
-    std::lock_guard lock(mutex_);
-    times_.total += end - start;
+  const auto allreduce =
+      communicator_->can_defer() ? work_.as_allreduce(item) : std::optional<StepWork::Allreduce>();
+  if (!allreduce) {
+    work_.run(*communicator_, item);
+  } else {
+    if (shown_ != Shown::item)
+      communicator_->begin_allreduce(allreduce->data, allreduce->count, allreduce->type,
+                                     allreduce->op, allreduce->scaling);
+    shown_ = Shown::nothing;
+    communicator_->complete();
   }
+  std::lock_guard lock(mutex_);
+  note(item, start);
+}
+
+void StepPipeline::note(std::size_t item, Clock::time_point start) {
+  const auto end = Clock::now();
+  times_.total += end - start;
   if (timeline_->is_on())
     timeline_->span("reduced", work_.name_of(item), start, end, work_.bytes_of(item));
 }
 
+// --- the beginning of a step ---------------------------------------------------------------------
+
 void StepPipeline::begin(bool has_joined) {
-  has_begun_ = true;
-  everybody_joined_ = false;
-  if (communicator_->size() > 1) {
-    const Greeting mine{work_.fingerprint(), has_joined ? 1U : 0U};
-    std::vector<Greeting> all;
-    communicator_->allgather(&mine, 2, 1, DataType::int64,
-                             [&](std::span<const std::size_t> counts) {
-                               all.resize(counts.size());
-                               return static_cast<void*>(all.data());
-                             });
-    everybody_joined_ =
-        std::all_of(all.begin(), all.end(), [](const Greeting& g) { return g.has_joined != 0; });
-    if (everybody_joined_) return;
-    for (std::size_t r = 1; r < all.size(); ++r)
-      if (all[r].fingerprint != all[0].fingerprint)
-        throw_error(ErrorCode::invalid_argument,
-                    "ranks {} and {} do not have the same parameters in the same buckets",
-                    set_->ranks()[0], set_->ranks()[r]);
+  if (!has_begun_) {
+    if (communicator_->size() == 1) {
+      has_begun_ = true;
+      if (work_.fingerprint() == 0) work_.plan(*communicator_);
+      return;
+    }
+    greet(has_joined);
   }
+  if (shown_ != Shown::greeting) return;
+  shown_ = Shown::nothing;
+  communicator_->complete();
+  hear_greetings();
+}
+
+void StepPipeline::greet(bool has_joined) {
+  has_begun_ = true;
+  shown_ = Shown::greeting;
+  const Greeting mine{work_.fingerprint(), has_joined ? 1U : 0U};
+  if (communicator_->can_defer()) {
+    communicator_->begin_meeting(&mine, sizeof mine);
+    return;
+  }
+  greetings_.clear();
+  communicator_->allgather(&mine, 2, 1, DataType::int64, [&](std::span<const std::size_t> counts) {
+    greetings_.resize(counts.size());
+    return static_cast<void*>(greetings_.data());
+  });
+}
+
+void StepPipeline::hear_greetings() {
+  if (communicator_->can_defer()) {
+    greetings_.resize(static_cast<std::size_t>(communicator_->size()));
+    for (int r = 0; r < communicator_->size(); ++r)
+      std::memcpy(&greetings_[static_cast<std::size_t>(r)], communicator_->shown_by(r),
+                  sizeof(Greeting));
+  }
+  everybody_joined_ = std::all_of(greetings_.begin(), greetings_.end(),
+                                  [](const Greeting& g) { return g.has_joined != 0; });
+  if (everybody_joined_) return;
+  for (std::size_t r = 1; r < greetings_.size(); ++r)
+    if (greetings_[r].fingerprint != greetings_[0].fingerprint)
+      throw_error(ErrorCode::invalid_argument,
+                  "ranks {} and {} do not have the same parameters in the same buckets",
+                  set_->ranks()[0], set_->ranks()[r]);
   if (work_.fingerprint() == 0) work_.plan(*communicator_);
 }
 
@@ -145,7 +225,8 @@ void StepPipeline::stand_in() {
     work_.bring_zeros();
     begin(true);
     if (everybody_joined_) break;
-    for (std::size_t item = 0; item < work_.items(); ++item) work_.run(*communicator_, item);
+    for (std::size_t item = 0; item < work_.items(); ++item) run_item(item);
+    has_begun_ = false;
   }
   has_begun_ = false;
 }

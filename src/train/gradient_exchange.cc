@@ -80,7 +80,10 @@ void GradientExchange::on_gradient(std::size_t index) {
   }
   if (infos_[index].is_sparse) return;
   collect(index);
-  if (state.passes < options_.passes || --missing_[state.bucket] > 0) return;
+  if (state.passes < options_.passes || --missing_[state.bucket] > 0) {
+    lock.unlock();
+    return pipeline_->progress();
+  }
   if (measures_norms_) local_squared_ += squared_norm(buckets_[state.bucket].flat);
   lock.unlock();
   pipeline_->mark_ready(state.bucket);

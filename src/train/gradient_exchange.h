@@ -60,6 +60,10 @@ class GradientExchange final : public runtime::StepWork {
   void plan(Communicator& communicator) override;
   [[nodiscard]] std::size_t items() const override { return buckets_.size() + 1; }
   void run(Communicator& communicator, std::size_t item) override;
+  [[nodiscard]] std::optional<Allreduce> as_allreduce(std::size_t item) const override {
+    if (item >= buckets_.size()) return std::nullopt;
+    return reducer_->as_allreduce(buckets_[item]);
+  }
   [[nodiscard]] std::string name_of(std::size_t item) const override;
   [[nodiscard]] std::size_t bytes_of(std::size_t item) const override;
   void bring_zeros() override;

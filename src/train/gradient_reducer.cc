@@ -13,6 +13,13 @@ class PlainReducer final : public GradientReducer {
  public:
   PlainReducer(ReduceOp op, Scaling scaling) : op_(op), scaling_(scaling) {}
 
+  [[nodiscard]] std::optional<runtime::StepWork::Allreduce> as_allreduce(
+      const GradientBucket& bucket) const override {
+    if (op_ == ReduceOp::adasum) return std::nullopt;
+    return runtime::StepWork::Allreduce{const_cast<std::byte*>(bucket.memory.data()),
+                                        bucket.plan->count, bucket.plan->type, op_, scaling_};
+  }
+
   void reduce(Communicator& communicator, std::size_t, GradientBucket& bucket) override {
     if (op_ != ReduceOp::adasum) {
       void* data = bucket.memory.data();

@@ -37,6 +37,11 @@ void ShmGroup::allreduce(const void* input, void* output, std::size_t count, con
 
 void ShmGroup::allreduce_in_place(std::size_t count, const Reduction& how) {
   last_step_ = step_ + 1;
+  reduce_own_part(count, how);
+  sync();
+}
+
+void ShmGroup::reduce_own_part(std::size_t count, const Reduction& how) {
   const std::size_t element = size_of(how.type);
   const Slice slice = slice_of(count, element, size(), rank());
   // The owner reads a slice of everybody's input and writes it to everybody's output; nobody else
@@ -49,7 +54,6 @@ void ShmGroup::allreduce_in_place(std::size_t count, const Reduction& how) {
     outputs_.push_back(peer_output(r) + offset);
   }
   reduce(inputs_, outputs_, slice.count, how);
-  sync();
 }
 
 // In chunks that stay in the cache. For each chunk c:

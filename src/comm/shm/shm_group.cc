@@ -73,11 +73,16 @@ ShmGroup::~ShmGroup() {
 // --- meetings ------------------------------------------------------------------------------------
 
 Exchanged ShmGroup::exchange(const Card& card, const void* payload, std::size_t bytes) {
+  post(card, payload, bytes);
+  return take_up();
+}
+
+void ShmGroup::post(const Card& card, const void* payload, std::size_t bytes) {
   check_usable();
   const std::uint64_t meeting = ++meeting_;
   const std::size_t parity = meeting & 1;
   Slot& slot = mine().slots[parity];
-  slot.signature = card.signature;
+  slot.signature = posted_signature_ = card.signature;
   Card& shown = mine().cards[parity].card;
   shown = card;
   shown.input = shared_place(card.input);
@@ -89,7 +94,18 @@ Exchanged ShmGroup::exchange(const Card& card, const void* payload, std::size_t 
     std::memcpy(mine().eager[parity], payload, bytes);
   }
   Waiter::publish(slot.sequence, meeting, mine().slot_sleepers);
+}
 
+bool ShmGroup::all_posted() const noexcept {
+  for (int r = 0; r < size(); ++r)
+    if (seat(r).slots[meeting_ & 1].sequence.load(std::memory_order_acquire) < meeting_)
+      return false;
+  return true;
+}
+
+Exchanged ShmGroup::take_up() {
+  const std::uint64_t meeting = meeting_;
+  const std::size_t parity = meeting & 1;
   bool agreed = true;
   for (int r = 0; r < size(); ++r) {
     if (r == rank()) continue;
@@ -97,7 +113,7 @@ Exchanged ShmGroup::exchange(const Card& card, const void* payload, std::size_t 
     wait_word(other.sequence, seat(r).slot_sleepers, meeting, r, [&](int member) {
       return seat(member).slots[parity].sequence.load(std::memory_order_acquire) >= meeting;
     });
-    agreed = agreed && other.signature == card.signature;
+    agreed = agreed && other.signature == posted_signature_;
   }
   // Everybody is past the other slot by now. Taking its line back before it is needed saves the
   // next meeting one of its two trips between the cores.

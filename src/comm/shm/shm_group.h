@@ -70,6 +70,12 @@ class ShmGroup final : public Group {
 
   Exchanged exchange(const Card& card, const void* payload, std::size_t bytes) override;
 
+  [[nodiscard]] bool can_post() const noexcept override { return true; }
+  void post(const Card& card, const void* payload, std::size_t bytes) override;
+  [[nodiscard]] bool all_posted() const noexcept override;
+  Exchanged take_up() override;
+  void reduce_own_part(std::size_t count, const Reduction& how) override;
+
   void allreduce(const void* input, void* output, std::size_t count, const Reduction& how) override;
   void reducescatter(const void* input, void* output, std::span<const std::size_t> counts,
                      const Reduction& how) override;
@@ -147,7 +153,9 @@ class ShmGroup final : public Group {
   std::shared_ptr<Liveness> liveness_;
   Options options_;
   Waiter waiter_;
-  std::uint64_t meeting_ = 0;    // number of the last meeting
+  std::uint64_t meeting_ = 0;  // number of the last meeting
+  // Of that meeting. Its line in shared memory is on its way to the others.
+  std::uint64_t posted_signature_ = 0;
   std::uint64_t step_ = 0;       // steps taken by this member
   std::uint64_t last_step_ = 0;  // steps taken once the current bulk operation is over
   std::optional<Error> broken_;
