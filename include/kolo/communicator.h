@@ -128,6 +128,8 @@ class Communicator {
   /// Does this rank's part if all ranks have begun; true when that is done. Does not wait. The
   /// other parts of an allreduce are done when the next operation on this communicator is.
   bool advance();
+  /// Waits until all ranks have begun.
+  void await();
   /// As advance(), and waits for the others to begin.
   void complete();
   /// What `rank` showed at the meeting that is done.

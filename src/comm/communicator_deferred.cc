@@ -55,6 +55,10 @@ bool Communicator::advance() {
   return true;
 }
 
+void Communicator::await() {
+  if (deferred_->kind != Deferred::Kind::none) group_->await_posted();
+}
+
 void Communicator::complete() {
   const Deferred::Kind kind = std::exchange(deferred_->kind, Deferred::Kind::none);
   if (kind == Deferred::Kind::none) return;

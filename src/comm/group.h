@@ -143,6 +143,8 @@ class Group {
   /// the second half, take_up(), except all_posted().
   virtual void post(const Card& card, const void* payload, std::size_t bytes);
   [[nodiscard]] virtual bool all_posted() const noexcept;
+  /// Waits until all have posted.
+  virtual void await_posted();
   /// The second half: waits for those who have not posted.
   virtual Exchanged take_up();
 

@@ -71,6 +71,9 @@ void Group::post(const Card&, const void*, std::size_t) {
   throw_error(ErrorCode::internal, "{}: meetings cannot be posted here", describe());
 }
 bool Group::all_posted() const noexcept { return false; }
+void Group::await_posted() {
+  throw_error(ErrorCode::internal, "{}: meetings cannot be posted here", describe());
+}
 Exchanged Group::take_up() {
   throw_error(ErrorCode::internal, "{}: meetings cannot be posted here", describe());
 }

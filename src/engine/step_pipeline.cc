@@ -147,7 +147,7 @@ void StepPipeline::finish() {
 }
 
 void StepPipeline::run_item(std::size_t item) {
-  const auto start = Clock::now();
+  auto start = Clock::now();
   const auto allreduce =
       communicator_->can_defer() ? work_.as_allreduce(item) : std::optional<StepWork::Allreduce>();
   if (!allreduce) {
@@ -157,6 +157,8 @@ void StepPipeline::run_item(std::size_t item) {
       communicator_->begin_allreduce(allreduce->data, allreduce->count, allreduce->type,
                                      allreduce->op, allreduce->scaling);
     shown_ = Shown::nothing;
+    communicator_->await();  // for ranks that are not so far; that is not the reduction's time
+    start = Clock::now();
     communicator_->complete();
   }
   std::lock_guard lock(mutex_);

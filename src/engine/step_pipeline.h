@@ -79,8 +79,8 @@ class StepPipeline final : private SetEngine::Guest {
   /// For the owner's own collectives, between finish() and the next mark_ready().
   [[nodiscard]] Communicator& communicator() noexcept { return *communicator_; }
 
-  /// How long the items of the steps took since the last call, and how much of that was inside
-  /// finish().
+  /// How long the items of the steps took since the last call (without waiting for ranks that had
+  /// not come, where that can be told), and how long finish() took (with it).
   struct Times {
     std::chrono::nanoseconds total{0};
     std::chrono::nanoseconds in_finish{0};

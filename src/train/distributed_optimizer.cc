@@ -172,6 +172,13 @@ DistributedOptimizer::DistributedOptimizer(
   exchange.uses_hooks = state.options.op != ReduceOp::adasum;
   exchange.op = state.options.op;
   exchange.rules.bucket_bytes = bucket_bytes_of(state.options);
+  const auto kind = state.options.compression.kind;
+  exchange.autotune = (state.options.autotune || setting_flag("AUTOTUNE").value_or(false)) &&
+                      !state.options.shard_optimizer_state &&
+                      kind != Compression::Kind::power_sgd && kind != Compression::Kind::top_k;
+  exchange.autotune_log = !state.options.autotune_log.empty()
+                              ? state.options.autotune_log
+                              : setting("AUTOTUNE_LOG").value_or("");
   std::unique_ptr<train::GradientReducer> reducer;
   if (state.options.shard_optimizer_state) {
     state.shards = std::make_unique<Shards>(optimizer);
@@ -317,6 +324,10 @@ DistributedOptimizer::Times DistributedOptimizer::take_times() {
 
 std::size_t DistributedOptimizer::bucket_count() const noexcept {
   return state_->exchange == nullptr ? 0 : state_->exchange->buckets_planned().buckets.size();
+}
+
+bool DistributedOptimizer::is_tuning() const noexcept {
+  return state_->exchange != nullptr && state_->exchange->is_tuning();
 }
 
 DistributedOptimizer::SkipSynchronize::SkipSynchronize(DistributedOptimizer& owner)

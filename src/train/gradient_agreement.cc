@@ -45,8 +45,8 @@ std::string difference(const std::string& a, const std::string& b, int rank_a, i
 void GradientExchange::plan(Communicator& communicator) {
   check_agreement(communicator);
   agree_on_sparse(communicator);
-  const auto order = agree_on_order(communicator);
-  plan_ = make_bucket_plan(infos_, order, options_.rules);
+  order_ = agree_on_order(communicator);
+  plan_ = make_bucket_plan(infos_, order_, options_.rules);
   make_buckets(communicator);
   if (planned_) planned_(communicator);
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
@@ -111,6 +111,18 @@ std::vector<std::uint32_t> GradientExchange::agree_on_order(Communicator& commun
   return order;
 }
 
+void GradientExchange::change_bucket_size(std::size_t bytes) {
+  torch::NoGradGuard no_grad;
+  const std::vector<GradientBucket> old = std::move(buckets_);
+  std::vector<torch::Tensor> places;
+  for (const Parameter& state : states_) places.push_back(state.view);
+  options_.rules.bucket_bytes = bytes;
+  plan_ = make_bucket_plan(infos_, order_, options_.rules);
+  make_buckets(pipeline_->communicator());
+  for (std::size_t i = 0; i < states_.size(); ++i)
+    if (places[i].defined()) states_[i].view.copy_(places[i]);
+}
+
 void GradientExchange::make_buckets(Communicator& communicator) {
   torch::NoGradGuard no_grad;
   buckets_.clear();
@@ -120,7 +132,7 @@ void GradientExchange::make_buckets(Communicator& communicator) {
     const auto& planned = plan_.buckets[b];
     GradientBucket bucket;
     bucket.plan = &planned;
-    bucket.memory = communicator.allocate<std::byte>(planned.count * size_of(planned.type));
+    bucket.memory = allocate(communicator, planned.count * size_of(planned.type));
     bucket.flat = tensor_over(bucket.memory, planned.count, scalar_type(planned.type));
     for (const auto& [index, offset] : planned.members) {
       const torch::Tensor& parameter = parameters_[index];

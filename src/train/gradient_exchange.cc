@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/errors.h"
+#include "base/files.h"
 
 namespace kolo::train {
 namespace {
@@ -40,6 +41,9 @@ GradientExchange::GradientExchange(Engine& engine, ProcessSetId set,
       pipeline_(std::make_unique<runtime::StepPipeline>(engine, set, *this)),
       states_(parameters_.size()),
       used_(parameters_.size()) {
+  is_tuning_ = options_.autotune;
+  if (is_tuning_ && pipeline_->communicator().rank() == 0)
+    tuner_.emplace(options_.rules.bucket_bytes);
   if (!options_.uses_hooks) return;
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     if (!parameters_[i].requires_grad()) continue;
@@ -53,13 +57,6 @@ GradientExchange::GradientExchange(Engine& engine, ProcessSetId set,
 GradientExchange::~GradientExchange() {
   for (Parameter& state : states_)
     if (state.keeps_accumulator) state.keeps_accumulator->del_post_hook(state.hook);
-  // Gradients must not outlive the memory they lie in.
-  torch::NoGradGuard no_grad;
-  for (std::size_t i = 0; i < parameters_.size(); ++i) {
-    torch::Tensor& grad = parameters_[i].mutable_grad();
-    if (states_[i].view.defined() && grad.defined() && grad.is_alias_of(states_[i].view))
-      grad = grad.clone();
-  }
   pipeline_.reset();
 }
 
@@ -139,12 +136,34 @@ void GradientExchange::finish() {
     reset();
     throw;
   }
+  if (is_tuning_) tune();
   for (std::size_t i = 0; i < parameters_.size(); ++i) hand_back(i);
   reset();
   if (!measures_norms_) return;
   norms_.local_squared = std::exchange(local_squared_, 0.0);
   norms_.reduced_squared = 0;
   for (GradientBucket& bucket : buckets_) norms_.reduced_squared += squared_norm(bucket.flat);
+}
+
+/// What the first rank wished at the end of this step holds for the next one.
+void GradientExchange::tune() {
+  constexpr std::uint64_t kDone = 1;
+  const std::uint64_t wish = std::exchange(wished_bucket_bytes_, 0);
+  if ((wish & kDone) != 0) is_tuning_ = false;
+  if ((wish & ~kDone) != 0 && (wish & ~kDone) != options_.rules.bucket_bytes)
+    change_bucket_size(wish & ~kDone);
+  if (!tuner_ || !is_tuning_) return;
+  const auto now = std::chrono::steady_clock::now();
+  const auto since = std::exchange(last_step_, now);
+  if (since == std::chrono::steady_clock::time_point()) return;
+  const auto next = tuner_->record(std::chrono::duration<double>(now - since).count());
+  const std::size_t bytes = next.value_or(options_.rules.bucket_bytes);
+  if (tuner_->is_done()) {
+    wished_bucket_bytes_ = (bytes & ~kDone) | kDone;
+    if (!options_.autotune_log.empty()) write_file_atomically(options_.autotune_log, tuner_->csv());
+  } else if (next) {
+    wished_bucket_bytes_ = bytes & ~kDone;
+  }
 }
 
 void GradientExchange::hand_back(std::size_t index) {
@@ -171,6 +190,8 @@ void GradientExchange::run(Communicator& communicator, std::size_t item) {
 void GradientExchange::end_step(Communicator& communicator) {
   if (brings_zeros_) std::fill(used_.begin(), used_.end(), std::uint8_t{0});
   communicator.allreduce(used_.data(), used_.data(), used_.size(), DataType::uint8, ReduceOp::max);
+  if (is_tuning_)
+    communicator.broadcast(&wished_bucket_bytes_, sizeof wished_bucket_bytes_, DataType::uint8, 0);
   for (std::size_t i = 0; i < parameters_.size(); ++i)
     if (infos_[i].is_sparse && used_[i] != 0) gather_sparse(communicator, i);
 }
@@ -229,7 +250,7 @@ std::string GradientExchange::name_of(std::size_t item) const {
 }
 
 std::size_t GradientExchange::bytes_of(std::size_t item) const {
-  return item < buckets_.size() ? buckets_[item].memory.size() : used_.size();
+  return item < buckets_.size() ? buckets_[item].memory->size() : used_.size();
 }
 
 void GradientExchange::bring_zeros() {

@@ -18,6 +18,7 @@
 #include "engine/step_pipeline.h"
 #include "kolo/torch/distributed_optimizer.h"
 #include "train/bucket_plan.h"
+#include "train/bucket_tuner.h"
 #include "train/gradient_reducer.h"
 
 namespace kolo::train {
@@ -28,6 +29,8 @@ struct ExchangeOptions {
   bool uses_hooks = true;  ///< otherwise everything happens in finish()
   BucketRules rules;
   ReduceOp op = ReduceOp::average;
+  bool autotune = false;
+  std::string autotune_log;
 };
 
 class GradientExchange final : public runtime::StepWork {
@@ -43,6 +46,7 @@ class GradientExchange final : public runtime::StepWork {
   /// Whether backward has left something since the last finish().
   [[nodiscard]] bool has_gradients() const noexcept { return passes_seen_ > 0; }
   void set_passes(int passes) { options_.passes = passes; }
+  [[nodiscard]] bool is_tuning() const noexcept { return is_tuning_; }
   void measure_norms(bool on) noexcept { measures_norms_ = on; }
   [[nodiscard]] DistributedOptimizer::Norms norms() const noexcept { return norms_; }
 
@@ -88,6 +92,9 @@ class GradientExchange final : public runtime::StepWork {
   std::vector<std::uint32_t> agree_on_order(Communicator& communicator);
   void agree_on_sparse(Communicator& communicator);
   void make_buckets(Communicator& communicator);
+  /// Between steps; the gradients move along.
+  void change_bucket_size(std::size_t bytes);
+  void tune();
   void end_step(Communicator& communicator);
   void gather_sparse(Communicator& communicator, std::size_t index);
 
@@ -99,7 +106,7 @@ class GradientExchange final : public runtime::StepWork {
 
   std::mutex mutex_;  // hooks of several devices may run at once
   std::vector<Parameter> states_;
-  std::vector<std::uint32_t> order_;  // in which gradients came, until there is a plan
+  std::vector<std::uint32_t> order_;  // in which gradients came; once there is a plan, the agreed
   std::vector<std::size_t> missing_;  // by bucket: members that have not come
   int passes_seen_ = 0;
 
@@ -107,6 +114,10 @@ class GradientExchange final : public runtime::StepWork {
   std::vector<GradientBucket> buckets_;
   std::vector<std::uint8_t> used_;  // by parameter: has a gradient here; after a step: anywhere
   std::function<void(Communicator&)> planned_;
+  std::optional<BucketTuner> tuner_;  // on the first rank
+  std::chrono::steady_clock::time_point last_step_;
+  std::uint64_t wished_bucket_bytes_ = 0;  // said by the first rank at the end of a step; 0: none
+  bool is_tuning_ = false;
   bool brings_zeros_ = false;
   bool refuses_zeros_ = false;
   bool measures_norms_ = false;

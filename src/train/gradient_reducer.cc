@@ -16,13 +16,13 @@ class PlainReducer final : public GradientReducer {
   [[nodiscard]] std::optional<runtime::StepWork::Allreduce> as_allreduce(
       const GradientBucket& bucket) const override {
     if (op_ == ReduceOp::adasum) return std::nullopt;
-    return runtime::StepWork::Allreduce{const_cast<std::byte*>(bucket.memory.data()),
-                                        bucket.plan->count, bucket.plan->type, op_, scaling_};
+    return runtime::StepWork::Allreduce{bucket.memory->data(), bucket.plan->count,
+                                        bucket.plan->type, op_, scaling_};
   }
 
   void reduce(Communicator& communicator, std::size_t, GradientBucket& bucket) override {
     if (op_ != ReduceOp::adasum) {
-      void* data = bucket.memory.data();
+      void* data = bucket.memory->data();
       communicator.allreduce(data, data, bucket.plan->count, bucket.plan->type, op_, scaling_);
       return;
     }
@@ -53,7 +53,7 @@ class HalfReducer final : public GradientReducer {
     if (half.bucket.plan == nullptr) {
       half.plan = *bucket.plan;
       half.plan.type = data_type(type_);
-      half.bucket.memory = communicator.allocate<std::byte>(half.plan.count * 2);
+      half.bucket.memory = allocate(communicator, half.plan.count * 2);
       half.bucket.flat = tensor_over(half.bucket.memory, half.plan.count, type_);
       half.bucket.plan = &half.plan;
       for (std::size_t i = 0; i < half.plan.members.size(); ++i)
@@ -78,9 +78,15 @@ class HalfReducer final : public GradientReducer {
 
 }  // namespace
 
-torch::Tensor tensor_over(Buffer<std::byte>& buffer, std::size_t count, torch::ScalarType type) {
-  return torch::from_blob(buffer.data(), {static_cast<std::int64_t>(count)},
-                          torch::TensorOptions().dtype(type));
+SharedBytes allocate(Communicator& communicator, std::size_t bytes) {
+  return std::make_shared<Buffer<std::byte>>(
+      communicator.allocate<std::byte>(std::max<std::size_t>(bytes, 1)));
+}
+
+torch::Tensor tensor_over(const SharedBytes& memory, std::size_t count, torch::ScalarType type) {
+  return torch::from_blob(
+      memory->data(), {static_cast<std::int64_t>(count)}, [memory](void*) {},
+      torch::TensorOptions().dtype(type));
 }
 
 std::unique_ptr<GradientReducer> make_gradient_reducer(const Compression& compression, ReduceOp op,

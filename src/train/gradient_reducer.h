@@ -14,9 +14,11 @@
 
 namespace kolo::train {
 
-/// A bucket in memory of the communicator.
+using SharedBytes = std::shared_ptr<Buffer<std::byte>>;
+
+/// A bucket in memory of the communicator, which lives as long as any tensor in it.
 struct GradientBucket {
-  Buffer<std::byte> memory;
+  SharedBytes memory;
   torch::Tensor flat;                ///< all of it
   std::vector<torch::Tensor> views;  ///< each member, in the shape and strides of its parameter
   const BucketPlan::Bucket* plan = nullptr;
@@ -41,7 +43,8 @@ std::unique_ptr<GradientReducer> make_gradient_reducer(const Compression& compre
 std::unique_ptr<GradientReducer> make_power_sgd_reducer(int rank, ReduceOp op);
 std::unique_ptr<GradientReducer> make_top_k_reducer(double ratio, ReduceOp op);
 
-/// A tensor over memory of the communicator; `buffer` must outlive it.
-torch::Tensor tensor_over(Buffer<std::byte>& buffer, std::size_t count, torch::ScalarType type);
+SharedBytes allocate(Communicator& communicator, std::size_t bytes);
+/// A flat tensor over memory of the communicator, which it keeps alive.
+torch::Tensor tensor_over(const SharedBytes& memory, std::size_t count, torch::ScalarType type);
 
 }  // namespace kolo::train

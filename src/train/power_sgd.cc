@@ -87,7 +87,7 @@ class PowerSgdReducer final : public GradientReducer {
   };
   /// What is reduced together.
   struct Message {
-    Buffer<std::byte> memory;
+    SharedBytes memory;
     torch::Tensor flat;
   };
   struct Kept {
@@ -117,7 +117,7 @@ class PowerSgdReducer final : public GradientReducer {
     const auto type = bucket.flat.scalar_type();
     const auto make = [&](Message& message, std::int64_t count) {
       const auto bytes = static_cast<std::size_t>(count) * bucket.flat.element_size();
-      message.memory = communicator.allocate<std::byte>(std::max<std::size_t>(bytes, 1));
+      message.memory = allocate(communicator, bytes);
       message.flat = tensor_over(message.memory, static_cast<std::size_t>(count), type);
     };
     make(kept.first, first);
@@ -147,7 +147,7 @@ class PowerSgdReducer final : public GradientReducer {
   static void average(Communicator& communicator, Message& message) {
     const auto count = static_cast<std::size_t>(message.flat.numel());
     if (count == 0) return;
-    communicator.allreduce(message.memory.data(), message.memory.data(), count,
+    communicator.allreduce(message.memory->data(), message.memory->data(), count,
                            data_type(message.flat.scalar_type()), ReduceOp::average);
   }
 

@@ -25,10 +25,10 @@ class Shards::Reducer final : public GradientReducer {
       : shards_(shards), op_(op), scaling_(scaling) {}
 
   void reduce(Communicator& communicator, std::size_t index, GradientBucket& bucket) override {
-    void* data = bucket.memory.data();
+    void* data = bucket.memory->data();
     const auto& planned = *bucket.plan;
     if (shards_.elementwise_)
-      communicator.reducescatter(data, shards_.shards_[index].gradients.data(), planned.count, 1,
+      communicator.reducescatter(data, shards_.shards_[index].gradients->data(), planned.count, 1,
                                  planned.type, op_, scaling_);
     else
       communicator.allreduce(data, data, planned.count, planned.type, op_, scaling_);
@@ -64,7 +64,7 @@ void Shards::take_over(Communicator& communicator, GradientExchange& gradients) 
   for (const auto& planned : plan.buckets) {
     Shard shard;
     shard.type = planned.type;
-    shard.values = communicator.allocate<std::byte>(planned.count * size_of(planned.type));
+    shard.values = allocate(communicator, planned.count * size_of(planned.type));
     shard.flat = tensor_over(shard.values, planned.count, scalar_type(planned.type));
     for (const auto& [index, offset] : planned.members) {
       torch::Tensor parameter = gradients.parameters()[index];
@@ -106,8 +106,7 @@ void Shards::take_slice(Communicator& communicator, Shard& shard,
   const auto length = static_cast<std::int64_t>(count / ranks);
   torch::Tensor part = shard.flat.narrow(0, length * communicator.rank(), length).detach();
   part.set_requires_grad(true);
-  shard.gradients =
-      communicator.allocate<std::byte>(static_cast<std::size_t>(length) * size_of(shard.type));
+  shard.gradients = allocate(communicator, static_cast<std::size_t>(length) * size_of(shard.type));
   part.mutable_grad() =
       tensor_over(shard.gradients, static_cast<std::size_t>(length), scalar_type(shard.type));
   shard.own.push_back(part);
@@ -136,9 +135,9 @@ void Shards::share(Communicator& communicator) {
   for (Shard& shard : shards_) {
     const std::size_t element = size_of(shard.type);
     communicator.allgather(
-        shard.values.data() + shard.bounds[me] * element, shard.bounds[me + 1] - shard.bounds[me],
+        shard.values->data() + shard.bounds[me] * element, shard.bounds[me + 1] - shard.bounds[me],
         1, shard.type,
-        [&](std::span<const std::size_t>) { return static_cast<void*>(shard.values.data()); });
+        [&](std::span<const std::size_t>) { return static_cast<void*>(shard.values->data()); });
   }
 }
 

@@ -44,8 +44,8 @@ class Shards {
 
  private:
   struct Shard {
-    Buffer<std::byte> values;     // all parameters of the bucket
-    Buffer<std::byte> gradients;  // this rank's part, when parts are slices
+    SharedBytes values;     // all parameters of the bucket
+    SharedBytes gradients;  // this rank's part, when parts are slices
     torch::Tensor flat;
     DataType type = DataType::float32;
     std::vector<std::size_t> bounds;  // of the ranks' parts, in elements

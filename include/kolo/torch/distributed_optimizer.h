@@ -74,6 +74,13 @@ struct DistributedOptimizerOptions {
   /// Size of the buckets in which gradients are reduced. 0: KOLO_BUCKET_BYTES, else 4 MiB.
   std::size_t bucket_bytes = 0;
 
+  /// Tries other sizes of buckets during the first steps, ends by itself, and stays with the given
+  /// size unless another was faster twice. Not with shard_optimizer_state, PowerSGD or top-k.
+  /// Also: KOLO_AUTOTUNE=1.
+  bool autotune = false;
+  /// The first rank writes there what was tried (CSV). Empty: KOLO_AUTOTUNE_LOG, else nowhere.
+  std::string autotune_log{};
+
   /// The engine to work with. Null: the default one.
   Engine* engine = nullptr;
 };
@@ -148,8 +155,8 @@ class DistributedOptimizer {
   void measure_norms(bool on) noexcept;
   [[nodiscard]] Norms norms() const noexcept;
 
-  /// How long reductions took since the last call, over all steps, and how much of that passed
-  /// after backward.
+  /// How long this rank's part of the reductions took since the last call, over all steps, and how
+  /// long it stayed in synchronize(): with what was left to reduce, and waiting for other ranks.
   struct Times {
     std::chrono::nanoseconds total{0};
     std::chrono::nanoseconds exposed{0};
@@ -159,6 +166,8 @@ class DistributedOptimizer {
 
   /// Buckets of the agreed plan; 0 before the first step.
   [[nodiscard]] std::size_t bucket_count() const noexcept;
+  /// Whether sizes of buckets are still being tried.
+  [[nodiscard]] bool is_tuning() const noexcept;
 
  private:
   struct State;

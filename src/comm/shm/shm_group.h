@@ -73,6 +73,7 @@ class ShmGroup final : public Group {
   [[nodiscard]] bool can_post() const noexcept override { return true; }
   void post(const Card& card, const void* payload, std::size_t bytes) override;
   [[nodiscard]] bool all_posted() const noexcept override;
+  void await_posted() override { take_up(); }
   Exchanged take_up() override;
   void reduce_own_part(std::size_t count, const Reduction& how) override;
 

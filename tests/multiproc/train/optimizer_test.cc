@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
+#include "base/files.h"
 #include "kolo/error.h"
 #include "multiproc/train/toy.h"
 
@@ -252,6 +253,21 @@ TEST(State, IsSharedOut) {
     EXPECT_LE(optimizer_state_bytes(inner), whole * 52 / 100);
     EXPECT_GE(optimizer_state_bytes(inner), whole * 48 / 100);
   });
+}
+
+TEST(Autotune, EndsAndChangesNothingButSpeed) {
+  const TempDir directory;
+  const std::string log = (directory.path() / "tune.csv").string();
+  run_ranks(2, [&](Engine& engine, ProcessRank&) {
+    DistributedOptimizerOptions options;
+    options.autotune = true;
+    options.autotune_log = log;
+    options.bucket_bytes = 600;
+    expect_close(train_together(engine, 110, sgd(), options), train_alone(110, sgd()), kSame);
+  });
+  const std::string text = read_file(log);
+  EXPECT_THAT(text, testing::StartsWith("trial,bucket_bytes,seconds_per_step,chosen\n0,600,"));
+  EXPECT_THAT(text, testing::HasSubstr(",1\n"));
 }
 
 TEST(Mistakes, AreErrorsOnAllRanks) {
