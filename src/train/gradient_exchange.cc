@@ -255,6 +255,7 @@ std::size_t GradientExchange::bytes_of(std::size_t item) const {
 
 void GradientExchange::bring_zeros() {
   brings_zeros_ = true;
+  if (is_tuning_) tune();  // what was wished at the end of the step before
   torch::NoGradGuard no_grad;
   for (GradientBucket& bucket : buckets_) bucket.flat.zero_();
 }
