@@ -19,7 +19,7 @@ namespace tune = kolo::tune;
 namespace {
 
 constexpr int kEpochs = 9;
-std::size_t samples = 12'000;
+std::size_t samples = 8000;
 
 std::unique_ptr<torch::optim::Optimizer> make_optimizer(const std::string& name, double rate,
                                                         std::vector<torch::Tensor> parameters) {
@@ -73,13 +73,13 @@ void train(const tune::Config& config, tune::Session& session) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  samples = static_cast<std::size_t>(options::number(argc, argv, "--samples", 12'000));
+  samples = static_cast<std::size_t>(options::number(argc, argv, "--samples", 8000));
   tune::Options how;
   how.name = "fashion";
   how.local_dir = options::text(argc, argv, "--results", "");
   how.metric = "accuracy";
   how.mode = "max";
-  how.num_samples = static_cast<std::int64_t>(options::number(argc, argv, "--trials", 16));
+  how.num_samples = static_cast<std::int64_t>(options::number(argc, argv, "--trials", 12));
   how.config = {{"lr", tune::loguniform(1e-3, 1.0)},
                 {"batch", tune::choice({32, 64, 128})},
                 {"width", tune::choice({64, 128, 256})},

@@ -180,6 +180,8 @@ void Controller::on_end(TrialState& trial, Message& message) {
   auto& record = trial.record;
   changed(trial);
   const bool failed = !message.error.empty();
+  // It may have died while it saved.
+  if (failed) remove_unknown_checkpoints(record.directory, trial.checkpoints);
   const auto wait_as = [&](Stored status) {
     --counts_[static_cast<std::size_t>(record.status)];
     record.status = status;
