@@ -107,6 +107,7 @@ int run_command_launcher(const Arguments& arguments) {
     const bool given = options.has("hosts") && hosts[i].slots > 1;
     node.cores = static_cast<int>(cores.value_or(given ? hosts[i].slots : 0));
     node.gpus = static_cast<int>(options.integer("gpus-per-node", 0).value_or(0));
+    node.forward_environment = node.command[0] != launcher.kolo && node.command[0] != "srun";
     launcher.nodes.push_back(std::move(node));
   }
   launcher.mode = jobs::parse_job_mode(options.text("job-mode").value_or("mixed"));

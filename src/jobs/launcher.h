@@ -19,6 +19,7 @@ struct LauncherNode {
   std::vector<std::string> command;  ///< that runs a worker there
   int cores = 0;                     ///< 0 = as many as the worker finds
   int gpus = 0;
+  bool forward_environment = false;  ///< the way to it does not carry this one's
 };
 
 struct LauncherOptions {

@@ -179,6 +179,16 @@ std::vector<JobId> Leases::killed() {
   return ids;
 }
 
+std::optional<JobState> Leases::state_of(JobId id, const Hold& hold) {
+  auto& row =
+      database_.prepare("SELECT state FROM jobs WHERE id = $1 AND lease = $2 AND attempt = $3");
+  row.bind(1, raw(id)).bind(2, hold.launcher).bind(3, hold.attempt);
+  std::optional<JobState> state;
+  if (row.next()) state = static_cast<JobState>(row.integer(0));
+  row.reset();
+  return state;
+}
+
 Job Leases::reread(JobId id) { return jobs_.job(id); }
 
 std::int64_t Leases::free_lost() {
@@ -211,16 +221,13 @@ std::int64_t Leases::free_lost() {
   return freed;
 }
 
-bool Leases::anything_left(const std::string& workflow) {
-  // Jobs that wait for parents depend on some that are queued or held.
-  for (const char* condition : {"queue = 1", "lease <> 0"}) {
-    auto& row =
-        database_.prepare(fmt::format("SELECT DISTINCT workflow FROM jobs WHERE {}", condition));
-    bool any = false;
-    while (row.next()) any = any || row.text(0).find(workflow) != std::string_view::npos;
-    if (any) return true;
-  }
-  return false;
+bool Leases::others_work(const std::string& workflow) {
+  auto& row =
+      database_.prepare("SELECT DISTINCT workflow FROM jobs WHERE lease <> 0 AND lease <> $1");
+  row.bind(1, id_);
+  bool any = false;
+  while (row.next()) any = any || row.text(0).find(workflow) != std::string_view::npos;
+  return any;
 }
 
 void Leases::end() noexcept {

@@ -63,12 +63,15 @@ class Leases {
 
   /// Held jobs that a user has ended.
   std::vector<JobId> killed();
+  /// The state of a job that is still held; none if it is somebody else's.
+  std::optional<JobState> state_of(JobId id, const Hold& hold);
   /// A held job as it is now, after a handler may have changed it.
   Job reread(JobId id);
   /// Frees the jobs of launchers that have been silent; how many jobs.
   std::int64_t free_lost();
-  /// Whether jobs that this launcher could take wait, run or may come from those that run.
-  bool anything_left(const std::string& workflow);
+  /// Whether other launchers have jobs of such workflows: more may come from them, or from their
+  /// end.
+  bool others_work(const std::string& workflow);
   /// Frees what is left and signs off.
   void end() noexcept;
 

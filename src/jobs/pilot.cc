@@ -19,6 +19,9 @@ namespace {
 using namespace std::chrono_literals;
 using Clock = Deadline::Clock;
 
+/// For the database to answer once more, when all else has ended.
+constexpr auto kLastPatience = 60s;
+
 Deadline after_seconds(double seconds) {
   return Deadline::after(std::chrono::nanoseconds(static_cast<std::int64_t>(seconds * 1e9)));
 }
@@ -51,7 +54,7 @@ void Pilot::connect_nodes() {
   std::vector<Node> nodes;
   for (const auto& node : options_.nodes) nodes.push_back({node.name, node.cores, node.gpus});
 
-  // Workers at the end of ssh or srun get this environment; those here have it.
+  // Workers at the end of ssh get this environment; others have it.
   const std::string environment =
       frame(WorkerMessage::environment, encode(launch::forwardable(current_environment())));
   const Deadline deadline = Deadline::after(options_.start_timeout);
@@ -70,7 +73,7 @@ void Pilot::connect_nodes() {
         if (message.type != static_cast<std::uint8_t>(WorkerMessage::hello)) continue;
         answered[i] = true;
         if (nodes[i].cores == 0) nodes[i].cores = decode_hello(message.payload).processors;
-        links_[i]->send(environment);
+        if (options_.nodes[i].forward_environment) links_[i]->send(environment);
         links_[i]->flush();
       }
     }
@@ -133,8 +136,13 @@ bool Pilot::is_over() {
     return false;
   }
   if (stopping_) return true;
-  if (options_.persistent || database_again_) return false;
-  return Clock::now() - idle_since_ >= std::chrono::duration<double>(options_.idle_seconds);
+  if (options_.persistent || database_again_ || look_) return false;
+  if (Clock::now() - idle_since_ < std::chrono::duration<double>(options_.idle_seconds))
+    return false;
+  bool others = true;
+  try_database([&] { others = leases_->others_work(options_.workflow); });
+  if (others) idle_since_ = Clock::now();
+  return !others;
 }
 
 int Pilot::poll_timeout_ms() const {
@@ -151,6 +159,7 @@ int Pilot::poll_timeout_ms() const {
     sooner(Deadline::at(idle_since_ + std::chrono::ceil<std::chrono::milliseconds>(
                                           std::chrono::duration<double>(options_.idle_seconds))));
   if (next_limit_) sooner(*next_limit_);
+  if (give_up_) sooner(*give_up_);
   return next.poll_timeout_ms();
 }
 
@@ -213,6 +222,7 @@ void Pilot::lose(WorkerLink& link) {
     tasks_.erase(task);
     held.task = 0;
     held.where = nullptr;
+    held.limit.reset();
     queue_->ended(held.job.id);
     held.phase = Phase::waiting;
     if (held.killed)
@@ -231,6 +241,7 @@ void Pilot::stop(const std::string& why) {
   if (stopping_) return;
   stopping_ = true;
   why_stopping_ = why;
+  give_up_ = Deadline::after(options_.grace + kLastPatience);
   log::info("{}", why);
   std::vector<JobId> ids;
   for (const auto& [id, held] : held_) ids.push_back(id);
@@ -247,6 +258,9 @@ void Pilot::stop(const std::string& why) {
 
 void Pilot::check_times() {
   if (end_.passed()) stop("the launcher's time is over");
+  if (give_up_ && give_up_->passed())
+    throw_error(ErrorCode::unavailable,
+                "what became of {} jobs could not be written; they will run again", held_.size());
   if (lease_due_.passed()) {
     lease_due_ = after_seconds(options_.lease_seconds / 4);
     keep_lease();
@@ -254,6 +268,7 @@ void Pilot::check_times() {
   if (lost_due_.passed()) {
     lost_due_ = after_seconds(options_.lease_seconds / 2);
     look_ = look_for_kills_ = true;  // should a notification have been missed
+    shed();
     try_database([this] {
       if (const auto freed = leases_->free_lost(); freed > 0)
         log::info("{} jobs of lost launchers are free again", freed);

@@ -94,6 +94,7 @@ class Pilot {
   void database_failed(const Error& error);
   void keep_lease();
   void take_jobs();
+  void shed();
   void flush();
   void settle(Held& held, bool written);
   void look_for_kills();
@@ -144,7 +145,8 @@ class Pilot {
 
   bool stopping_ = false;
   std::string why_stopping_;
-  bool look_ = true;  // there may be jobs to take
+  std::optional<Deadline> give_up_;  // stopping, and the database does not answer
+  bool look_ = true;                 // there may be jobs to take
   bool look_for_kills_ = false;
   std::size_t ahead_ = 2;  // jobs to have at hand beyond those that run
   Deadline::Clock::time_point last_take_{}, last_flush_{}, idle_since_{};

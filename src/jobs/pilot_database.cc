@@ -1,5 +1,6 @@
 // What a launcher says to the database and hears from it.
 #include <algorithm>
+#include <optional>
 
 #include "base/errors.h"
 #include "base/log.h"
@@ -13,7 +14,8 @@ using namespace std::chrono_literals;
 using Clock = Deadline::Clock;
 
 constexpr std::size_t kLargestGroup = 512;
-constexpr std::size_t kMostAhead = 512;
+constexpr std::size_t kLeastAhead = 2, kMostAhead = 512;
+constexpr std::size_t kSeveralAhead = 4;
 
 }  // namespace
 
@@ -33,37 +35,51 @@ void Pilot::keep_lease() {
 }
 
 void Pilot::take_jobs() {
-  if (!look_ || stopping_ || queue_->waiting() + helpers_.size() >= ahead_) return;
-  try_database([this] {
-    // As many as start at once, and some ahead: more when short jobs run it dry quickly, few when
-    // they are long and another launcher could have them.
+  if (!look_ || stopping_) return;
+  const std::size_t several = queue_->waiting_several();
+  const std::size_t single = queue_->waiting() - several + helpers_.size();
+  const bool room_for_single = single < ahead_, room_for_several = several < kSeveralAhead;
+  if (!room_for_single && !room_for_several) return;
+  try_database([&] {
+    // Some ahead of what runs: more when short jobs run it dry quickly, few when they are long and
+    // another launcher could have them.
     const auto now = Clock::now();
-    const bool quick = now - last_take_ < 500ms;
-    ahead_ = quick ? std::min(ahead_ * 2, kMostAhead) : std::max<std::size_t>(ahead_ / 2, 2);
+    if (now - last_take_ > 500ms)
+      ahead_ = std::max(ahead_ / 2, kLeastAhead);
+    else if (single == 0)
+      ahead_ = std::min(ahead_ * 2, kMostAhead);
     last_take_ = now;
-    std::size_t room = 0;
-    for (const auto& node : queue_->nodes().all()) room += static_cast<std::size_t>(node.cores);
-    // A job of the smallest kind takes one core: there cannot be more.
-    const std::size_t busy = static_cast<std::size_t>(helpers_running_) + tasks_.size();
-    const std::size_t idle = busy < room ? room - busy : 0;
-    const Wanted wanted{.single = static_cast<int>(std::min(idle + ahead_, 2 * kMostAhead)),
-                        .several = queue_->nodes().usable() + 2,
+    const Wanted wanted{.single = room_for_single ? static_cast<int>(ahead_) : 0,
+                        .several = room_for_several ? static_cast<int>(kSeveralAhead) : 0,
                         .nodes = queue_->nodes().usable(),
                         .cores = cores_,
                         .gpus = static_cast<double>(gpus_),
                         .one_rank_only = options_.mode == JobMode::serial,
                         .workflow = options_.workflow};
     auto taken = leases_->take(wanted);
-    // Fewer than wanted: there are no more until somebody says so.
-    look_ = std::ssize(taken) >= wanted.single;
+    const auto large = std::count_if(taken.begin(), taken.end(),
+                                     [](const Taken& one) { return one.job.num_nodes > 1; });
+    const auto small = std::ssize(taken) - large;
+    // Fewer than wanted of both kinds: there are no more until somebody says so.
+    look_ =
+        !room_for_single || !room_for_several || small >= wanted.single || large >= wanted.several;
     for (auto& one : taken) {
       const JobId id = one.job.id;
       const JobState state = one.job.state;
-      // An old entry is one whose end is not written yet, and cannot be taken again before.
       Held held{.job = std::move(one.job), .hold = one.hold, .written = state};
       held.need = need_of(held.job, options_.mode);
       advance(held_.insert_or_assign(id, std::move(held)).first->second);
     }
+  });
+}
+
+void Pilot::shed() {
+  // Jobs that have waited here while another launcher may be idle.
+  if (queue_->waiting() <= kLeastAhead) return;
+  try_database([this] {
+    if (launchers(jobs_, true).size() < 2) return;
+    for (const JobId id : queue_->last(queue_->waiting() - kLeastAhead)) give_back(held_.at(id));
+    ahead_ = kLeastAhead;
   });
 }
 
@@ -102,14 +118,28 @@ void Pilot::settle(Held& held, bool written) {
     if (held.release) held_.erase(id);
     return;
   }
-  if (held.killed) {  // not even that is ours any more
+  held.pending.clear();
+  held.retries = 0;
+  held.return_code.reset();
+  held.release = false;
+  if (held.killed) {  // not even its lease is ours any more
     held_.erase(id);
     return;
   }
-  // Killed by the user: its task ends, and then it is let go.
+  std::optional<JobState> state;
+  if (!try_database([&] { state = leases_->state_of(id, held.hold); })) {
+    dirty_.insert(id);  // and again
+    return;
+  }
+  if (state && !is_end(*state) && held.task == 0) {
+    // A user has moved it on.
+    held.job.state = held.written = *state;
+    held.phase = Phase::waiting;
+    queue_->remove(id);
+    return advance(held);
+  }
+  // Killed by the user, or somebody else's: its task ends, and then it is let go.
   held.killed = true;
-  held.release = false;
-  held.pending.clear();
   if (held.task != 0)
     end_task(held);
   else

@@ -39,13 +39,13 @@ void Pilot::step(Held& held, JobState state, std::string reason) {
 void Pilot::advance(Held& held) {
   try {
     while (held.phase == Phase::waiting) {
-      if (stopping_ && !is_end(held.job.state)) return give_back(held);
       const JobState before = held.job.state;
       switch (before) {
         case JobState::ready: stage_in(held); break;
         case JobState::staged_in: preprocess(held); break;
         case JobState::preprocessed:
         case JobState::restart_ready:
+          if (stopping_) return give_back(held);
           queue_->add(held.job.id, held.need, 60.0 * held.job.wall_time_minutes);
           return;
         case JobState::run_done: postprocess(held); break;
@@ -186,6 +186,7 @@ void Pilot::send_task(Held& held, WorkerLink& link, StartTask task) {
 }
 
 void Pilot::start_helper(Held& held, StartTask task, Phase phase) {
+  if (stopping_) return give_back(held);  // another launcher will
   held.phase = phase;
   task.grace_ms = static_cast<std::uint32_t>(options_.grace.count());
   helpers_.emplace_back(held.job.id, std::move(task));
@@ -280,7 +281,8 @@ void Pilot::run_ended(Held& held, std::optional<int> status, const std::string& 
 
 void Pilot::handler_ended(Held& held) {
   // Whatever the script wanted, it has said to the database.
-  Job now = leases_->reread(held.job.id);
+  Job now;
+  if (!try_database([&] { now = leases_->reread(held.job.id); })) return give_back(held);
   if (now.state == held.written)
     return fail(held, "the handler has not changed the state; see postprocess.log");
   held.job = std::move(now);

@@ -27,13 +27,22 @@ bool RunQueue::Waiting::operator<(const Waiting& other) const {
 
 void RunQueue::add(JobId id, const Need& need, double expected_seconds) {
   by_id_[id] = waiting_.insert({id, need, expected_seconds, 0}).first;
+  several_ += need.nodes > 1 ? 1 : 0;
 }
 
 void RunQueue::remove(JobId id) {
   const auto found = by_id_.find(id);
   if (found == by_id_.end()) return;
+  several_ -= found->second->need.nodes > 1 ? 1 : 0;
   waiting_.erase(found->second);
   by_id_.erase(found);
+}
+
+std::vector<JobId> RunQueue::last(std::size_t most) const {
+  std::vector<JobId> ids;
+  for (auto job = waiting_.rbegin(); job != waiting_.rend() && ids.size() < most; ++job)
+    ids.push_back(job->id);
+  return ids;
 }
 
 RunQueue::Reservation RunQueue::reserve(const Need& need, double now) const {
@@ -88,6 +97,7 @@ std::vector<RunQueue::Start> RunQueue::start(double now) {
     starts.push_back({job->id, nodes_.take(job->need, found)});
     running_[job->id] = {job->need, starts.back().places, now + job->seconds};
     by_id_.erase(job->id);
+    several_ -= job->need.nodes > 1 ? 1 : 0;
     job = waiting_.erase(job);
   }
   // Counting moves elements, so not while walking over them.

@@ -27,6 +27,10 @@ class RunQueue {
   /// A job that waits; nothing happens if it does not.
   void remove(JobId id);
   [[nodiscard]] std::size_t waiting() const noexcept { return waiting_.size(); }
+  /// Of them, those of several nodes.
+  [[nodiscard]] std::size_t waiting_several() const noexcept { return several_; }
+  /// Those that would start last, at most so many.
+  [[nodiscard]] std::vector<JobId> last(std::size_t most) const;
 
   struct Start {
     JobId id{};
@@ -59,6 +63,7 @@ class RunQueue {
   void note_passed(JobId started, const Need& need);
 
   Nodes nodes_;
+  std::size_t several_ = 0;  // of waiting_
   std::set<Waiting> waiting_;
   std::map<JobId, std::set<Waiting>::iterator> by_id_;  // of waiting_
   std::map<JobId, Running> running_;

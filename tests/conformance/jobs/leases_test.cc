@@ -100,8 +100,11 @@ TEST_P(LeasesTest, TakesOnlyTheFilteredWorkflow) {
   const auto taken = leases.take(only);
   ASSERT_EQ(taken.size(), 1U);
   EXPECT_EQ(taken[0].job.name, "b");
-  EXPECT_TRUE(leases.anything_left("TEST"));
-  EXPECT_FALSE(leases.anything_left("nothing"));
+  EXPECT_FALSE(leases.others_work("other"));
+  auto elsewhere = JobDatabase::open(folder());
+  Leases idle(elsewhere, kLong, "{}");
+  EXPECT_TRUE(idle.others_work("oth"));
+  EXPECT_FALSE(idle.others_work("TEST"));
 }
 
 TEST_P(LeasesTest, ALostLauncherCannotFinishItsJob) {

@@ -68,6 +68,11 @@ void PostgresServer::stop() {
                   directory_.string()));
 }
 
+void PostgresServer::crash() {
+  run(fmt::format("{}/pg_ctl -D {}/data -m immediate -w stop >/dev/null", programs_.string(),
+                  directory_.string()));
+}
+
 void PostgresServer::run(const std::string& command) const {
   std::vector<std::string> argv{"sh", "-c", "cd " + directory_.string() + " && " + command};
   if (::geteuid() == 0) argv.insert(argv.begin(), {"runuser", "-u", "postgres", "--"});

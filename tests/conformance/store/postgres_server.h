@@ -18,6 +18,8 @@ class PostgresServer {
   [[nodiscard]] std::string url() const;
   void start();
   void stop();
+  /// As if the machine had been switched off.
+  void crash();
 
  private:
   PostgresServer() = default;

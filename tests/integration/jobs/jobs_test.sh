@@ -1,0 +1,321 @@
+#!/usr/bin/env bash
+# kolo's commands about jobs, as users type them.
+#
+#   jobs_test.sh CASE KOLO POLYNOME2
+set -euo pipefail
+case_name="$1" kolo="$2" polynome2="$3"
+# shellcheck source=lib.sh
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+readonly whole='CREATED READY STAGED_IN PREPROCESSED RUNNING RUN_DONE POSTPROCESSED JOB_FINISHED '
+
+# "Running on Theta", line by line.
+session() {
+  "$kolo" init testdb
+  eval "$("$kolo" activate testdb)"
+  same "$("$kolo" which)" "$scratch/testdb"
+  "$kolo" app --name AMBS --exec "$polynome2 search 40 3"
+  "$kolo" app --name RUN --exec "$polynome2 run"
+  has "$("$kolo" ls apps)" AMBS
+  "$kolo" job --name test --workflow TEST --app AMBS --node-packing-count=4 --env DEEPHYPER_WORKERS_PER_NODE=4
+  has "$("$kolo" ls jobs)" 'test  TEST      AMBS         READY'
+  PATH=/usr/bin:/bin KOLO_BATCH_SYSTEM=cobalt "$kolo" submit-launch -n 128 -q default -t 180 -A datascience \
+    --job-mode serial --wf-filter TEST --dry-run >script
+  for line in '#COBALT -n 128' '#COBALT -t 180' '#COBALT -q default' '#COBALT -A datascience' \
+    'launcher --job-mode serial --time-limit-minutes 178 --wf-filter TEST'; do
+    has "$(<script)" "$line"
+  done
+  # Here and now, on four nodes of this machine.
+  "$kolo" submit-launch -n 4 -t 5 --scheduler local --job-mode serial --wf-filter TEST \
+    --launcher-flags '--idle-seconds 0.3 --cpus-per-node 8'
+  eventually 40 is_state 1 JOB_FINISHED
+  has "$(cat testdb/data/TEST/test_1/test.out)" '40 evaluations'
+  same "$(ls -d testdb/data/TEST/task_* | wc -l)" 40
+  same "$("$kolo" ls --by-states | awk '$2 == "JOB_FINISHED" { print $3 }')" 41
+  # Node 0 is the master's.
+  if "$kolo" ls --history | grep -q 'RUNNING\] on node0'; then fail 'a job ran on the master'; fi
+  has "$("$kolo" ls wf)" TEST
+  launch_finished() { "$kolo" ls queues | grep -q finished; }
+  eventually 20 launch_finished
+  kolo_deactivate
+  [[ -z "${KOLO_DB:-}" ]]
+}
+
+states() {
+  new_database
+  "$kolo" app --name hello --exec 'echo hello'
+  "$kolo" app --name bad --exec "sh -c 'echo oh no; exit 3'"
+  "$kolo" app --name flaky --exec "sh -c 'test -e again || { touch again; exit 1; }'"
+  a="$("$kolo" job --name a --app hello --args 'x "y z" $(touch owned) ;')"
+  b="$("$kolo" job --name b --app hello --parent "$a")"
+  c="$("$kolo" job --name c --app bad)"
+  d="$("$kolo" job --name d --app hello --parent "$c")"
+  e="$("$kolo" job --name e --app flaky --max-retries 1)"
+  f="$("$kolo" job --name f --app hello --num-nodes 2 --ranks-per-node 2)"
+  g="$("$kolo" job --name g --app hello)"
+  "$kolo" dep "$b" "$g"
+  has "$("$kolo" ls --tree)" "└ $g g"
+  has "$(launcher --nodes 2 --cpus-per-node 2)" '5 jobs finished, 1 failed'
+  same "$(path_of "$a")" "$whole"
+  same "$(<"$data/default/a_$a/a.out")" 'hello x y z $(touch owned) ;'
+  [[ ! -e "$data/default/a_$a/owned" ]]
+  same "$(path_of "$g")" "CREATED READY AWAITING_PARENTS READY ${whole#CREATED READY }"
+  same "$(path_of "$c")" 'CREATED READY STAGED_IN PREPROCESSED RUNNING RUN_ERROR FAILED '
+  has "$("$kolo" ls --history --id "$c")" 'exited with status 3; its output ends: oh no'
+  same "$(path_of "$d")" 'CREATED AWAITING_PARENTS FAILED '
+  same "$(path_of "$e")" 'CREATED READY STAGED_IN PREPROCESSED RUNNING RUN_ERROR RESTART_READY RUNNING RUN_DONE POSTPROCESSED JOB_FINISHED '
+  same "$(grep -c hello "$data/default/f_$f/f.out")" 4
+  has "$("$kolo" stats)" 'JOB_FINISHED       5'
+  has "$("$kolo" ls --json --id "$c")" '"return_code": 3'
+}
+
+# Hooks, handlers, staging, inputs of parents, environment.
+scripts() {
+  new_database
+  mkdir in && echo data >in/input.txt
+  cat >pre <<'Y'
+#!/bin/sh
+echo "pre $KOLO_JOB_ID" >pre.txt
+Y
+  cat >post <<Y
+#!/bin/sh
+if [ "\${KOLO_JOB_ERROR:-}" = TRUE ]; then "$kolo" modify "\$KOLO_JOB_ID" state RESTART_READY; touch handled; fi
+if [ "\${BALSAM_JOB_TIMEOUT:-}" = TRUE ]; then "$kolo" modify "\$KOLO_JOB_ID" state RUN_DONE; fi
+echo post >>post.txt
+Y
+  chmod +x pre post
+  echo 'export FROM_SCRIPT="set by script"' >env.sh
+  "$kolo" app --name whole --exec "sh -c 'cat input.txt pre.txt; env'" --preprocess "$PWD/pre" --postprocess "$PWD/post" \
+    --envscript env.sh
+  "$kolo" app --name reader --exec 'cat out.dat'
+  "$kolo" app --name writer --exec "sh -c 'echo parent >out.dat; echo no >secret.key'"
+  "$kolo" app --name once --exec 'test -e handled' --postprocess "$PWD/post"
+  "$kolo" app --name slow --exec 'sleep 60' --postprocess "$PWD/post"
+  "$kolo" app --name badpre --exec true --preprocess 'sh -c "echo broken; exit 9"'
+  "$kolo" app --name nothing --exec /no/such/program
+  value=$'it\'s "so"\n$(touch owned) `x` $HOME'
+  a="$("$kolo" job --name a --app whole --url-in "$PWD/in" --url-out "$PWD/out" --stage-out-files '*.txt' --env "ODD=$value" --threads-per-rank 2)"
+  w="$("$kolo" job --name w --app writer)"
+  r="$("$kolo" job --name r --app reader --parent "$w" --input-files '*.dat')"
+  o="$("$kolo" job --name o --app once --post_handle_error)"
+  s="$("$kolo" job --name s --app slow --time-limit 0.2 --post_handle_timeout)"
+  p="$("$kolo" job --name p --app badpre)"
+  n="$("$kolo" job --name n --app nothing)"
+  launcher --nodes 2 --cpus-per-node 4 >/dev/null
+  same "$(path_of "$a")" "$whole"
+  output="$(<"$data/default/a_$a/a.out")"
+  has "$output" data
+  has "$output" "pre $a"
+  has "$output" "ODD=$value"
+  has "$output" 'FROM_SCRIPT=set by script'
+  has "$output" 'OMP_NUM_THREADS=2'
+  has "$output" "KOLO_DB=$KOLO_DB"
+  has "$output" "BALSAM_JOB_ID=$a"
+  [[ ! -e "$data/default/a_$a/owned" ]]
+  same "$(<out/post.txt)" post
+  same "$(<"$data/default/r_$r/r.out")" parent
+  [[ ! -e "$data/default/r_$r/secret.key" ]]
+  same "$(path_of "$o")" 'CREATED READY STAGED_IN PREPROCESSED RUNNING RUN_ERROR RESTART_READY RUNNING RUN_DONE POSTPROCESSED JOB_FINISHED '
+  same "$(path_of "$s")" 'CREATED READY STAGED_IN PREPROCESSED RUNNING RUN_TIMEOUT RUN_DONE POSTPROCESSED JOB_FINISHED '
+  same "$(path_of "$p")" 'CREATED READY STAGED_IN FAILED '
+  has "$("$kolo" ls --history --id "$p")" 'broken'
+  has "$("$kolo" ls --history --id "$n")" 'no such program'
+  # A task makes jobs.
+  "$kolo" app --name grow --exec "sh -c '\"$kolo\" job --name grown --app writer --parent \$KOLO_JOB_ID'"
+  "$kolo" job --name grow --app grow >/dev/null
+  launcher >/dev/null
+  has "$("$kolo" ls --name grown)" JOB_FINISHED
+}
+
+limits() {
+  new_database
+  "$kolo" app --name sleep --exec 'sleep 60.25'
+  "$kolo" app --name stubborn --exec "sh -c 'trap \"\" TERM; while :; do sleep 0.1; done'"
+  a="$("$kolo" job --name a --app sleep --time-limit 0.3)"
+  b="$("$kolo" job --name b --app stubborn --time-limit 0.3)"
+  launcher --nodes 2 >/dev/null
+  same "$(path_of "$a")" 'CREATED READY STAGED_IN PREPROCESSED RUNNING RUN_TIMEOUT FAILED '
+  same "$(state "$b")" FAILED
+  # The launcher's own time: what ran runs again later.
+  c="$("$kolo" job --name c --app sleep)"
+  d="$("$kolo" job --name d --app sleep --disable-auto-timeout-retry)"
+  launcher --nodes 2 --time-limit-minutes 0.02 >/dev/null
+  same "$(path_of "$c")" 'CREATED READY STAGED_IN PREPROCESSED RUNNING RUN_TIMEOUT RESTART_READY '
+  same "$(state "$d")" FAILED
+  # And when it is told to end.
+  "$kolo" launcher --persistent --grace-seconds 1 >/dev/null &
+  eventually 20 is_state "$c" RUNNING
+  kill %1
+  wait %1 || true
+  eventually 20 is_state "$c" RESTART_READY
+  if pgrep -f '^sleep 60.25$' >/dev/null; then fail 'a task was left behind'; fi
+}
+
+kill_jobs() {
+  new_database
+  "$kolo" app --name tree --exec "sh -c 'sleep 61 & sleep 61; wait'"
+  a="$("$kolo" job --name a --app tree)"
+  b="$("$kolo" job --name b --app tree --parent "$a")"
+  c="$("$kolo" job --name c --app tree --parent "$b")"
+  "$kolo" launcher --persistent --grace-seconds 1 &
+  eventually 20 is_state "$a" RUNNING
+  has "$("$kolo" explain "$b")" "it waits for job $a"
+  has "$("$kolo" explain "$a")" 'has it'
+  refused 1 'with launcher' "$kolo" rm jobs --id "$a"
+  has "$("$kolo" kill --id "$a" --recursive)" 'killed 3 jobs'
+  same "$(state "$c")" USER_KILLED
+  nothing_sleeps() { ! pgrep -f '^sleep 61$' >/dev/null; }
+  eventually 20 nothing_sleeps
+  let_go() { "$kolo" ls --json --id "$a" | grep -q '"launcher": 0'; }
+  eventually 20 let_go
+  kill %1
+  wait %1 || true
+}
+
+# Killed without a word: its jobs run again with the next one, and its tasks end.
+lost_launcher() {
+  new_database
+  "$kolo" app --name long --exec 'sleep 62'
+  a="$("$kolo" job --name a --app long)"
+  "$kolo" launcher --lease-seconds 1 &
+  first=$!
+  eventually 20 is_state "$a" RUNNING
+  kill -9 "$first"
+  wait "$first" 2>/dev/null || true
+  sleep 1.1
+  has "$("$kolo" explain "$a")" 'that launcher is lost'
+  "$kolo" launcher --lease-seconds 1 --grace-seconds 1 --persistent &
+  again() { [[ "$("$kolo" ls --history --id "$a" | grep -c 'RUNNING\] on')" == 2 ]]; }
+  eventually 20 again
+  has "$("$kolo" ls --history --id "$a")" 'was not heard of for 1 s'
+  one_sleeps() { [[ "$(pgrep -fc '^sleep 62$')" == 1 ]]; }
+  eventually 20 one_sleeps
+  kill %2
+  wait %2 || true
+}
+
+bad_input() {
+  refused 1 'which database' env -u KOLO_DB "$kolo" ls
+  refused 1 'no database in' "$kolo" activate nowhere
+  new_database
+  refused 1 'there is a database' "$kolo" init testdb
+  refused 1 'no application' "$kolo" job --name a --app none
+  "$kolo" app --name hello --exec 'echo hello'
+  refused 1 "did you mean 'hello'" "$kolo" job --name a --app helo
+  refused 1 'no job 77' "$kolo" job --name a --app hello --parent 77
+  refused 2 'not the number of a job' "$kolo" job --name a --app hello --parent x
+  refused 2 'no name' "$kolo" job --app hello
+  refused 2 'cannot be the name of a folder' "$kolo" job --name a/b --app hello
+  refused 2 'there is no option --nonsense' "$kolo" job --nonsense 3
+  refused 2 '--num-nodes' "$kolo" job --name a --app hello --num 3 --n 4
+  refused 2 'NAME=VALUE' "$kolo" job --name a --app hello --env X
+  refused 2 'has no end' "$kolo" app --name x --exec "echo 'a"
+  head -c 10000000 /dev/zero | tr '\0' x | sed 's/^/{"args":"/; s/$/"}/' >big.jsonl
+  refused 2 'write it to a file' "$kolo" job --name big --app hello --file big.jsonl
+  refused 1 "no job has 'nothing' in its workflow" "$kolo" rm jobs --wf nothing
+  refused 2 'which jobs?' "$kolo" rm jobs
+  a="$("$kolo" job --name a --app hello)"
+  b="$("$kolo" job --name b --app hello --parent "$a")"
+  refused 2 'wait for ever' "$kolo" dep "$b" "$a"
+  refused 2 'wait for ever' "$kolo" dep "$a" "$a"
+  large="$("$kolo" job --name large --app hello --threads-per-rank 100000)"
+  many="$("$kolo" job --name many --app hello --num-nodes 50)"
+  other="$("$kolo" job --name other --workflow elsewhere --app hello)"
+  has "$("$kolo" explain "$large")" 'no launcher is alive'
+  "$kolo" launcher --nodes 2 --wf-filter default --persistent --grace-seconds 1 &
+  eventually 20 is_state "$b" JOB_FINISHED
+  has "$("$kolo" explain "$large")" 'it needs 100000 cores on a node'
+  has "$("$kolo" explain "$many")" 'it needs 50 nodes, and 2 could be used'
+  has "$("$kolo" explain "$other")" "takes only workflows with 'default'"
+  kill %1
+  wait %1 || true
+  refused 1 'no job 99' "$kolo" explain 99
+  refused 1 "did you mean" "$kolo" modify "$large" thread_per_rank 1
+  "$kolo" modify "$large" threads_per_rank 1
+  refused 1 'cannot go from' "$kolo" modify "$large" state RUN_DONE
+  same "$("$kolo" rm jobs --all)" 'removed 5 jobs'
+  # A database of a newer version.
+  sed -i 's/"version":1/"version":9/' "$KOLO_DB/kolo-jobs.json"
+  refused 1 'use a newer kolo' "$kolo" ls
+}
+
+# Commands of batch systems on PATH that answer as the real ones do, and as they should not.
+batch_fakes() {
+  new_database
+  mkdir bin
+  fake() { printf '#!/bin/bash\necho "$0 $*" >>%q/calls\n%s\n' "$scratch" "$2" >"bin/$1"; chmod +x "bin/$1"; }
+  export PATH="$scratch/bin:$PATH"
+  submit() { "$kolo" submit-launch -n 3 -t 90 -q fast -A proj --sched-flags '-m be' --scheduler "$@"; }
+  queue_says() { has "$("$kolo" ls queues 2>&1)" "$1"; }
+
+  fake qsub 'grep "^#PBS" "${@: -1}" >seen; echo 1234.server.site'
+  fake qstat 'printf "Job id  Name  User  Time Use S Queue\n------ ---- ---- ---- - ---\n1234.server  kolo  me  00:00:01 %s fast\n" "${ANSWER:-Q}"'
+  fake qdel ''
+  has "$(submit pbs)" 'pbs job 1234.server.site'
+  for line in '#PBS -l select=3' '#PBS -l walltime=01:30:00' '#PBS -q fast' '#PBS -A proj' '#PBS -m be'; do has "$(<seen)" "$line"; done
+  queue_says '1234.server.site  queued'
+  ANSWER=R queue_says '1234.server.site  running'
+  ANSWER='???' queue_says 'qstat answered: 1234.server kolo me 00:00:01 ??? fast'
+  fake qstat 'echo "qstat: Unknown Job Id 1234.server" >&2; exit 153'
+  queue_says '1234.server.site  finished'
+
+  fake qsub '[[ "$1 $2" == "--mode script" ]] || exit 1; grep "^#COBALT" "$3" >seen; echo; echo "*** welcome ***"; echo 555'
+  fake qstat 'printf "JobID  State\n============\n555  %s\n" "${ANSWER:-queued}"'
+  has "$(submit cobalt)" 'cobalt job 555'
+  has "$(<seen)" '#COBALT -t 90'
+  queue_says '555               queued'
+  ANSWER=running queue_says '555               running'
+  ANSWER='<xml garbage>' queue_says 'qstat answered'
+  fake qstat 'echo "no route to server" >&2; exit 1'
+  queue_says 'no route to server'
+  queue_says '555               unknown'
+  fake qstat ''
+  queue_says '555               finished'
+
+  fake bsub 'grep "^#BSUB" >seen; echo "Job <777> is submitted to queue <fast>."'
+  fake bjobs 'printf "777 %s\n" "${ANSWER:-PEND}"'
+  has "$(submit lsf)" 'lsf job 777'
+  for line in '#BSUB -nnodes 3' '#BSUB -W 1:30' '#BSUB -q fast' '#BSUB -P proj'; do has "$(<seen)" "$line"; done
+  queue_says '777               queued'
+  ANSWER=EXIT queue_says '777               finished'
+
+  fake qsub '[[ "$1" == -terse ]] || exit 1; grep "^#\\$" "$2" >seen; echo 42'
+  fake qstat 'printf "job-ID  prior   name user state submit/start at queue slots\n-----\n     42 0.50000 kolo me %s 01/01/2026 00:00:00 all.q 1\n" "${ANSWER:-qw}"'
+  has "$(submit grid-engine)" 'grid-engine job 42'
+  has "$(<seen)" '#$ -l h_rt=01:30:00'
+  queue_says '42                queued'
+  ANSWER=r queue_says '42                running'
+
+  # Answers that cannot be understood are shown, and change nothing.
+  fake qsub 'echo "qsub: queue fast is closed" >&2; exit 3'
+  refused 1 'queue fast is closed' submit pbs
+  fake qsub 'echo "all good"'
+  refused 1 'did not answer with a job'"'"'s number: all good' submit pbs
+  rm bin/qsub
+  refused 1 'cannot run qsub' submit pbs
+  queue_says 'submit-failed'
+  # The user's own template.
+  printf '#!/bin/sh\n# mine: {{nodes}} nodes ${x}\n{{commands}}\n' >"$KOLO_DB/job-template.sh"
+  has "$("$kolo" submit-launch -n 3 --scheduler pbs --dry-run)" '# mine: 3 nodes ${x}'
+  echo '{{nonsense}}' >"$KOLO_DB/job-template.sh"
+  refused 2 'nonsense' "$kolo" submit-launch -n 3 --scheduler pbs --dry-run
+  refused 1 'batch system' "$kolo" submit-launch --scheduler slurmy
+}
+
+local_queue() {
+  new_database
+  "$kolo" app --name hello --exec 'echo hello'
+  a="$("$kolo" job --name a --app hello)"
+  "$kolo" submit-launch -n 2 -t 5 --scheduler local --launcher-flags '--idle-seconds 0.2'
+  eventually 20 is_state "$a" JOB_FINISHED
+  is_finished() { "$kolo" ls queues | grep -q finished; }
+  eventually 20 is_finished
+  has "$("$kolo" log)" '1 jobs finished'
+  has "$("$kolo" log --id "$a")" hello
+}
+
+case "$case_name" in
+  kill) kill_jobs ;;
+  session | states | scripts | limits | lost_launcher | bad_input | batch_fakes | local_queue) "$case_name" ;;
+  *) printf 'unknown case %s\n' "$case_name" >&2; exit 2 ;;
+esac
