@@ -185,13 +185,14 @@ lost_launcher() {
   sleep 1.1
   has "$("$kolo" explain "$a")" 'that launcher is lost'
   "$kolo" launcher --lease-seconds 1 --grace-seconds 1 --persistent &
+  second=$!
   again() { [[ "$("$kolo" ls --history --id "$a" | grep -c 'RUNNING\] on')" == 2 ]]; }
   eventually 20 again
   has "$("$kolo" ls --history --id "$a")" 'was not heard of for 1 s'
   one_sleeps() { [[ "$(pgrep -fc '^sleep 62$')" == 1 ]]; }
   eventually 20 one_sleeps
-  kill %2
-  wait %2 || true
+  kill "$second"
+  wait "$second" || true
 }
 
 bad_input() {
