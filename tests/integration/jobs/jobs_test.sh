@@ -303,6 +303,37 @@ batch_fakes() {
   refused 1 'batch system' "$kolo" submit-launch --scheduler slurmy
 }
 
+# Nodes at the end of ssh; one of them is lost.
+by_ssh() {
+  new_database
+  cat >ssh <<'Y'
+#!/bin/bash
+while [[ "$1" != -- ]]; do shift; done
+exec env -i PATH="$PATH" HOME="$HOME" FAKE_HOST="$2" SSH_CONNECTION='127.0.0.1 1 127.0.0.1 2' sh -c "$3"
+Y
+  chmod +x ssh
+  export KOLO_SSH="$scratch/ssh" CARRIED=yes
+  "$kolo" app --name where --exec "sh -c 'echo at \$FAKE_HOST \$CARRIED'"
+  "$kolo" app --name long --exec 'sleep 63'
+  a="$("$kolo" job --name a --app where)"
+  f="$("$kolo" job --name f --app where --num-nodes 2)"
+  launcher -H alpha:2,beta:2 >/dev/null
+  same "$(<"$data/default/a_$a/a.out")" 'at alpha yes'
+  for host in alpha beta; do has "$(<"$data/default/f_$f/f.out")" "at $host yes"; done
+  b="$("$kolo" job --name b --app long)"
+  "$kolo" launcher -H alpha:2,beta:2 --persistent --grace-seconds 1 2>launcher.err &
+  eventually 20 is_state "$b" RUNNING
+  for pid in $(pgrep -f 'kolo worker$'); do
+    if grep -qsz '^FAKE_HOST=alpha$' "/proc/$pid/environ" && grep -qsz "^SSH_CONNECTION=" "/proc/$pid/environ"; then kill -9 "$pid"; fi
+  done
+  elsewhere() { "$kolo" ls --history --id "$b" | grep -q 'RUNNING\] on beta'; }
+  eventually 20 elsewhere
+  has "$("$kolo" ls --history --id "$b")" 'node alpha was lost'
+  "$kolo" kill --id "$b" >/dev/null
+  kill %1
+  wait %1 || true
+}
+
 local_queue() {
   new_database
   "$kolo" app --name hello --exec 'echo hello'
@@ -317,6 +348,6 @@ local_queue() {
 
 case "$case_name" in
   kill) kill_jobs ;;
-  session | states | scripts | limits | lost_launcher | bad_input | batch_fakes | local_queue) "$case_name" ;;
+  session | states | scripts | limits | lost_launcher | bad_input | batch_fakes | local_queue | by_ssh) "$case_name" ;;
   *) printf 'unknown case %s\n' "$case_name" >&2; exit 2 ;;
 esac
