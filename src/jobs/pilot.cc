@@ -5,6 +5,7 @@
 #include <sys/signalfd.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/errors.h"
 #include "base/json.h"
@@ -174,11 +175,7 @@ void Pilot::wait_for_events() {
     polls.push_back({link->write_fd(), POLLOUT, 0});
   }
   ::poll(polls.data(), polls.size(), poll_timeout_ms());
-  if (polls[0].revents != 0) {
-    signalfd_siginfo info{};
-    while (::read(signals_, &info, sizeof info) > 0)
-      stop(fmt::format("the launcher was told to end (signal {})", info.ssi_signo));
-  }
+  if (polls[0].revents != 0) take_signals();
   if (polls[1].revents != 0) {
     waker_->clear();
     look_ = look_for_kills_ = true;
@@ -187,6 +184,12 @@ void Pilot::wait_for_events() {
     if (polls[3 * i + 3].revents != 0) open[i]->read_errors();
     if (polls[3 * i + 2].revents != 0) handle_frames(*open[i]);
   }
+}
+
+void Pilot::take_signals() {
+  signalfd_siginfo info{};
+  while (::read(signals_, &info, sizeof info) > 0)
+    stop(fmt::format("the launcher was told to end (signal {})", info.ssi_signo));
 }
 
 void Pilot::handle_frames(WorkerLink& link) {
@@ -210,7 +213,6 @@ void Pilot::handle_frames(WorkerLink& link) {
 
 void Pilot::lose(WorkerLink& link) {
   const std::string why = fmt::format("node {} was lost: {}", link.node(), link.reason_of_end());
-  if (&link == head_.get()) throw_error(ErrorCode::peer_lost, "{}", why);
   log::warning("{}", why);
   for (std::size_t i = 0; i < links_.size(); ++i)
     if (links_[i].get() == &link) queue_->nodes().lose(static_cast<int>(i));
@@ -223,15 +225,24 @@ void Pilot::lose(WorkerLink& link) {
     held.task = 0;
     held.where = nullptr;
     held.limit.reset();
-    queue_->ended(held.job.id);
-    held.phase = Phase::waiting;
-    if (held.killed)
-      forget_killed(held);
+    const bool ran = std::exchange(held.phase, Phase::waiting) == Phase::running;
+    if (ran)
+      queue_->ended(held.job.id);
     else
+      --helpers_running_;
+    if (held.killed) {
+      forget_killed(held);
+    } else if (ran) {
       step(held, JobState::restart_ready, why);
-    if (!held.killed) advance(held);
+      advance(held);
+    } else {
+      give_back(held);  // its script runs again, here or elsewhere
+    }
   }
+  // This machine's own helper is needed as long as the launcher is.
+  if (&link == head_.get()) head_ = std::make_unique<WorkerLink>("head", options_.head_command);
   if (queue_->nodes().usable() == 0) {
+    last_flush_ = {};
     flush();
     throw_error(ErrorCode::unavailable, "no node is left; the last one: {}", why);
   }

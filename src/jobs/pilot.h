@@ -68,6 +68,7 @@ class Pilot {
   // pilot.cc: the loop
   void connect_nodes();
   void wait_for_events();
+  void take_signals();
   void handle_frames(WorkerLink& link);
   void lose(WorkerLink& link);
   void check_times();

@@ -1,4 +1,8 @@
 // What becomes of one job: from state to state, with a task in between where one is needed.
+#include <poll.h>
+#include <signal.h>
+#include <sys/wait.h>
+
 #include <algorithm>
 
 #include "base/errors.h"
@@ -10,6 +14,8 @@
 
 namespace kolo::jobs {
 namespace {
+
+constexpr int kMomentMs = 200;
 
 /// A reason for people: one line, not too long.
 std::string with_tail(std::string what, std::string tail) {
@@ -267,6 +273,17 @@ void Pilot::task_ended(std::uint64_t task, std::optional<int> status, const std:
 
 void Pilot::run_ended(Held& held, std::optional<int> status, const std::string& text) {
   held.return_code = status ? exit_code_of(*status) : 127;
+  // A batch system that ends an allocation tells all its processes, and a task may be faster than
+  // this one: then it is the launcher's time that was over.
+  if (status && WIFSIGNALED(*status) && WTERMSIG(*status) == SIGTERM && !held.timed_out) {
+    pollfd told{signals_, POLLIN, 0};
+    if (::poll(&told, 1, kMomentMs) > 0) {
+      take_signals();
+      held.phase = Phase::waiting;  // given back too early
+      held.release = false;
+      held.timed_out = true;
+    }
+  }
   if (held.timed_out) {
     const std::string why =
         stopping_ ? why_stopping_

@@ -47,8 +47,9 @@ Worker::Worker(Fd in, Fd out)
   set_non_blocking(in_.get());
   set_non_blocking(out_.get());
   ::signal(SIGPIPE, SIG_IGN);
-  // Ctrl-C in the launcher's terminal is the launcher's affair.
-  ::signal(SIGINT, SIG_IGN);
+  // Ctrl-C in the launcher's terminal, or a batch system that ends all processes of an allocation:
+  // the launcher decides what becomes of the tasks, and its end is ours.
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) ::signal(signal, SIG_IGN);
   sigset_t children;
   ::sigemptyset(&children);
   ::sigaddset(&children, SIGCHLD);

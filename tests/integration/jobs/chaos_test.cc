@@ -165,8 +165,12 @@ TEST_P(Chaos, EveryJobFinishesExactlyOnce) {
   EXPECT_EQ(ends[JobState::job_finished], jobs);
   RecordProperty("runs", runs);
   fmt::print("{} jobs, {} kills, {} runs\n", jobs, kills, runs);
-  for (auto& launcher : launchers_) launcher->signal(SIGTERM);
-  for (auto& launcher : launchers_) EXPECT_EQ(launcher->wait(), 0) << launcher->err();
+  // One whose last node was killed in the end has left with an error, and may.
+  for (auto& launcher : launchers_)
+    if (!has_ended(*launcher)) {
+      launcher->signal(SIGTERM);
+      EXPECT_EQ(launcher->wait(), 0) << launcher->err();
+    }
 }
 
 }  // namespace

@@ -25,7 +25,7 @@ case "$case_name" in
     for i in 1 2 3; do "$kolo" job --name w --app where --wall-time-minutes 9 >/dev/null; done
     many="$("$kolo" job --name many --app ranks --num-nodes 2 --ranks-per-node 1 --mpi-flags --mpi=pmi2)"
     "$kolo" submit-launch -n 3 -t 5 -q main --launcher-flags '--idle-seconds 1 --cpus-per-node 2'
-    for i in 1 2 3; do eventually 60 is_state "$i" JOB_FINISHED; done
+    for i in 1 2 3; do eventually 30 is_state "$i" JOB_FINISHED; done
     eventually 60 is_state "$many" JOB_FINISHED
     cat "$data"/default/w_*/w.out | sort >places
     same "$(tr '\n' ' ' <places)" 'at node1 at node2 at node3 '

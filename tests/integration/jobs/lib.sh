@@ -14,6 +14,7 @@ cd "$scratch"
 fail() {
   printf 'failed: %s\n' "$*" >&2
   "$kolo" ls --history >&2 2>/dev/null || true
+  tail -n 20 "${KOLO_DB:-.}"/log/* >&2 2>/dev/null || true
   exit 1
 }
 

@@ -66,8 +66,8 @@ int search_with(int max_evals, std::size_t workers) {
   for (std::size_t i = 0; i < kVariables; ++i)
     builder.add("x" + std::to_string(i), search::uniform(-10.0, 10.0));
   const auto space = builder.build();
-  auto sampler =
-      search::make_sampler("forest", space, {.directions = {search::Direction::maximize}, .seed = 1});
+  auto sampler = search::make_sampler("forest", space,
+                                      {.directions = {search::Direction::maximize}, .seed = 1});
 
   std::map<jobs::JobId, search::TrialId> running;
   double best = -1e9;
