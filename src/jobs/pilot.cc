@@ -205,7 +205,7 @@ void Pilot::handle_frames(WorkerLink& link) {
         task_ended(failure.task, std::nullopt, failure.why);
         break;
       }
-      default: break;  // the hello of the head
+      default: break;  // the hello of the head; ends of lines
     }
   }
   if (link.closed()) lose(link);

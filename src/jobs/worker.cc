@@ -183,6 +183,11 @@ void Worker::reap() {
   }
 }
 
+void Worker::send(std::string_view message) {
+  outbox_ += message;
+  outbox_ += frame(WorkerMessage::line, "\n");
+}
+
 void Worker::flush() {
   while (!outbox_.empty() && !launcher_gone_) {
     const ssize_t written = ::write(out_.get(), outbox_.data(), outbox_.size());

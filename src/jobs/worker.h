@@ -43,7 +43,7 @@ class Worker {
   void terminate(pid_t leader, Task& task);
   void kill_late();
   void reap();
-  void send(std::string_view frame) { outbox_ += frame; }
+  void send(std::string_view message);
   void flush();
   [[nodiscard]] int poll_timeout_ms() const;
 

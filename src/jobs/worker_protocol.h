@@ -27,6 +27,7 @@ enum class WorkerMessage : std::uint8_t {
   hello = 64,   ///< WorkerHello
   ended = 65,   ///< TaskEnd
   failed = 66,  ///< number of a task and text: it could not be started
+  line = 67,    ///< nothing but the end of a line: srun holds back what has none
 };
 
 struct WorkerHello {
