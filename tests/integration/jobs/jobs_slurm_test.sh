@@ -42,12 +42,6 @@ case "$case_name" in
     eventually 60 is_state "$a" RESTART_READY
     has "$("$kolo" ls --history --id "$a")" 'RUN_TIMEOUT'
     eventually 60 queue_is finished
-    # A batch system that is gone is shown.
-    slurm_down
-    trap cleanup_jobs EXIT
-    "$kolo" submit-launch -n 1 -t 5 >answer 2>&1 && fail 'a submission without Slurm succeeded'
-    has "$(<answer)" sbatch
-    has "$("$kolo" explain "$a")" 'no launcher is alive'
     ;;
   *) printf 'unknown case %s\n' "$case_name" >&2; exit 2 ;;
 esac
