@@ -13,7 +13,7 @@ slurm_up 3
 trap 'slurm_down; cleanup_jobs' EXIT
 export KOLO_BATCH_SYSTEM=slurm
 new_database
-"$kolo" app --name where --exec "sh -c 'echo at \$SLURMD_NODENAME'"
+"$kolo" app --name where --exec "sh -c 'sleep 1; echo at \$SLURMD_NODENAME'"
 "$kolo" app --name sleep --exec 'sleep 60'
 "$kolo" app --name ranks --exec "$rank"
 
