@@ -19,6 +19,7 @@ Waker::Waker(JobDatabase& jobs)
 
 Waker::~Waker() {
   over_ = true;
+  watch_->cancel();
   thread_.join();
 }
 
@@ -26,7 +27,7 @@ void Waker::run() {
   while (!over_) {
     bool any = false;
     try {
-      any = watch_->wait(Deadline::after(200ms));
+      any = watch_->wait(Deadline::after(60s));
     } catch (const Error&) {
       std::this_thread::sleep_for(200ms);
     }
