@@ -1,6 +1,6 @@
 // How fast jobs are: `scripts/bench jobs`.
 //
-//   jobs_bench --kolo PROGRAM [--slurm] [--quick] [--json FILE]
+//   jobs_bench --kolo PROGRAM [--slurm] [--quick] [--json FILE] [--only rates|latency|database]
 //
 // /bin/true as a job is the worst case: all there is to see is kolo's own cost. Peers do the same
 // in the same run: a bare posix_spawn loop with two workers (the limit), GNU parallel, Slurm (if
@@ -38,7 +38,8 @@ using namespace kolo::jobs;
 struct Settings {
   std::string kolo;
   bool slurm = false, quick = false;
-  std::string json;
+  std::string json, only;
+  [[nodiscard]] bool wants(const char* part) const { return only.empty() || only == part; }
 };
 
 double seconds() {
@@ -178,8 +179,8 @@ double submit_to_running_ms(const Settings& settings, int count) {
   jobs.set_application({.name = "clock", .executable = "date +%s.%N"});
   SpawnOptions options;
   options.argv = {settings.kolo, "launcher", "--nodes", "2", "--persistent"};
+  ::setenv("KOLO_DB", jobs.folder().c_str(), 1);
   options.environment = current_environment();
-  options.environment.push_back("KOLO_DB=" + jobs.folder().string());
   const Spawned launcher = spawn(options);
   std::vector<double> waits;
   for (int i = 0; i <= count; ++i) {
@@ -308,6 +309,8 @@ int main(int argc, char** argv) try {
       settings.slurm = true;
     else if (argument == "--kolo" && i + 1 < argc)
       settings.kolo = argv[++i];
+    else if (argument == "--only" && i + 1 < argc)
+      settings.only = argv[++i];
     else if (argument == "--json" && i + 1 < argc)
       settings.json = argv[++i];
     else
@@ -315,11 +318,13 @@ int main(int argc, char** argv) try {
   }
   expect(!settings.kolo.empty(), "--kolo PROGRAM is needed");
   Report report;
-  rates(settings, report);
-  const double wait = submit_to_running_ms(settings, settings.quick ? 20 : 100);
-  report.value("submit to running, median", wait, "ms");
-  report.ratio("submit_to_running_ms", wait, "<=", 20);
-  database(settings, report);
+  if (settings.wants("rates")) rates(settings, report);
+  if (settings.wants("latency")) {
+    const double wait = submit_to_running_ms(settings, settings.quick ? 20 : 100);
+    report.value("submit to running, median", wait, "ms");
+    report.ratio("submit_to_running_ms", wait, "<=", 20);
+  }
+  if (settings.wants("database")) database(settings, report);
   report.print();
   report.write(settings.json);
   return 0;
