@@ -20,10 +20,10 @@ new_database
 queue_is() { "$kolo" ls queues | grep -q "slurm .* $1"; }
 
 case "$case_name" in
-  # Three nodes, one job on each, and a program of four ranks on two of them.
+  # Three nodes, one job on each; then a program of two ranks on two of them.
   launch)
     for i in 1 2 3; do "$kolo" job --name w --app where --wall-time-minutes 9 >/dev/null; done
-    many="$("$kolo" job --name many --app ranks --num-nodes 2 --ranks-per-node 1 --mpi-flags --mpi=pmi2)"
+    many="$("$kolo" job --name many --app ranks --num-nodes 2 --mpi-flags --mpi=pmi2 --parent 1 --parent 2 --parent 3)"
     "$kolo" submit-launch -n 3 -t 5 -q main --launcher-flags '--idle-seconds 1 --cpus-per-node 2'
     for i in 1 2 3; do eventually 30 is_state "$i" JOB_FINISHED; done
     eventually 60 is_state "$many" JOB_FINISHED
