@@ -137,7 +137,7 @@ bool Pilot::is_over() {
     return false;
   }
   if (stopping_) return true;
-  if (options_.persistent || database_again_ || look_) return false;
+  if (options_.persistent || database_again_ || wants_single() || wants_several()) return false;
   if (Clock::now() - idle_since_ < std::chrono::duration<double>(options_.idle_seconds))
     return false;
   bool others = true;
@@ -155,7 +155,10 @@ int Pilot::poll_timeout_ms() const {
   };
   if (!dirty_.empty())
     sooner(database_again_ ? *database_again_ : Deadline::at(last_flush_ + kFlushInterval));
-  if (look_ && database_again_) sooner(*database_again_);
+  if (wants_single() || wants_several()) {
+    if (!database_again_) return 0;  // more could be taken at once
+    sooner(*database_again_);
+  }
   if (held_.empty() && !options_.persistent)
     sooner(Deadline::at(idle_since_ + std::chrono::ceil<std::chrono::milliseconds>(
                                           std::chrono::duration<double>(options_.idle_seconds))));
@@ -178,7 +181,8 @@ void Pilot::wait_for_events() {
   if (polls[0].revents != 0) take_signals();
   if (polls[1].revents != 0) {
     waker_->clear();
-    look_ = look_for_kills_ = true;
+    look_again();
+    look_for_kills_ = true;
   }
   for (std::size_t i = 0; i < open.size(); ++i) {
     if (polls[3 * i + 3].revents != 0) open[i]->read_errors();
@@ -278,7 +282,8 @@ void Pilot::check_times() {
   }
   if (lost_due_.passed()) {
     lost_due_ = after_seconds(options_.lease_seconds / 2);
-    look_ = look_for_kills_ = true;  // should a notification have been missed
+    look_again();  // should a notification have been missed
+    look_for_kills_ = true;
     shed();
     try_database([this] {
       if (const auto freed = leases_->free_lost(); freed > 0)

@@ -94,6 +94,9 @@ class Pilot {
   }
   void database_failed(const Error& error);
   void keep_lease();
+  void look_again() { look_single_ = look_several_ = true; }
+  [[nodiscard]] bool wants_single() const;
+  [[nodiscard]] bool wants_several() const;
   void take_jobs();
   void shed();
   void flush();
@@ -146,8 +149,8 @@ class Pilot {
 
   bool stopping_ = false;
   std::string why_stopping_;
-  std::optional<Deadline> give_up_;  // stopping, and the database does not answer
-  bool look_ = true;                 // there may be jobs to take
+  std::optional<Deadline> give_up_;                // stopping, and the database does not answer
+  bool look_single_ = true, look_several_ = true;  // there may be jobs to take
   bool look_for_kills_ = false;
   std::size_t ahead_ = 2;  // jobs to have at hand beyond those that run
   Deadline::Clock::time_point last_take_{}, last_flush_{}, idle_since_{};

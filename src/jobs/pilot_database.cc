@@ -34,23 +34,29 @@ void Pilot::keep_lease() {
     last_flush_ = {};  // writing does it
 }
 
+bool Pilot::wants_single() const {
+  const std::size_t waiting = queue_->waiting() - queue_->waiting_several() + helpers_.size();
+  return look_single_ && !stopping_ && waiting < ahead_;
+}
+
+bool Pilot::wants_several() const {
+  return look_several_ && !stopping_ && queue_->waiting_several() < kSeveralAhead;
+}
+
 void Pilot::take_jobs() {
-  if (!look_ || stopping_) return;
-  const std::size_t several = queue_->waiting_several();
-  const std::size_t single = queue_->waiting() - several + helpers_.size();
-  const bool room_for_single = single < ahead_, room_for_several = several < kSeveralAhead;
-  if (!room_for_single && !room_for_several) return;
+  const bool single = wants_single(), several = wants_several();
+  if (!single && !several) return;
   try_database([&] {
     // Some ahead of what runs: more when short jobs run it dry quickly, few when they are long and
     // another launcher could have them.
     const auto now = Clock::now();
     if (now - last_take_ > 500ms)
       ahead_ = std::max(ahead_ / 2, kLeastAhead);
-    else if (single == 0)
+    else if (single && queue_->waiting() == queue_->waiting_several())
       ahead_ = std::min(ahead_ * 2, kMostAhead);
     last_take_ = now;
-    const Wanted wanted{.single = room_for_single ? static_cast<int>(ahead_) : 0,
-                        .several = room_for_several ? static_cast<int>(kSeveralAhead) : 0,
+    const Wanted wanted{.single = single ? static_cast<int>(ahead_) : 0,
+                        .several = several ? static_cast<int>(kSeveralAhead) : 0,
                         .nodes = queue_->nodes().usable(),
                         .cores = cores_,
                         .gpus = static_cast<double>(gpus_),
@@ -60,9 +66,9 @@ void Pilot::take_jobs() {
     const auto large = std::count_if(taken.begin(), taken.end(),
                                      [](const Taken& one) { return one.job.num_nodes > 1; });
     const auto small = std::ssize(taken) - large;
-    // Fewer than wanted of both kinds: there are no more until somebody says so.
-    look_ =
-        !room_for_single || !room_for_several || small >= wanted.single || large >= wanted.several;
+    // Fewer than wanted: there are no more until somebody says so.
+    if (single) look_single_ = small >= wanted.single;
+    if (several) look_several_ = large >= wanted.several;
     for (auto& one : taken) {
       const JobId id = one.job.id;
       const JobState state = one.job.state;
@@ -104,7 +110,7 @@ void Pilot::flush() {
   if (!try_database([&] { written = leases_->write(chains); })) return;
   last_flush_ = Clock::now();
   dirty_.clear();
-  if (leases_->made_ready()) look_ = true;
+  if (leases_->made_ready()) look_again();
   for (std::size_t i = 0; i < ids.size(); ++i) settle(held_.at(ids[i]), written[i]);
 }
 
