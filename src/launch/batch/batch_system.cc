@@ -1,5 +1,7 @@
 #include "launch/batch/batch_system.h"
 
+#include <fmt/ranges.h>
+
 #include <sstream>
 
 #include "base/env.h"
@@ -127,6 +129,38 @@ std::vector<std::vector<std::string>> table_of(std::string_view text) {
                       std::istream_iterator<std::string>());
   }
   return rows;
+}
+
+std::vector<std::string> about(std::vector<std::string> command,
+                               const std::vector<std::string>& ids) {
+  command.insert(command.end(), ids.begin(), ids.end());
+  return command;
+}
+
+BatchAnswer trouble_with(std::string_view tool, const CommandResult& result,
+                         const std::vector<std::string>& ids) {
+  BatchAnswer answer;
+  answer.trouble = fmt::format("{} {}: {}", tool, describe_wait_status(result.status),
+                               shortened(result.errors + result.output));
+  fill_in(answer, ids, BatchState::unknown);
+  return answer;
+}
+
+BatchAnswer answer_from(std::string_view tool, const CommandResult& result, bool forgotten,
+                        const std::vector<std::string>& ids,
+                        BatchState (*state_of)(std::string_view word)) {
+  if (!result.ok() && !forgotten) return trouble_with(tool, result, ids);
+  BatchAnswer answer;
+  for (const auto& row : table_of(result.output)) {
+    if (row.empty()) continue;
+    const BatchState state = row.size() == 2 ? state_of(row[1]) : BatchState::unknown;
+    if (state == BatchState::unknown)
+      answer.trouble =
+          fmt::format("{} answered: {}", tool, shortened(fmt::format("{}", fmt::join(row, " "))));
+    answer.states[row[0]] = state;
+  }
+  fill_in(answer, ids, answer.trouble.empty() ? BatchState::finished : BatchState::unknown);
+  return answer;
 }
 
 void fill_in(BatchAnswer& answer, const std::vector<std::string>& ids, BatchState absent) {

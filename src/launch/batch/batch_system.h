@@ -79,6 +79,17 @@ CommandResult try_to_ask(const std::vector<std::string>& command);
 std::string shortened(std::string_view text);
 /// Lines of words.
 std::vector<std::vector<std::string>> table_of(std::string_view text);
+/// `command` with the jobs it is about behind it.
+std::vector<std::string> about(std::vector<std::string> command,
+                               const std::vector<std::string>& ids);
+/// The answer in a table of ids and words. `forgotten`: that `tool` failed because it knows some of
+/// the jobs no more, which is no trouble.
+BatchAnswer answer_from(std::string_view tool, const CommandResult& result, bool forgotten,
+                        const std::vector<std::string>& ids,
+                        BatchState (*state_of)(std::string_view word));
+/// The answer when `tool` failed: all are unknown.
+BatchAnswer trouble_with(std::string_view tool, const CommandResult& result,
+                         const std::vector<std::string>& ids);
 /// Marks what the answer does not have: `absent` if the answer as a whole was good.
 void fill_in(BatchAnswer& answer, const std::vector<std::string>& ids, BatchState absent);
 

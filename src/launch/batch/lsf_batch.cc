@@ -1,6 +1,4 @@
 // LSF.
-#include <fmt/ranges.h>
-
 #include "base/errors.h"
 #include "launch/batch/batch_system.h"
 
@@ -42,33 +40,12 @@ class Lsf final : public BatchSystem {
   }
 
   BatchAnswer status(const std::vector<std::string>& ids) override {
-    BatchAnswer answer;
-    std::vector<std::string> command = {"bjobs", "-noheader", "-a", "-o", "jobid stat"};
-    command.insert(command.end(), ids.begin(), ids.end());
-    const auto result = try_to_ask(command);
+    const auto result = try_to_ask(about({"bjobs", "-noheader", "-a", "-o", "jobid stat"}, ids));
     const bool forgotten = result.errors.find("is not found") != std::string::npos;
-    if (!result.ok() && !forgotten) {
-      answer.trouble = fmt::format("bjobs {}: {}", describe_wait_status(result.status),
-                                   shortened(result.errors));
-      fill_in(answer, ids, BatchState::unknown);
-      return answer;
-    }
-    for (const auto& row : table_of(result.output)) {
-      if (row.empty()) continue;
-      const BatchState state = row.size() == 2 ? state_of(row[1]) : BatchState::unknown;
-      if (state == BatchState::unknown)
-        answer.trouble = "bjobs answered: " + shortened(fmt::format("{}", fmt::join(row, " ")));
-      answer.states[row[0]] = state;
-    }
-    fill_in(answer, ids, answer.trouble.empty() ? BatchState::finished : BatchState::unknown);
-    return answer;
+    return answer_from("bjobs", result, forgotten, ids, state_of);
   }
 
-  void cancel(const std::vector<std::string>& ids) override {
-    std::vector<std::string> command = {"bkill"};
-    command.insert(command.end(), ids.begin(), ids.end());
-    ask(command);
-  }
+  void cancel(const std::vector<std::string>& ids) override { ask(about({"bkill"}, ids)); }
 
  private:
   static BatchState state_of(std::string_view word) {

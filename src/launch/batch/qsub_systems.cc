@@ -30,14 +30,10 @@ class QsubSystem : public BatchSystem {
   }
 
   BatchAnswer status(const std::vector<std::string>& ids) override {
-    BatchAnswer answer;
     const auto result = try_to_ask(status_command(ids));
-    if (!result.ok() && !is_about_unknown_jobs(result.errors + result.output)) {
-      answer.trouble = fmt::format("qstat {}: {}", describe_wait_status(result.status),
-                                   shortened(result.errors + result.output));
-      fill_in(answer, ids, BatchState::unknown);
-      return answer;
-    }
+    if (!result.ok() && !is_about_unknown_jobs(result.errors + result.output))
+      return trouble_with("qstat", result, ids);
+    BatchAnswer answer;
     for (const auto& row : table_of(result.output)) {
       // Other lines are titles and rules.
       if (row.empty() || !is_number(row[0].substr(0, row[0].find('.')))) continue;
@@ -54,11 +50,7 @@ class QsubSystem : public BatchSystem {
     return answer;
   }
 
-  void cancel(const std::vector<std::string>& ids) override {
-    std::vector<std::string> command = {"qdel"};
-    command.insert(command.end(), ids.begin(), ids.end());
-    ask(command);
-  }
+  void cancel(const std::vector<std::string>& ids) override { ask(about({"qdel"}, ids)); }
 
  protected:
   [[nodiscard]] virtual std::vector<std::string> submit_command(const std::string& script) const {
@@ -66,9 +58,7 @@ class QsubSystem : public BatchSystem {
   }
   [[nodiscard]] virtual std::vector<std::string> status_command(
       const std::vector<std::string>& ids) const {
-    std::vector<std::string> command = {"qstat"};
-    command.insert(command.end(), ids.begin(), ids.end());
-    return command;
+    return about({"qstat"}, ids);
   }
   [[nodiscard]] virtual bool is_id(const std::string& word) const { return is_number(word); }
   [[nodiscard]] virtual std::size_t state_column() const = 0;
@@ -148,9 +138,7 @@ class Cobalt final : public QsubSystem {
   }
   [[nodiscard]] std::vector<std::string> status_command(
       const std::vector<std::string>& ids) const override {
-    std::vector<std::string> command = {"qstat", "--header", "JobID:State"};
-    command.insert(command.end(), ids.begin(), ids.end());
-    return command;
+    return about({"qstat", "--header", "JobID:State"}, ids);
   }
   [[nodiscard]] std::size_t state_column() const override { return 1; }
   [[nodiscard]] BatchState state_of(const std::string& word) const override {

@@ -42,33 +42,14 @@ class Slurm final : public BatchSystem {
   }
 
   BatchAnswer status(const std::vector<std::string>& ids) override {
-    BatchAnswer answer;
     const auto result = try_to_ask({"squeue", "--noheader", "--states=all", "--format=%i %T",
                                     fmt::format("--jobs={}", fmt::join(ids, ","))});
     // Jobs that are long gone are an error to squeue, and finished to us.
     const bool forgotten = result.errors.find("Invalid job id") != std::string::npos;
-    if (!result.ok() && !forgotten) {
-      answer.trouble = fmt::format("squeue {}: {}", describe_wait_status(result.status),
-                                   shortened(result.errors));
-      fill_in(answer, ids, BatchState::unknown);
-      return answer;
-    }
-    for (const auto& row : table_of(result.output)) {
-      if (row.empty()) continue;
-      const BatchState state = row.size() == 2 ? state_of(row[1]) : BatchState::unknown;
-      if (state == BatchState::unknown)
-        answer.trouble = "squeue answered: " + shortened(fmt::format("{}", fmt::join(row, " ")));
-      answer.states[row[0]] = state;
-    }
-    fill_in(answer, ids, answer.trouble.empty() ? BatchState::finished : BatchState::unknown);
-    return answer;
+    return answer_from("squeue", result, forgotten, ids, state_of);
   }
 
-  void cancel(const std::vector<std::string>& ids) override {
-    std::vector<std::string> command = {"scancel"};
-    command.insert(command.end(), ids.begin(), ids.end());
-    ask(command);
-  }
+  void cancel(const std::vector<std::string>& ids) override { ask(about({"scancel"}, ids)); }
 
  private:
   static BatchState state_of(std::string_view word) {
