@@ -8,9 +8,10 @@ BEGIN {
   level["base"] = 0
   level["comm"] = level["events"] = 1
   level["engine"] = level["search"] = level["store"] = level["launch"] = 2
-  level["train"] = level["tune"] = 3
-  level["nas"] = level["jobs"] = 4
-  level["serve"] = level["apps"] = 5
+  level["train"] = level["tune"] = level["jobs"] = 3
+  level["hps"] = 4
+  level["nas"] = 5
+  level["serve"] = level["apps"] = 6
 
   # header prefix -> the only folders that may name it
   fence["<gloo/"] = "^plugins/"

@@ -1,0 +1,4 @@
+// Problems and searches as DeepHyper has them: docs/hps.md is the guide.
+#pragma once
+
+#include "kolo/hps/run.h"

@@ -1,0 +1,87 @@
+// One evaluation: what a run function is given, and what it answers. The names are DeepHyper's.
+//
+//   hps::RunResult run(hps::RunningJob& job) {
+//     const double x = job["x"].as_number();
+//     return -x * x;  // searches maximise
+//   }
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "kolo/tune/session.h"
+
+namespace kolo::hps {
+
+using search::Value;
+
+/// An evaluation under way. Valid during the call of the run function; one thread at a time.
+class RunningJob {
+ public:
+  /// `session` may be null: then nothing is recorded and nobody stops it.
+  RunningJob(std::int64_t id, Value parameters, std::filesystem::path directory,
+             std::filesystem::path log_dir = {}, tune::Session* session = nullptr)
+      : id_(id),
+        parameters_(std::move(parameters)),
+        directory_(std::move(directory)),
+        log_dir_(std::move(log_dir)),
+        session_(session) {}
+
+  /// The configuration.
+  [[nodiscard]] const Value& parameters() const noexcept { return parameters_; }
+  /// One of its values, by name or path ("model/units"). Throws not_found.
+  [[nodiscard]] const Value& operator[](std::string_view name) const {
+    return parameters_.at_path(name);
+  }
+  [[nodiscard]] std::int64_t id() const noexcept { return id_; }
+
+  /// An intermediate objective after so much of the budget (epochs, say). The last one recorded
+  /// does not replace what the run function returns.
+  void record(double budget, double objective) {
+    if (session_ != nullptr && !stopped_)
+      stopped_ = !session_->try_report(Value{{"objective", objective}, {"budget", budget}});
+  }
+  /// True when the evaluation shall end early: return what there is.
+  [[nodiscard]] bool stopped() const {
+    return stopped_ || (session_ != nullptr && session_->should_stop());
+  }
+
+  /// Where it may leave files of its own.
+  [[nodiscard]] const std::filesystem::path& directory() const noexcept { return directory_; }
+  /// The folder of the whole search, whose save/ holds models, histories and configurations;
+  /// empty = nothing is kept.
+  [[nodiscard]] const std::filesystem::path& log_dir() const noexcept { return log_dir_; }
+
+ private:
+  std::int64_t id_;
+  Value parameters_;
+  std::filesystem::path directory_, log_dir_;
+  tune::Session* session_;
+  bool stopped_ = false;
+};
+
+/// One objective, several, or a failure: a text that begins with "F" ("F_timeout"). An objective
+/// that is not a number counts as a failure. Searches maximise.
+struct RunResult {
+  RunResult(double objective) : objectives{objective} {}
+  RunResult(std::vector<double> several) : objectives(std::move(several)) {}
+  RunResult(std::string why) : failure(std::move(why)) {}
+  RunResult(const char* why) : failure(why) {}
+
+  std::vector<double> objectives{};
+  std::string failure{};
+  /// Columns "m:NAME" of results.csv: numbers, truths and texts.
+  std::map<std::string, Value> metadata{};
+
+  [[nodiscard]] bool failed() const noexcept { return !failure.empty(); }
+};
+
+using RunFunction = std::function<RunResult(RunningJob&)>;
+
+}  // namespace kolo::hps
