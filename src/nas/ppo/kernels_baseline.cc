@@ -1,0 +1,2 @@
+#define KOLO_ISA baseline
+#include "nas/ppo/kernels_impl.h"
