@@ -16,6 +16,8 @@ struct JobDatabase::Body {
 
   /// Wakes launchers. A notification that cannot be given is not an error: they look now and then.
   void notify() noexcept;
+  /// Wakes those who wait for jobs to end.
+  void notify_ends() noexcept;
   /// Seconds since 1970 by the clock that all users of the database share.
   double shared_now();
 };

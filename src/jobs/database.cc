@@ -43,13 +43,20 @@ double JobDatabase::Body::shared_now() {
   return now;
 }
 
-void JobDatabase::Body::notify() noexcept {
+namespace {
+
+void notify_channel(store::Database& store, std::string_view channel) noexcept {
   try {
-    store->notify(kChannel);
+    store.notify(channel);
   } catch (const std::exception& error) {
-    log::info("launchers could not be notified: {}", error.what());
+    log::info("the channel {} could not be notified: {}", channel, error.what());
   }
 }
+
+}  // namespace
+
+void JobDatabase::Body::notify() noexcept { notify_channel(*store, kChannel); }
+void JobDatabase::Body::notify_ends() noexcept { notify_channel(*store, kEndsChannel); }
 
 std::int64_t count_up(store::Database& database, std::string_view counter, std::int64_t by) {
   auto& row = database.prepare(

@@ -271,7 +271,10 @@ std::int64_t JobDatabase::kill(const std::vector<JobId>& ids, bool recursive) {
     }
   }
   changes.commit();
-  if (killed > 0) body_->notify();
+  if (killed > 0) {
+    body_->notify();
+    body_->notify_ends();
+  }
   return killed;
 }
 

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <climits>
 
@@ -168,6 +169,10 @@ std::vector<bool> Leases::write(const std::vector<Changes::Chain>& chains) {
   changes.commit();
   made_ready_ = changes.made_ready();
   if (made_ready_) jobs_.body().notify();
+  const bool any_end = std::any_of(chains.begin(), chains.end(), [](const auto& chain) {
+    return !chain.steps.empty() && is_end(chain.steps.back().state);
+  });
+  if (any_end) jobs_.body().notify_ends();
   return written;
 }
 

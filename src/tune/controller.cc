@@ -128,9 +128,18 @@ Deadline Controller::next_look() const {
   auto when = last_write_ + kHeartbeat;
   for (const auto& observer : setup_.observers)
     when = std::min(when, Clock::now() + observer->patience());
-  for (const auto& [number, trial] : live_)
+  for (const auto& [number, trial] : live_) {
     if (trial->kill_at) when = std::min(when, *trial->kill_at);
+    if (const auto limit = time_limit_of(*trial)) when = std::min(when, *limit);
+  }
   return Deadline::at(when);
+}
+
+/// When a run that works, and that nobody ends yet, has had all its time.
+std::optional<Clock::time_point> Controller::time_limit_of(const TrialState& trial) const {
+  if (!options_.trial_time_limit || !trial.active || trial.held || trial.ending != Ending::none)
+    return std::nullopt;
+  return trial.began + std::chrono::duration_cast<Clock::duration>(*options_.trial_time_limit);
 }
 
 void Controller::handle(Message& message) {
@@ -181,13 +190,23 @@ void Controller::check_time() {
     event("over", std::nullopt, "a stopping rule of the study");
     leave(Leaving::finished, "the study is over");
   }
-  for (auto& [number, trial] : live_) {
-    if (!trial->kill_at || Clock::now() < *trial->kill_at) continue;
+  for (auto& [number, trial] : live_)
+    if (const auto limit = time_limit_of(*trial); limit && Clock::now() >= *limit)
+      want_end(*trial, Ending::failed, std::string(kTimeoutFailure));
+  std::vector<TrialState*> overdue;
+  for (auto& [number, trial] : live_)
+    if (trial->kill_at && Clock::now() >= *trial->kill_at) overdue.push_back(trial);
+  for (auto* trial : overdue) {
     trial->kill_at.reset();
     const RunId id = trial->run_id();
     if (executor_->can_kill())
       say(fmt::format("trial {} did not end in time and is killed", trial->id));
     executor_->kill(id);
+    if (executor_->can_kill() || trial->ending != Ending::failed) continue;
+    say(fmt::format("trial {} had its time and does not end; its thread is left behind",
+                    trial->id));
+    Message gone{Message::Kind::ended, id};
+    on_end(*trial, gone);
   }
 }
 

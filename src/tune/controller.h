@@ -28,6 +28,9 @@
 
 namespace kolo::tune {
 
+/// Why a trial failed that took longer than Options::trial_time_limit.
+inline constexpr std::string_view kTimeoutFailure = "F_timeout";
+
 struct ControllerSetup {
   Options options;
   std::string trainable_name = "trainable";
@@ -57,6 +60,8 @@ class Controller {
   // controller.cc: the loop
   void step();
   [[nodiscard]] Deadline next_look() const;
+  [[nodiscard]] std::optional<std::chrono::steady_clock::time_point> time_limit_of(
+      const TrialState& trial) const;
   void handle(Message& message);
   void look_at_requests();
   void check_time();

@@ -33,6 +33,14 @@ std::optional<double> checkpoint_score(const Options& options, const Value& resu
   return smaller ? -value->as_number() : value->as_number();
 }
 
+/// Instead of a number a trial may say that it failed: a text that begins with F, "F_memory" say.
+std::string failure_in(const Value& result, const std::vector<Objective>& objectives) {
+  for (const auto& objective : objectives)
+    if (const Value* value = result.find_path(objective.metric))
+      if (value->is_string() && value->as_string().starts_with('F')) return value->as_string();
+  return {};
+}
+
 }  // namespace
 
 void Controller::on_report(TrialState& trial, Message& message) {
@@ -62,6 +70,8 @@ void Controller::on_report(TrialState& trial, Message& message) {
       static_cast<std::int64_t>(live_.size()) > running_ || steering_.wants_more();
   Ruling ruling;
   try {
+    if (const auto failure = failure_in(result, steering_.objectives()); !failure.empty())
+      throw Error(ErrorCode::cancelled, failure);
     ruling = steering_.report(record.number, result, others_wait);
     if (!steering_.objectives().empty()) trial.values = steering_.values_of(result);
   } catch (const Error& error) {

@@ -57,32 +57,6 @@ std::vector<std::string> own_command_line() {
   std::_Exit(status);
 }
 
-[[noreturn]] void be_trial(const Runnable& trainable, const ClassPolicy& policy) {
-  std::unique_ptr<SessionBase> session;
-  std::string error;
-  try {
-    session = make_client_session();
-    const Value config =
-        decode(read_file(environment(kTrialConfig).value_or("")), "the trial's configuration");
-    run_trainable(trainable, config, *session, policy);
-  } catch (const Stopped&) {
-    // As it was told.
-  } catch (const std::exception& failure) {
-    error = failure.what();
-  } catch (...) {
-    error = "an exception of an unknown type";
-  }
-  try {
-    if (is_initialized()) shutdown();
-    if (!error.empty() && setting_integer("RANK").value_or(0) == 0)
-      TrialLink::from_environment(false).send(failure_line(error));
-  } catch (const std::exception&) {
-    // The exit status says it too.
-  }
-  if (!error.empty()) fmt::print(stderr, "{}\n", error);
-  leave(error.empty() ? 0 : 1);
-}
-
 /// One coordinator per trial: starts the ranks, ends them all when one is lost.
 [[noreturn]] void be_coordinator(const Ranks& ranks) {
   launch::Job job;
@@ -120,6 +94,32 @@ void check_hosts(const Ranks& ranks) {
 
 }  // namespace
 
+void run_as_trial(const Runnable& trainable, const ClassPolicy& policy) {
+  std::unique_ptr<SessionBase> session;
+  std::string error;
+  try {
+    session = make_client_session();
+    const Value config =
+        decode(read_file(environment(kTrialConfig).value_or("")), "the trial's configuration");
+    run_trainable(trainable, config, *session, policy);
+  } catch (const Stopped&) {
+    // As it was told.
+  } catch (const std::exception& failure) {
+    error = failure.what();
+  } catch (...) {
+    error = "an exception of an unknown type";
+  }
+  try {
+    if (is_initialized()) shutdown();
+    if (!error.empty() && setting_integer("RANK").value_or(0) == 0)
+      TrialLink::from_environment(false).send(failure_line(error));
+  } catch (const std::exception&) {
+    // The exit status says it too.
+  }
+  if (!error.empty()) fmt::print(stderr, "{}\n", error);
+  leave(error.empty() ? 0 : 1);
+}
+
 SelfCall::SelfCall() {
   auto& all = calls();
   const std::lock_guard lock(all.mutex);
@@ -147,7 +147,7 @@ void run_if_trial(const Runnable& trainable, const Options& /*options*/,
   const auto role = environment(kRole);
   if (!role) return;
   if (*role == "coordinator" && trainable.ranks()) be_coordinator(*trainable.ranks());
-  be_trial(trainable, policy);
+  run_as_trial(trainable, policy);
 }
 
 std::unique_ptr<TrialExecutor> make_self_executor(std::shared_ptr<Inbox> inbox,

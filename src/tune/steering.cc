@@ -109,7 +109,12 @@ void Steering::make_sampler(const Options& options) {
     if (objectives_.empty() && !blind)
       throw_error(ErrorCode::invalid_argument, "search '{}' needs a metric and its mode", name);
   }
-  sampler_ = search::make_sampler(name, space_, std::move(sampler));
+  sampler_ = search.make ? search.make(space_, std::move(sampler))
+                         : search::make_sampler(name, space_, std::move(sampler));
+  for (const KnownResult& known : search.known)
+    sampler_->add(space_->point(known.config), known.values.empty()
+                                                   ? search::Outcome::failed()
+                                                   : search::Outcome::complete(known.values));
   reports_to_sampler_ = !objectives_.empty();
 }
 

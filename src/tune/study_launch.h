@@ -25,6 +25,10 @@ store::StudyRecord open_study(store::StudyStore& store, Options& options, const 
 /// In a process that was started as a trial of this study: runs it and ends the process.
 void run_if_trial(const Runnable& trainable, const Options& options, const ClassPolicy& policy);
 
+/// In a process that was started as a trial: runs the trainable, which reports to the study, and
+/// ends the process.
+[[noreturn]] void run_as_trial(const Runnable& trainable, const ClassPolicy& policy = {});
+
 /// Trials are this program, started again.
 std::unique_ptr<TrialExecutor> make_self_executor(std::shared_ptr<Inbox> inbox,
                                                   const Runnable& trainable, const SelfCall& call);

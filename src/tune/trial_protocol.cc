@@ -141,6 +141,17 @@ Value parse_assignments(const std::vector<std::string>& words) {
 }
 
 std::optional<Value> parse_last_words(std::string_view output, std::string_view metric) {
+  // DeepHyper's line may stand anywhere.
+  constexpr std::string_view kMark = "DH-OUTPUT:";
+  for (auto mark = output.rfind(kMark); mark != std::string_view::npos && !metric.empty();
+       mark = mark == 0 ? std::string_view::npos : output.rfind(kMark, mark - 1)) {
+    if (mark > 0 && output[mark - 1] != '\n') continue;
+    auto rest = output.substr(mark + kMark.size());
+    rest = rest.substr(0, rest.find('\n'));
+    while (!rest.empty() && (rest.front() == ' ' || rest.front() == '\t')) rest.remove_prefix(1);
+    while (!rest.empty() && (rest.back() == ' ' || rest.back() == '\r')) rest.remove_suffix(1);
+    return Value{{std::string(metric), word_value(std::string(rest))}};
+  }
   while (!output.empty() &&
          (output.back() == '\n' || output.back() == '\r' || output.back() == ' '))
     output.remove_suffix(1);

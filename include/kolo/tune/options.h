@@ -34,6 +34,12 @@ using search::sample_from;
 using search::Spec;
 using search::uniform;
 
+/// A configuration whose result is known from elsewhere.
+struct KnownResult {
+  Value config;
+  std::vector<double> values{};  ///< one per objective; empty = it failed
+};
+
 /// Which sampler, by its name in `kolo list samplers`, with its settings.
 struct SearchAlg {
   /// "" = every grid_search combination num_samples times, the rest drawn at random.
@@ -43,6 +49,13 @@ struct SearchAlg {
   std::vector<Value> points_to_evaluate{};
   /// At most so many trials at once; 0 = as many as there is room for.
   std::int64_t max_concurrent = 0;
+  /// Told to the sampler before the first trial. Configurations that the space does not allow are
+  /// an error.
+  std::vector<KnownResult> known{};
+  /// A sampler of one's own instead of one from the table; `name` then only names it.
+  std::function<std::unique_ptr<search::Sampler>(std::shared_ptr<const search::Space>,
+                                                 search::SamplerOptions)>
+      make{};
 };
 
 /// Tune's names for searches, as kolo has them.
@@ -116,6 +129,8 @@ struct Options {
   std::map<std::string, double> stop{};  ///< a trial, when any metric is at its limit
   std::function<std::unique_ptr<search::Stopper>()> stopper{};
   std::optional<std::chrono::duration<double>> time_budget{};
+  /// Of one run of a trial; beyond it the trial fails with "F_timeout" and is ended.
+  std::optional<std::chrono::duration<double>> trial_time_limit{};
 
   Executor executor = Executor::automatic;
   Resources resources_per_trial{};
