@@ -7,6 +7,7 @@
 #include "base/registry.h"
 #include "comm/transports.h"
 #include "commands.h"
+#include "hps/search/evaluators.h"
 #include "kolo/search.h"
 #include "launch/batch/batch_system.h"
 #include "launch/runners.h"
@@ -55,10 +56,16 @@ void print_loggers() {
   for (const auto& logger : tune::loggers()) fmt::print("{:<22} {}\n", logger.name, logger.summary);
 }
 
+void print_evaluators() {
+  for (const auto& evaluator : hps::evaluators())
+    fmt::print("{:<12} {}\n", evaluator.name, evaluator.summary);
+}
+
 constexpr Family kFamilies[] = {
     {"transports", "ways of moving bytes between ranks", print_transports},
     {"samplers", "algorithms that say what to try next", print_samplers},
     {"schedulers", "rules that stop, pause and clone trials", print_schedulers},
+    {"evaluators", "ways of running the evaluations of a search", print_evaluators},
     {"runners", "commands that start jobs of several ranks", print_runners},
     {"batch-systems", "systems that kolo submit-launch knows", print_batch_systems},
     {"stores", "databases that keep studies", print_stores},

@@ -17,6 +17,10 @@ constexpr int kFailure = 1;
 constexpr Command kCommands[] = {
     {"run", "run a program as many ranks, on this machine and others", run_command_run},
     {"tune", "try a program with many settings and find good ones", run_command_tune},
+    {"hps", "search for hyperparameters, as DeepHyper does", run_command_hps},
+    {"nas", "search for network architectures", run_command_nas},
+    {"new-problem", "begin a problem of your own: a folder that builds and runs",
+     run_command_new_problem},
     {"report", "from inside a trial: a result to its study", run_command_report},
     {"studies", "the studies there are", run_command_studies},
     {"trials", "the trials of a study: sorted, filtered", run_command_trials},
@@ -42,6 +46,7 @@ constexpr Command kCommands[] = {
     {"explain", "why a job does not run", run_command_explain},
     {"stats", "throughput, utilisation and errors of jobs", run_command_stats},
     {"log", "show the log of a launch or the output of a job", run_command_log},
+    {"evaluate", "", run_command_evaluate},
     {"worker", "", run_command_worker},
     {"agent", "", run_command_agent},
     {"manual", "", run_command_manual},

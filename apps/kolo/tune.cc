@@ -1,9 +1,5 @@
 // kolo tune: a study around any program. kolo resume goes on with one.
-#include <signal.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <atomic>
 #include <filesystem>
 
 #include "base/env.h"
@@ -12,8 +8,8 @@
 #include "commands.h"
 #include "study_settings.h"
 #include "tune/program_study.h"
-#include "tune/progress.h"
 #include "tune/study_spec.h"
+#include "watching.h"
 
 namespace kolo::app {
 namespace {
@@ -63,30 +59,10 @@ constexpr Setting kResumeSettings[] = {
 /// The study ran, but trials failed.
 constexpr int kFailedTrials = 1;
 
-std::atomic<bool> interrupted{false};
-
-void on_signal(int /*signal*/) {
-  if (interrupted.exchange(true)) ::_exit(130);  // the second time; the keeper ends the trials
-}
-
-std::vector<std::shared_ptr<tune::Observer>> observers_of(const Settings& settings) {
-  if (settings.flag("json")) return {tune::make_json_events(stdout)};
-  if (settings.flag("quiet")) return {};
-  if (::isatty(STDOUT_FILENO) != 0) return {tune::make_live_table(stdout)};
-  return {tune::make_plain_lines(stdout, std::chrono::seconds(5))};
-}
-
 int run_study(tune::ProgramStudy study, const Settings& settings) {
-  struct sigaction action {};
-  action.sa_handler = on_signal;
-  for (int signal : {SIGINT, SIGTERM, SIGHUP}) {
-    struct sigaction now {};
-    ::sigaction(signal, nullptr, &now);
-    if (now.sa_handler != SIG_IGN) ::sigaction(signal, &action, nullptr);
-  }
   tune::ProgramRun run;
-  run.observers = observers_of(settings);
-  run.interrupted = &interrupted;
+  run.observers = observers_for(settings.flag("json"), settings.flag("quiet"));
+  run.interrupted = catch_interrupts();
   run.kolo = fs::read_symlink("/proc/self/exe").string();
   const auto [analysis, stopped] = tune::run_program_study(std::move(study), run);
   const bool json = settings.flag("json");

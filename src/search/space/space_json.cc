@@ -11,6 +11,7 @@
 #include "search/space/expression.h"
 #include "search/space/json_value.h"
 #include "search/space/path.h"
+#include "search/space/space_document.h"
 
 namespace kolo::search {
 namespace {
@@ -240,10 +241,16 @@ Clause read_clause(const Json& json, const std::string& where) {
   }
 }
 
-std::shared_ptr<const Space> read_document(const Json& json) {
+}  // namespace
+
+SpaceDocument read_space_document(const Json& json) {
   if (!json.is_object())
     throw_error(ErrorCode::invalid_argument, "a space is a dictionary of parameters");
-  if (!json.contains("kolo_space")) return Space::Builder(read_spec(json, "")).build();
+  SpaceDocument document;
+  if (!json.contains("kolo_space")) {
+    document.spec = read_spec(json, "");
+    return document;
+  }
   if (json["kolo_space"] != 1)
     throw_error(ErrorCode::unsupported, "version {} of the format; this kolo reads 1",
                 json["kolo_space"].dump());
@@ -262,20 +269,22 @@ std::shared_ptr<const Space> read_document(const Json& json) {
                   empty.is_array() ? "list" : "dictionary");
     return json[key];
   };
-  Space::Builder builder(read_spec(section("parameters", Json::object()), ""));
+  document.spec = read_spec(section("parameters", Json::object()), "");
   const Json conditions = section("conditions", Json::object());
   for (const auto& [path, clause] : conditions.items())
-    builder.condition(path, read_clause(clause, "conditions: " + path));
+    document.conditions.emplace_back(path, read_clause(clause, "conditions: " + path));
   for (const Json& clause : section("forbidden", Json::array()))
-    builder.forbid(read_clause(clause, "forbidden"));
+    document.forbidden.push_back(read_clause(clause, "forbidden"));
   for (const Json& point : section("starting_points", Json::array()))
-    builder.starting_point(value_from_json(point));
-  return builder.build();
+    document.starting_points.push_back(value_from_json(point));
+  return document;
 }
+
+namespace {
 
 std::shared_ptr<const Space> read_named(const Json& json, std::string_view origin) {
   try {
-    return read_document(json);
+    return read_space_document(json).build();
   } catch (const Error& error) {
     throw Error(error.code(), fmt::format("{}: {}", origin, error.message()));
   }

@@ -1,0 +1,148 @@
+#include "hps/problem/catalog.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "base/errors.h"
+#include "base/files.h"
+#include "base/registry.h"
+#include "base/yaml.h"
+#include "hps/problem/function_problems.h"
+#include "hps/problem/plugin.h"
+#include "hps/problem/problem_document.h"
+#include "jobs/words.h"
+
+namespace kolo::hps {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool is_file(std::string_view text) {
+  std::error_code ignored;
+  return fs::is_regular_file(fs::path(text), ignored);
+}
+
+[[noreturn]] void throw_unknown(std::string_view what, std::string_view name,
+                                std::string_view else_known) {
+  std::vector<std::string> full;
+  for (const FunctionProblem& problem : function_problems()) full.push_back(full_name(problem));
+  try {
+    throw_unknown_name(what, name, {full.begin(), full.end()});
+  } catch (const Error& error) {
+    throw Error(error.code(), fmt::format("{}; or {}", error.message(), else_known));
+  }
+}
+
+/// The only one of a kind, when the text did not say which.
+std::string only_name(const Plugin& plugin, std::string_view kind, std::string_view usual) {
+  const auto names = plugin.names(kind);
+  if (names.size() == 1) return std::string(names[0]);
+  return std::string(usual);
+}
+
+void load_from_library(LoadedProblem& loaded, const PluginName& name) {
+  const Plugin plugin(name.file);
+  loaded.problem =
+      plugin.problem(name.symbol.empty() ? only_name(plugin, "problem", "Problem") : name.symbol);
+  loaded.name = fs::path(name.file).stem().string();
+  // A library with one run function means it for its problems.
+  const std::string run = only_name(plugin, "run", "run");
+  if (plugin.find("run", run) != nullptr) loaded.run = plugin.run(run);
+}
+
+void load_from_file(LoadedProblem& loaded, const std::string& file) {
+  // YAML 1.2 has JSON inside it, but errors are better from the parser that fits.
+  const Json json = file.ends_with(".json") ? parse_json(read_file(file), file) : load_yaml(file);
+  ProblemDocument document = read_problem_document(json, file);
+  loaded.problem = std::move(document.problem);
+  loaded.program = std::move(document.program);
+  loaded.name = document.name.empty() ? fs::path(file).stem().string() : document.name;
+}
+
+void load_only_problem(LoadedProblem& loaded, std::string_view text) {
+  if (text.empty())
+    throw_error(ErrorCode::invalid_argument,
+                "no problem is given; name a built-in (benchmark.hps.polynome2), a YAML or JSON "
+                "file, or libmy.so:Problem");
+  if (const FunctionProblem* known = find_function_problem(text)) {
+    loaded.problem = known->make();
+    loaded.run = known->run;
+    loaded.name = full_name(*known);
+  } else if (const auto library = parse_plugin_name(text)) {
+    load_from_library(loaded, *library);
+  } else if (is_file(text)) {
+    load_from_file(loaded, std::string(text));
+  } else if (text.ends_with(".yaml") || text.ends_with(".yml") || text.ends_with(".json")) {
+    throw_error(ErrorCode::not_found, "problem '{}': there is no such file", text);
+  } else {
+    throw_unknown("problem", text, "a YAML or JSON file, or libmy.so:Problem");
+  }
+  loaded.objectives = loaded.problem.objectives();
+}
+
+/// Whether the first word is something that can be executed, here or on the PATH.
+bool is_program(const std::string& word) {
+  const auto executable = [](const fs::path& path) {
+    std::error_code ignored;
+    return fs::is_regular_file(path, ignored) && ::access(path.c_str(), X_OK) == 0;
+  };
+  if (word.find('/') != std::string::npos) return executable(word);
+  const char* const path = ::getenv("PATH");
+  std::string_view rest = path == nullptr ? "" : path;
+  while (!rest.empty()) {
+    const std::size_t colon = std::min(rest.find(':'), rest.size());
+    if (executable(fs::path(rest.substr(0, colon)) / word)) return true;
+    rest.remove_prefix(std::min(colon + 1, rest.size()));
+  }
+  return false;
+}
+
+std::string absolute_program(const std::string& word) {
+  // Evaluations run in folders of their own.
+  return word.find('/') == std::string::npos ? word
+                                             : fs::absolute(word).lexically_normal().string();
+}
+
+}  // namespace
+
+void load_run(LoadedProblem& loaded, std::string_view text) {
+  if (const FunctionProblem* known = find_function_problem(text)) {
+    loaded.run = known->run;
+    loaded.program.clear();
+    return;
+  }
+  if (const auto library = parse_plugin_name(text)) {
+    const Plugin plugin(library->file);
+    loaded.run =
+        plugin.run(library->symbol.empty() ? only_name(plugin, "run", "run") : library->symbol);
+    loaded.program.clear();
+    return;
+  }
+  std::vector<std::string> words = is_file(text) ? std::vector<std::string>{std::string(text)}
+                                                 : jobs::split_words(text, "the run function");
+  if (!words.empty() && words[0] == "--") words.erase(words.begin());
+  if (words.empty()) throw_error(ErrorCode::invalid_argument, "the run function is empty");
+  if (!is_program(words[0])) {
+    if (is_file(words[0]))
+      throw_error(ErrorCode::invalid_argument,
+                  "run function '{}': the file may not be executed; chmod +x makes it a program",
+                  words[0]);
+    throw_unknown("run function", words[0], "a program, or libmy.so:run");
+  }
+  words[0] = absolute_program(words[0]);
+  loaded.program = std::move(words);
+  loaded.run = nullptr;
+}
+
+LoadedProblem load_problem(std::string_view problem, std::string_view run) {
+  LoadedProblem loaded;
+  load_only_problem(loaded, problem);
+  if (!run.empty()) load_run(loaded, run);
+  if (!loaded.program.empty() && loaded.program[0].find('/') != std::string::npos)
+    loaded.program[0] = absolute_program(loaded.program[0]);
+  return loaded;
+}
+
+}  // namespace kolo::hps

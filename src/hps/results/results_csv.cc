@@ -1,0 +1,274 @@
+#include "hps/results/results_csv.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include "base/errors.h"
+#include "base/files.h"
+#include "hps/results/csv_lines.h"
+#include "tune/value_text.h"
+
+namespace kolo::hps {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr std::string_view kParameter = "p:", kMetadata = "m:", kOther = "m:other";
+
+/// Another process may be appending.
+class FileLock {
+ public:
+  explicit FileLock(int file) : file_(file) { ::flock(file_, LOCK_EX); }
+  ~FileLock() { ::flock(file_, LOCK_UN); }
+  FileLock(const FileLock&) = delete;
+  FileLock& operator=(const FileLock&) = delete;
+
+ private:
+  int file_;
+};
+
+std::string joined(const std::vector<std::string>& fields) {
+  std::string line;
+  for (const auto& field : fields) line += quoted_field(field) + ',';
+  line.back() = '\n';
+  return line;
+}
+
+std::vector<std::string> objective_columns(std::size_t objectives) {
+  if (objectives == 1) return {"objective"};
+  std::vector<std::string> columns;
+  for (std::size_t i = 0; i < objectives; ++i) columns.push_back("objective_" + std::to_string(i));
+  return columns;
+}
+
+bool is_number(const std::string& text, double& value) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc() && end == text.data() + text.size() && !text.empty();
+}
+
+/// What a column of a file is for.
+struct Column {
+  enum class Kind { parameter, objective, job_id, status, submit, gather, metadata, ignored };
+  Kind kind = Kind::ignored;
+  std::string name{};
+};
+
+Column column_of(const std::string& title, bool older) {
+  using Kind = Column::Kind;
+  if (title.starts_with("objective")) return {Kind::objective, title};
+  if (title == "job_id" || (older && title == "id")) return {Kind::job_id, title};
+  if (title == "job_status") return {Kind::status, title};
+  if (title == "m:timestamp_submit") return {Kind::submit, title};
+  if (title == "m:timestamp_gather" || (older && title == "elapsed_sec"))
+    return {Kind::gather, title};
+  if (title.starts_with(kMetadata)) return {Kind::metadata, title.substr(kMetadata.size())};
+  if (title.starts_with(kParameter)) return {Kind::parameter, title.substr(kParameter.size())};
+  return older ? Column{Kind::parameter, title} : Column{Kind::ignored, title};
+}
+
+void take_field(ResultRow& row, const Column& column, const std::string& field) {
+  using Kind = Column::Kind;
+  double number = 0;
+  switch (column.kind) {
+    case Kind::parameter:
+      if (Value value = value_of_field(field); !value.is_nothing())
+        row.parameters.as_dict().insert_or_assign(column.name, std::move(value));
+      return;
+    case Kind::objective:
+      if (is_number(field, number) && std::isfinite(number))
+        row.objectives.push_back(number);
+      else
+        row.failure = field.starts_with('F') ? field : "F_" + field;
+      return;
+    case Kind::job_id: row.job_id = field; return;
+    case Kind::status: row.status = field; return;
+    case Kind::submit:
+    case Kind::gather:
+      if (is_number(field, number))
+        (column.kind == Kind::submit ? row.submitted : row.gathered) = number;
+      return;
+    case Kind::metadata:
+      if (kMetadata.size() + column.name.size() == kOther.size() && column.name == "other") {
+        if (const Value more = value_of_field(field); more.is_dict())
+          for (const auto& [name, value] : more.as_dict()) row.metadata.emplace(name, value);
+      } else if (!field.empty()) {
+        row.metadata.emplace(column.name, value_of_field(field));
+      }
+      return;
+    case Kind::ignored: return;
+  }
+}
+
+}  // namespace
+
+std::string csv_field(const Value& value) {
+  if (value.is_nothing()) return {};
+  if (!value.is_string()) return tune::encode(value);
+  const std::string& text = value.as_string();
+  // What would read as something else, or break the line, is written as JSON.
+  const bool plain = !text.empty() && value_of_field(text) == value &&
+                     std::none_of(text.begin(), text.end(),
+                                  [](char c) { return static_cast<unsigned char>(c) < 0x20; });
+  return plain ? text : tune::encode(value);
+}
+
+Value value_of_field(const std::string& field) {
+  if (field.empty()) return {};
+  if (field == "True" || field == "true") return true;
+  if (field == "False" || field == "false") return false;
+  std::int64_t whole = 0;
+  const char* const end = field.data() + field.size();
+  if (const auto read = std::from_chars(field.data(), end, whole);
+      read.ec == std::errc() && read.ptr == end)
+    return whole;
+  double number = 0;
+  if (is_number(field, number)) return std::isnan(number) ? Value() : Value(number);
+  if (field.front() == '[' || field.front() == '{' || field.front() == '"') {
+    try {
+      return tune::decode(field, "a field");
+    } catch (const Error&) {
+      // A text that only looks like JSON.
+    }
+  }
+  return field;
+}
+
+Value flat_config(const Value& nested) {
+  // Lists stay whole: an architecture is one column.
+  return Value(tune::flatten(nested));
+}
+
+Value nested_config(const Value& flat) {
+  Value nested{Value::Dict{}};
+  for (const auto& [path, value] : flat.as_dict()) {
+    Value* place = &nested;
+    for (std::size_t start = 0; start <= path.size();) {
+      const auto slash = std::min(path.find('/', start), path.size());
+      if (!place->is_dict()) *place = Value(Value::Dict{});
+      place = &place->as_dict()[path.substr(start, slash - start)];
+      start = slash + 1;
+    }
+    *place = value;
+  }
+  return nested;
+}
+
+ResultsTable read_results(const fs::path& path) {
+  const fs::path file = fs::is_directory(path) ? path / "results.csv" : path;
+  const std::string text = read_file(file);
+  ResultsTable table;
+  std::vector<Column> columns;
+  std::size_t line_number = 0;
+  for (std::size_t start = 0; start < text.size();) {
+    const auto end = text.find('\n', start);
+    if (end == std::string::npos && !columns.empty()) {
+      table.torn = true;
+      break;
+    }
+    const std::string_view line = std::string_view(text).substr(start, end - start);
+    start = end == std::string::npos ? text.size() : end + 1;
+    ++line_number;
+    if (line.empty() || line == "\r") continue;
+    std::vector<std::string> fields;
+    try {
+      fields = split_csv_line(line);
+    } catch (const Error& error) {
+      throw_error(ErrorCode::corruption, "{}:{}: {}", file.string(), line_number, error.message());
+    }
+    if (columns.empty()) {
+      table.older = std::none_of(fields.begin(), fields.end(), [](const std::string& title) {
+        return title.starts_with(kParameter);
+      });
+      table.objectives = 0;
+      for (const auto& title : fields) {
+        columns.push_back(column_of(title, table.older));
+        const auto& column = columns.back();
+        if (column.kind == Column::Kind::objective) ++table.objectives;
+        if (column.kind == Column::Kind::parameter) table.parameters.push_back(column.name);
+        if (column.kind == Column::Kind::metadata) table.metadata.push_back(column.name);
+      }
+      if (table.objectives == 0)
+        throw_error(ErrorCode::corruption, "{}:1: no column 'objective'; is it a results.csv?",
+                    file.string());
+      continue;
+    }
+    if (fields.size() != columns.size())
+      throw_error(ErrorCode::corruption, "{}:{}: {} fields where the first line names {}",
+                  file.string(), line_number, fields.size(), columns.size());
+    ResultRow row;
+    for (std::size_t i = 0; i < fields.size(); ++i) take_field(row, columns[i], fields[i]);
+    if (!row.failure.empty()) row.objectives.clear();
+    if (row.job_id.empty()) row.job_id = std::to_string(table.rows.size());
+    table.rows.push_back(std::move(row));
+  }
+  if (columns.empty()) throw_error(ErrorCode::corruption, "{}: the file is empty", file.string());
+  return table;
+}
+
+ResultsWriter::ResultsWriter(fs::path path, std::vector<std::string> parameters,
+                             std::size_t objectives, std::vector<std::string> metadata)
+    : path_(std::move(path)),
+      parameters_(std::move(parameters)),
+      metadata_(std::move(metadata)),
+      objectives_(objectives),
+      file_(::open(path_.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0644)) {
+  if (!file_.valid()) throw_errno("cannot open {}", path_.string());
+  const FileLock lock(file_.get());
+  std::vector<std::string> header;
+  for (const auto& name : parameters_) header.push_back(std::string(kParameter) + name);
+  for (auto& column : objective_columns(objectives_)) header.push_back(std::move(column));
+  for (const char* name : {"job_id", "job_status", "m:timestamp_submit", "m:timestamp_gather"})
+    header.emplace_back(name);
+  for (const auto& name : metadata_) header.push_back(std::string(kMetadata) + name);
+  header.emplace_back("m:error");
+  header.emplace_back(kOther);
+  const std::string first = joined(header);
+
+  const std::string text = read_file(path_);
+  const auto whole = text.rfind('\n') == std::string::npos ? 0 : text.rfind('\n') + 1;
+  if (whole < text.size() && ::ftruncate(file_.get(), static_cast<off_t>(whole)) != 0)
+    throw_errno("cannot cut off the torn last line of {}", path_.string());
+  if (whole == 0) {
+    write_all(file_.get(), first, path_.string());
+    return;
+  }
+  if (text.compare(0, first.size(), first) != 0)
+    throw_error(ErrorCode::failed_precondition,
+                "{} has other columns than this search writes; choose another --log-dir",
+                path_.string());
+  for (const auto& row : read_results(path_).rows) known_.insert(row.job_id);
+}
+
+void ResultsWriter::append(const ResultRow& row) {
+  std::vector<std::string> fields;
+  for (const auto& name : parameters_) {
+    const auto& values = row.parameters.as_dict();
+    const auto found = values.find(name);
+    fields.push_back(found == values.end() ? "" : csv_field(found->second));
+  }
+  for (std::size_t i = 0; i < objectives_; ++i)
+    fields.push_back(row.failed() ? row.failure : csv_field(row.objectives.at(i)));
+  fields.push_back(row.job_id);
+  fields.push_back(row.status);
+  fields.push_back(fmt::format("{:.6f}", row.submitted));
+  fields.push_back(fmt::format("{:.6f}", row.gathered));
+  Value::Dict rest;
+  for (const auto& [name, value] : row.metadata)
+    if (name != "error" && std::find(metadata_.begin(), metadata_.end(), name) == metadata_.end())
+      rest.emplace(name, value);
+  for (const auto& name : metadata_) {
+    const auto found = row.metadata.find(name);
+    fields.push_back(found == row.metadata.end() ? "" : csv_field(found->second));
+  }
+  const auto error = row.metadata.find("error");
+  fields.push_back(error == row.metadata.end() ? "" : csv_field(error->second));
+  fields.push_back(rest.empty() ? "" : csv_field(Value(std::move(rest))));
+  const FileLock lock(file_.get());
+  write_all(file_.get(), joined(fields), path_.string());
+}
+
+}  // namespace kolo::hps

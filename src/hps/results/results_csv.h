@@ -1,0 +1,84 @@
+// results.csv: one line per evaluation that has ended.
+//
+// Lines are appended, each with one write, and never changed; what a crash tore off is cut away
+// when the file is opened again. Columns (DeepHyper's newer layout):
+//
+//   p:NAME …                          the configuration; empty = inactive, lists as JSON
+//   objective | objective_0 …         the number, or the failure ("F_timeout")
+//   job_id, job_status                DONE, or CANCELLED when the search ended before it did
+//   m:timestamp_submit, m:timestamp_gather    seconds since the search began
+//   m:… , m:error, m:other            what the run function said besides; m:other is JSON
+//
+// Its older layout is read too: NAME … objective elapsed_sec.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/fd.h"
+#include "kolo/search/value.h"
+
+namespace kolo::hps {
+
+using search::Value;
+
+struct ResultRow {
+  std::string job_id{};
+  Value parameters = Value(Value::Dict{});  ///< flat: paths to values
+  std::vector<double> objectives{};         ///< empty when it failed
+  std::string failure{};                    ///< begins with F
+  std::string status = "DONE";
+  double submitted = 0, gathered = 0;  ///< seconds since the search began
+  std::map<std::string, Value> metadata{};
+
+  [[nodiscard]] bool failed() const noexcept { return objectives.empty(); }
+};
+
+struct ResultsTable {
+  std::vector<std::string> parameters{};  ///< names, in the order of the columns
+  std::size_t objectives = 1;
+  std::vector<std::string> metadata{};
+  std::vector<ResultRow> rows{};
+  bool torn = false;   ///< the last line was not whole, and is left out
+  bool older = false;  ///< of the older layout
+};
+
+/// `path` is the file, or a folder with results.csv in it. Throws not_found, and corruption naming
+/// the line.
+ResultsTable read_results(const std::filesystem::path& path);
+
+/// The nested configuration of a row: "model/units" becomes {"model": {"units": …}}; elements of
+/// lists ("arch_seq/3") become lists. Absent parameters stay absent.
+Value nested_config(const Value& flat);
+/// The way back, with lists of numbers kept as one value.
+Value flat_config(const Value& nested);
+
+class ResultsWriter {
+ public:
+  /// Makes the file, or goes on with it: what is not a whole line at its end is cut off. Throws
+  /// failed_precondition when its columns are others.
+  ResultsWriter(std::filesystem::path path, std::vector<std::string> parameters,
+                std::size_t objectives, std::vector<std::string> metadata);
+
+  /// Several processes may append to one file. Throws io.
+  void append(const ResultRow& row);
+  /// The ids that were in the file when it was opened.
+  [[nodiscard]] const std::set<std::string>& known() const noexcept { return known_; }
+
+ private:
+  std::filesystem::path path_;
+  std::vector<std::string> parameters_, metadata_;
+  std::size_t objectives_;
+  std::set<std::string> known_;
+  Fd file_;
+};
+
+/// One field as it stands in the file, and the value of one.
+std::string csv_field(const Value& value);
+Value value_of_field(const std::string& field);
+
+}  // namespace kolo::hps

@@ -1,0 +1,70 @@
+#include "hps/search/evaluation.h"
+
+#include <charconv>
+
+#include "base/env.h"
+#include "base/errors.h"
+#include "base/files.h"
+#include "kolo/context.h"
+#include "tune/value_text.h"
+
+namespace kolo::hps {
+namespace fs = std::filesystem;
+
+std::string objective_name(std::size_t place, std::size_t objectives) {
+  return objectives == 1 ? "objective" : "objective_" + std::to_string(place);
+}
+
+Value report_of(const RunResult& result, std::size_t objectives) {
+  Value::Dict report;
+  if (result.failed()) {
+    report.emplace(objective_name(0, objectives),
+                   result.failure.starts_with('F') ? result.failure : "F_" + result.failure);
+  } else {
+    if (result.objectives.size() != objectives)
+      throw_error(ErrorCode::invalid_argument,
+                  "the run function gave {} objectives where the problem has {}",
+                  result.objectives.size(), objectives);
+    for (std::size_t i = 0; i < objectives; ++i)
+      report.emplace(objective_name(i, objectives), result.objectives[i]);
+  }
+  if (!result.metadata.empty())
+    report.emplace("metadata", Value::Dict(result.metadata.begin(), result.metadata.end()));
+  return Value(std::move(report));
+}
+
+std::int64_t evaluation_number(std::string_view trial_id) {
+  const auto digits = trial_id.substr(trial_id.rfind('_') + 1);
+  std::int64_t number = 0;
+  std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  return number;
+}
+
+tune::Runnable runnable_of(RunFunction run, fs::path log_dir, std::size_t objectives) {
+  return tune::Runnable([run = std::move(run), log_dir = std::move(log_dir), objectives](
+                            const Value& config, tune::Session& session) {
+           RunningJob job(evaluation_number(session.trial_id()), config, session.trial_dir(),
+                          log_dir, &session);
+           const Value report = report_of(run(job), objectives);
+           // What the search decided meanwhile is for the study to know; the result counts.
+           static_cast<void>(session.try_report(report));
+         })
+      .named("evaluation");
+}
+
+void evaluate_file(const RunFunction& run, std::int64_t number, const fs::path& config,
+                   const fs::path& result, const fs::path& log_dir, std::size_t objectives) {
+  Value report;
+  try {
+    RunningJob job(number, tune::decode(read_file(config), config.string()), fs::current_path(),
+                   log_dir);
+    report = report_of(run(job), objectives);
+  } catch (const std::exception& error) {
+    report = Value{{objective_name(0, objectives), "F_error"}, {"error", error.what()}};
+  }
+  if (is_initialized()) shutdown();
+  if (setting_integer("RANK").value_or(0) != 0) return;
+  write_file_atomically(result, tune::encode(report) + "\n");
+}
+
+}  // namespace kolo::hps

@@ -1,0 +1,34 @@
+// From a run function to what a study understands, and the evaluation that is a process of its own.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include "kolo/hps/run.h"
+#include "kolo/tune/trainable.h"
+
+namespace kolo::hps {
+
+/// The metric of an objective: "objective", or "objective_1" where there are several.
+std::string objective_name(std::size_t place, std::size_t objectives);
+
+/// What is reported of a result: the objectives (or the failure in place of the first) and
+/// "metadata". Throws invalid_argument when the number of objectives is another one.
+Value report_of(const RunResult& result, std::size_t objectives);
+
+/// The number of an evaluation, from the id of its trial.
+std::int64_t evaluation_number(std::string_view trial_id);
+
+/// For threads and for processes that are trials. `log_dir` is the search's folder.
+tune::Runnable runnable_of(RunFunction run, std::filesystem::path log_dir, std::size_t objectives);
+
+/// An evaluation without a study: the configuration from a file, the report into another one, which
+/// is written whole or not at all. Never throws for what the run function does: a failure is a
+/// report too.
+void evaluate_file(const RunFunction& run, std::int64_t number, const std::filesystem::path& config,
+                   const std::filesystem::path& result, const std::filesystem::path& log_dir,
+                   std::size_t objectives);
+
+}  // namespace kolo::hps

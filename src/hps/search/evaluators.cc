@@ -1,0 +1,122 @@
+#include "hps/search/evaluators.h"
+
+#include <filesystem>
+
+#include "base/errors.h"
+#include "base/registry.h"
+#include "hps/search/evaluation.h"
+#include "hps/search/jobs_executor.h"
+#include "tune/process_executor.h"
+#include "tune/program_study.h"
+
+namespace kolo::hps {
+namespace {
+
+using MakeEvaluator = std::unique_ptr<tune::TrialExecutor> (*)(const SearchPlan&,
+                                                               const std::string&,
+                                                               std::shared_ptr<tune::Inbox>);
+
+std::unique_ptr<tune::TrialExecutor> make_threads(const SearchPlan& plan, const std::string&,
+                                                  std::shared_ptr<tune::Inbox> inbox) {
+  if (!plan.run_function)
+    throw_error(ErrorCode::invalid_argument,
+                "the evaluator '{}' needs a run function of kolo's or of a library; a program runs "
+                "with process, ranks or jobs",
+                plan.evaluator.method);
+  return tune::make_thread_executor(
+      std::move(inbox), runnable_of(plan.run_function, plan.log_dir, plan.objectives), {});
+}
+
+/// Each evaluation is a program; `ranks` puts `kolo run` before it.
+std::unique_ptr<tune::TrialExecutor> make_processes(const SearchPlan& plan, const std::string&,
+                                                    std::shared_ptr<tune::Inbox> inbox) {
+  tune::ProcessSetup setup;
+  setup.metric = objective_name(0, plan.objectives);
+  setup.last_line_reports = plan.is_users_program;
+  const auto& how = plan.evaluator;
+  std::vector<std::string> before;
+  if (how.method == "ranks") {
+    const int ranks = how.num_nodes_per_eval * how.num_ranks_per_node;
+    before = {plan.kolo, "run", "-np", std::to_string(ranks)};
+    if (how.num_nodes_per_eval > 1) {
+      std::string hosts;
+      for (const auto& host : how.hosts) hosts += (hosts.empty() ? "" : ",") + host;
+      before.insert(before.end(), {"-H", hosts});
+    }
+    before.emplace_back("--");
+  }
+  setup.command = [plan, before](const tune::StartOrder& order) {
+    tune::TrialCommand command;
+    command.argv = before;
+    const auto words = plan.is_users_program
+                           ? tune::fill_in(plan.command, order.config, order.trial_id,
+                                           order.directory.string(), "")
+                           : plan.command;
+    command.argv.insert(command.argv.end(), words.begin(), words.end());
+    command.environment = {fmt::format("OMP_NUM_THREADS={}", plan.evaluator.num_threads_per_rank)};
+    return command;
+  };
+  return make_process_executor(std::move(inbox), std::move(setup));
+}
+
+std::unique_ptr<tune::TrialExecutor> make_jobs(const SearchPlan& plan, const std::string& search,
+                                               std::shared_ptr<tune::Inbox> inbox) {
+  const JobsPlace place = find_jobs_place(plan.search);
+  JobsSetup setup;
+  setup.database = place.database;
+  setup.workflow = place.workflow;
+  setup.search = search;
+  setup.evaluator = plan.evaluator;
+  setup.command = plan.command;
+  setup.is_users_program = plan.is_users_program;
+  setup.metric = objective_name(0, plan.objectives);
+  return make_jobs_executor(std::move(inbox), std::move(setup));
+}
+
+constexpr Entry<MakeEvaluator> kEvaluators[] = {
+    {"serial", "one after the other, in this process", make_threads},
+    {"thread", "threads of this process: cheapest; a crash takes the search down", make_threads},
+    {"process", "a process each: a crash is the evaluation's own", make_processes},
+    {"ranks", "a `kolo run` of several ranks each", make_processes},
+    {"jobs", "jobs in the database of KOLO_DB, run by its launchers", make_jobs},
+};
+constexpr Registry<MakeEvaluator> kTable{"evaluator", kEvaluators};
+
+}  // namespace
+
+std::vector<EvaluatorInfo> evaluators() {
+  std::vector<EvaluatorInfo> infos;
+  for (const auto& entry : kTable.entries()) infos.push_back({entry.name, entry.summary});
+  return infos;
+}
+
+void check_evaluator(const SearchPlan& plan) {
+  const auto& how = plan.evaluator;
+  const auto& entry = kTable.at(how.method);
+  if (how.num_nodes_per_eval < 1 || how.num_ranks_per_node < 1 || how.num_threads_per_rank < 1 ||
+      how.num_evals_per_node < 1 || how.num_workers < 0)
+    throw_error(ErrorCode::invalid_argument,
+                "numbers of nodes, ranks, threads and evaluations must be above 0");
+  const bool several = how.num_nodes_per_eval * how.num_ranks_per_node > 1;
+  if (several && how.method != "ranks" && how.method != "jobs")
+    throw_error(ErrorCode::invalid_argument,
+                "evaluations of several ranks need --evaluator ranks or jobs, not {}", how.method);
+  if (how.num_nodes_per_eval > 1 && how.method == "ranks" &&
+      static_cast<int>(how.hosts.size()) < how.num_nodes_per_eval)
+    throw_error(ErrorCode::invalid_argument,
+                "--num-nodes-per-eval {} with the evaluator ranks needs as many --hosts; in an "
+                "allocation use --evaluator jobs",
+                how.num_nodes_per_eval);
+  if (entry.make != make_threads && plan.command.empty())
+    throw_error(ErrorCode::invalid_argument, "the evaluator '{}' has no program to run",
+                how.method);
+  if (how.method == "jobs") static_cast<void>(find_jobs_place(plan.search));
+}
+
+std::unique_ptr<tune::TrialExecutor> make_evaluator(const SearchPlan& plan,
+                                                    const std::string& search,
+                                                    std::shared_ptr<tune::Inbox> inbox) {
+  return kTable.at(plan.evaluator.method).make(plan, search, std::move(inbox));
+}
+
+}  // namespace kolo::hps

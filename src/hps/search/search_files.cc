@@ -1,0 +1,223 @@
+#include "hps/search/search_files.h"
+
+#include <fcntl.h>
+
+#include <cctype>
+#include <chrono>
+#include <cmath>
+
+#include "base/errors.h"
+#include "base/files.h"
+#include "hps/search/evaluation.h"
+#include "search/space/json_value.h"
+#include "store/study_store.h"
+#include "tune/trial_names.h"
+#include "tune/value_text.h"
+
+namespace kolo::hps {
+namespace fs = std::filesystem;
+namespace {
+
+double seconds_now() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+constexpr const char* kDatabase = "kolo.db";
+/// What a search writes into its folder.
+constexpr const char* kFiles[] = {"results.csv", "kolo.log", "init_infos.json", "save", "search"};
+
+/// The columns of a space: an architecture is one, whatever its length.
+std::vector<std::string> columns_of(const search::Space& space) {
+  std::vector<std::string> columns;
+  for (const auto& parameter : space.parameters()) {
+    std::string path = parameter.path;
+    // An element of a list: the list is the column.
+    while (!path.empty()) {
+      const auto slash = path.rfind('/');
+      if (slash == std::string::npos || slash + 1 == path.size() ||
+          path.find_first_not_of("0123456789", slash + 1) != std::string::npos)
+        break;
+      path.resize(slash);
+    }
+    if (columns.empty() || columns.back() != path) columns.push_back(path);
+  }
+  return columns;
+}
+
+std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+
+}  // namespace
+
+SearchLog::SearchLog(const fs::path& path)
+    : file_(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644)) {
+  if (!file_.valid()) throw_errno("cannot open {}", path.string());
+}
+
+void SearchLog::write(const std::string& event, Json fields) noexcept {
+  try {
+    fields["time"] = seconds_now();
+    fields["event"] = event;
+    write_all(file_.get(), fields.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n",
+              "kolo.log");
+  } catch (const std::exception&) {
+    // A full disk, say: the database has what counts.
+  }
+}
+
+EarlierSearch look_at_folder(const fs::path& log_dir) {
+  EarlierSearch earlier;
+  earlier.has_database = fs::exists(log_dir / kDatabase);
+  earlier.has_results = fs::exists(log_dir / "results.csv");
+  if (fs::exists(log_dir / "init_infos.json"))
+    earlier.infos =
+        parse_json(read_file(log_dir / "init_infos.json"), (log_dir / "init_infos.json").string());
+  return earlier;
+}
+
+void move_aside(const fs::path& log_dir) {
+  const auto earlier = look_at_folder(log_dir);
+  if (!earlier.has_database && !earlier.has_results) return;
+  if (earlier.has_database) {
+    auto database = store::open_database((log_dir / kDatabase).string());
+    store::StudyStore store(*database);
+    for (const auto& study : store.studies())
+      if (const auto holder = store.holder(study.id, seconds_now()))
+        throw_error(ErrorCode::failed_precondition,
+                    "process {} on {} is searching in {}; choose another --log-dir", holder->pid,
+                    holder->host, log_dir.string());
+  }
+  const std::string name = "earlier-" + tune::date_text(seconds_now());
+  fs::path place = log_dir / name;
+  for (int i = 1; fs::exists(place); ++i) place = log_dir / fmt::format("{}-{}", name, i);
+  fs::create_directories(place);
+  for (const auto& entry : fs::directory_iterator(log_dir)) {
+    const std::string file = entry.path().filename().string();
+    const bool ours = file.starts_with(kDatabase) ||
+                      std::find(std::begin(kFiles), std::end(kFiles), file) != std::end(kFiles) ||
+                      file.starts_with("search-");
+    if (ours) fs::rename(entry.path(), place / file);
+  }
+}
+
+std::string failure_name(const std::string& error) {
+  if (!error.starts_with("F_")) return "F_error";
+  const auto end = std::find_if_not(error.begin(), error.end(), [](unsigned char c) {
+    return std::isalnum(c) != 0 || c == '_' || c == '-' || c == '.';
+  });
+  return {error.begin(), end};
+}
+
+SearchFiles::SearchFiles(const SearchPlan& plan, std::int64_t first_number)
+    : objectives_(plan.objectives),
+      agent_(plan.agent),
+      agents_(plan.agents),
+      first_number_(first_number),
+      results_(plan.log_dir / "results.csv", columns_of(*plan.space), plan.objectives,
+               plan.metadata),
+      log_(plan.log_dir / "kolo.log") {}
+
+std::string SearchFiles::job_id(std::int64_t number) const {
+  const std::string own = std::to_string(first_number_ + number);
+  return agents_ == 1 ? own : fmt::format("{}.{}", agent_, own);
+}
+
+void SearchFiles::count(const ResultRow& row) {
+  ++summary_.evaluations;
+  if (row.failed()) {
+    ++summary_.failures;
+    return;
+  }
+  if (!summary_.best || row.objectives.front() > summary_.best->objectives.front())
+    summary_.best = row;
+}
+
+void SearchFiles::take_over(const ResultRow& row) {
+  count(row);
+  if (!results_.known().contains(row.job_id)) results_.append(row);
+}
+
+void SearchFiles::add(const Ended& ended) {
+  ResultRow row;
+  row.job_id = job_id(ended.number);
+  row.parameters = flat_config(ended.config);
+  row.submitted = std::max(0.0, ended.started - began_);
+  row.gathered = std::max(0.0, ended.ended - began_);
+  for (std::size_t i = 0; i < objectives_; ++i) {
+    const Value* value = ended.last_result.find_path(objective_name(i, objectives_));
+    if (value != nullptr && value->is_number()) row.objectives.push_back(value->as_number());
+  }
+  if (const Value* more = ended.last_result.find_path("metadata"); more && more->is_dict())
+    row.metadata.insert(more->as_dict().begin(), more->as_dict().end());
+  if (!ended.error.empty()) {
+    row.failure = failure_name(ended.error);
+    row.metadata.insert_or_assign("error", first_line(ended.error));
+  } else if (row.objectives.size() != objectives_) {
+    row.failure = "F_cancelled";  // the search was over before it was
+    row.status = "CANCELLED";
+  } else if (!std::all_of(row.objectives.begin(), row.objectives.end(),
+                          [](double value) { return std::isfinite(value); })) {
+    row.failure = "F_nan";
+  }
+  if (!row.failure.empty()) row.objectives.clear();
+  count(row);
+  if (results_.known().contains(row.job_id)) return;
+  results_.append(row);
+  Json fields{{"id", row.job_id},
+              {"config", search::json_from_value(ended.config)},
+              {"seconds", row.gathered - row.submitted}};
+  if (row.failed())
+    fields["failure"] = row.failure;
+  else
+    fields["objective"] =
+        row.objectives.size() == 1 ? Json(row.objectives[0]) : Json(row.objectives);
+  log_.write("result", std::move(fields));
+}
+
+void SearchFiles::catch_up(double study_created, const std::vector<store::TrialRecord>& trials,
+                           const std::unordered_map<std::int64_t, std::string>& last_reports) {
+  began_ = study_created;
+  std::vector<const store::TrialRecord*> ended;
+  for (const auto& trial : trials)
+    if (trial.ended_seq) ended.push_back(&trial);
+  std::sort(ended.begin(), ended.end(),
+            [](const auto* a, const auto* b) { return *a->ended_seq < *b->ended_seq; });
+  for (const auto* trial : ended) {
+    Ended one;
+    one.number = trial->number;
+    one.config = tune::decode(trial->config, "a configuration");
+    if (const auto report = last_reports.find(trial->number); report != last_reports.end())
+      one.last_result = tune::decode(report->second, "a report");
+    if (trial->status == store::TrialStatus::error) one.error = trial->error;
+    one.started = trial->started.value_or(trial->created);
+    one.ended = trial->ended.value_or(one.started);
+    add(one);
+  }
+}
+
+void SearchFiles::on_trial_start(const tune::TrialInfo& trial) {
+  started_.try_emplace(trial.number, seconds_now());
+  log_.write("submit", {{"id", job_id(trial.number)}});
+}
+
+void SearchFiles::on_trial_complete(const tune::TrialInfo& trial) {
+  const auto started = started_.extract(trial.number);
+  const double now = seconds_now();
+  add({trial.number, trial.config, trial.last_result, "", started ? started.mapped() : now, now});
+}
+
+void SearchFiles::on_trial_error(const tune::TrialInfo& trial) {
+  const auto started = started_.extract(trial.number);
+  const double now = seconds_now();
+  add({trial.number, trial.config, trial.last_result, trial.error.empty() ? "F_error" : trial.error,
+       started ? started.mapped() : now, now});
+}
+
+void SearchFiles::on_end(const std::function<tune::StudyView(std::size_t)>& view) {
+  log_.write("end", {{"evaluations", summary_.evaluations},
+                     {"failures", summary_.failures},
+                     {"elapsed", view(0).elapsed}});
+}
+
+void SearchFiles::on_message(const std::string& text) { log_.write("message", {{"text", text}}); }
+
+}  // namespace kolo::hps

@@ -1,0 +1,94 @@
+// The files of a search: results.csv, kolo.log, init_infos.json, save/, and the study's database.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <unordered_map>
+
+#include "base/fd.h"
+#include "base/json.h"
+#include "hps/results/results_csv.h"
+#include "hps/search/search_plan.h"
+#include "hps/search/search_run.h"
+#include "store/study_records.h"
+#include "tune/observer.h"
+
+namespace kolo::hps {
+
+/// One JSON object a line: {"time": seconds since 1970, "event": …}.
+class SearchLog {
+ public:
+  explicit SearchLog(const std::filesystem::path& path);
+  /// A line that cannot be written is let go: the log is for people.
+  void write(const std::string& event, Json fields = Json::object()) noexcept;
+
+ private:
+  Fd file_;
+};
+
+/// What an earlier search left in a folder.
+struct EarlierSearch {
+  bool has_database = false;
+  bool has_results = false;
+  Json infos{};  ///< init_infos.json; null = there is none
+};
+EarlierSearch look_at_folder(const std::filesystem::path& log_dir);
+
+/// Moves everything that an earlier search left into log_dir/earlier-DATE. Throws
+/// failed_precondition when a process is at work there.
+void move_aside(const std::filesystem::path& log_dir);
+
+/// The failure of a trial as results.csv has it ("F_timeout", "F_error"), from the whole message.
+std::string failure_name(const std::string& error);
+
+/// Keeps the files in step with the study. Called from the controller's thread.
+class SearchFiles final : public tune::Observer {
+ public:
+  /// Opens or makes them. `first_number` is added to the numbers of evaluations: those before came
+  /// from a results.csv without a database.
+  SearchFiles(const SearchPlan& plan, std::int64_t first_number);
+
+  /// After the study was opened: what it has and results.csv lacks is appended.
+  void catch_up(double study_created, const std::vector<store::TrialRecord>& trials,
+                const std::unordered_map<std::int64_t, std::string>& last_reports);
+
+  void on_trial_start(const tune::TrialInfo& trial) override;
+  void on_trial_complete(const tune::TrialInfo& trial) override;
+  void on_trial_error(const tune::TrialInfo& trial) override;
+  void on_step(const std::function<tune::StudyView(std::size_t)>& /*view*/) override {}
+  void on_end(const std::function<tune::StudyView(std::size_t)>& view) override;
+  void on_message(const std::string& text) override;
+
+  [[nodiscard]] SearchLog& log() noexcept { return log_; }
+  /// So far; `interrupted` is left to others.
+  [[nodiscard]] const SearchSummary& summary() const noexcept { return summary_; }
+  /// Counts rows of earlier files.
+  void count(const ResultRow& row);
+  /// The same, and writes it unless it is there.
+  void take_over(const ResultRow& row);
+
+ private:
+  struct Ended {
+    std::int64_t number = 0;
+    Value config;
+    Value last_result;
+    std::string error;
+    double started = 0, ended = 0;  ///< seconds since 1970
+  };
+  void add(const Ended& ended);
+  [[nodiscard]] std::string job_id(std::int64_t number) const;
+
+  std::size_t objectives_;
+  int agent_, agents_;
+  std::int64_t first_number_;
+  double began_ = 0;
+  ResultsWriter results_;
+  SearchLog log_;
+  std::unordered_map<std::int64_t, double> started_;
+  SearchSummary summary_;
+};
+
+}  // namespace kolo::hps

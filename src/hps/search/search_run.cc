@@ -1,0 +1,262 @@
+#include "hps/search/search_run.h"
+
+#include <thread>
+#include <unordered_map>
+
+#include "base/errors.h"
+#include "base/files.h"
+#include "base/random.h"
+#include "hps/search/caching_executor.h"
+#include "hps/search/evaluation.h"
+#include "hps/search/evaluators.h"
+#include "hps/search/jobs_executor.h"
+#include "hps/search/search_files.h"
+#include "hps/workers.h"
+#include "search/space/json_value.h"
+#include "store/study_store.h"
+#include "tune/controller.h"
+#include "tune/study_launch.h"
+#include "tune/value_text.h"
+
+namespace kolo::hps {
+namespace fs = std::filesystem;
+namespace {
+
+/// A results.csv of the older layout that this search goes on from.
+constexpr const char* kOlderResults = "results-older.csv";
+
+/// Rows of a results.csv as results that are known; those of another space are an error.
+std::vector<tune::KnownResult> known_results(const ResultsTable& table, const SearchPlan& plan,
+                                             const fs::path& origin) {
+  if (table.objectives != plan.objectives)
+    throw_error(ErrorCode::invalid_argument, "{} has {} objectives, the problem {}",
+                origin.string(), table.objectives, plan.objectives);
+  std::vector<tune::KnownResult> known;
+  for (const auto& row : table.rows) {
+    if (row.status == "CANCELLED") continue;
+    tune::KnownResult result{nested_config(row.parameters), row.objectives};
+    try {
+      static_cast<void>(plan.space->point(result.config));
+    } catch (const Error& error) {
+      throw_error(ErrorCode::invalid_argument, "{}: evaluation {} is not of this space: {}",
+                  origin.string(), row.job_id, error.message());
+    }
+    known.push_back(std::move(result));
+  }
+  return known;
+}
+
+/// What makes a search the one that a resume goes on with.
+Json infos_of(const SearchPlan& plan, const std::string& id, std::int64_t first_number) {
+  return {{"kolo_search", 1},
+          {"id", id},
+          {"kind", plan.kind},
+          {"search", plan.search},
+          {"problem", plan.problem},
+          {"run", plan.run},
+          {"seed", plan.seed},
+          {"max_evals", plan.max_evals},
+          {"evaluator", plan.evaluator.method},
+          {"num_workers", workers_of(plan)},
+          {"cache_key", plan.cache_key},
+          {"first_number", first_number},
+          {"agents", plan.agents}};
+}
+
+void require_same_search(const Json& infos, const SearchPlan& plan) {
+  const std::pair<const char*, const std::string&> fields[] = {
+      {"kind", plan.kind}, {"search", plan.search}, {"problem", plan.problem}};
+  for (const auto& [key, wanted] : fields)
+    if (const auto was = infos.value(key, wanted); was != wanted)
+      throw_error(ErrorCode::failed_precondition,
+                  "{} holds a search with {} '{}', not '{}': it cannot be resumed as another one",
+                  plan.log_dir.string(), key, was, wanted);
+  if (infos.value("seed", plan.seed) != plan.seed)
+    throw_error(ErrorCode::failed_precondition, "{} holds a search with --seed {}, not {}",
+                plan.log_dir.string(), infos.value("seed", plan.seed), plan.seed);
+}
+
+/// Unlike those of all other searches.
+std::string new_search_id(const SearchPlan& plan) {
+  const auto now = std::chrono::system_clock::now().time_since_epoch().count();
+  return fmt::format(
+      "{}-{:08x}", plan.search,
+      Random(static_cast<std::uint64_t>(now)).stream(plan.log_dir.string()).next() & 0xffffffff);
+}
+
+tune::Options options_of(const SearchPlan& plan) {
+  tune::Options options;
+  options.name = plan.agents == 1 ? "search" : fmt::format("search-{}", plan.agent);
+  for (std::size_t i = 0; i < plan.objectives; ++i)
+    options.objectives.push_back({objective_name(i, plan.objectives), search::Direction::maximize});
+  options.space = plan.space;
+  options.num_samples = plan.max_evals;
+  options.search_alg = plan.algorithm;
+  options.seed = plan.seed;
+  options.time_budget = plan.timeout;
+  options.trial_time_limit = plan.evaluator.timeout;
+  // Who waits for a place waits for a worker.
+  const int workers = workers_of(plan);
+  options.max_concurrent_trials = workers;
+  options.resources_per_trial.cpu = 1;
+  options.resources_per_trial.gpu = plan.evaluator.num_gpus_per_task;
+  options.total_resources = tune::machine_resources();
+  options.total_resources->cpu = workers;
+  options.raise_on_failed_trial = false;
+  options.resume = tune::Resume::automatic;
+  options.local_dir = fs::absolute(plan.log_dir).string();
+  options.storage = (fs::absolute(plan.log_dir) / "kolo.db").string();
+  options.loggers = {};
+  return options;
+}
+
+/// Fills the files and the cache with what the study already has.
+void tell_history(store::StudyStore& store, const store::StudyRecord& study, SearchFiles& files,
+                  ResultCache* cache) {
+  const auto trials = store.trials(study.id);
+  std::unordered_map<std::int64_t, std::string> reports;
+  for (auto& report : store.last_reports(study.id))
+    reports.emplace(report.trial, std::move(report.metrics));
+  files.catch_up(study.created, trials, reports);
+  if (cache == nullptr) return;
+  for (const auto& trial : trials)
+    if (const auto report = reports.find(trial.number);
+        trial.ended_seq && trial.status != store::TrialStatus::error && report != reports.end())
+      cache->add(tune::decode(trial.config, "a configuration"),
+                 tune::decode(report->second, "a report"));
+}
+
+}  // namespace
+
+int workers_of(const SearchPlan& plan) {
+  const auto& how = plan.evaluator;
+  if (how.num_workers > 0) return how.num_workers;
+  if (how.method == "serial") return 1;
+  if (how.method == "jobs") {
+    if (auto allocation = Allocation::from_environment()) {
+      allocation->evals_per_node = std::max(allocation->evals_per_node, how.num_evals_per_node);
+      allocation->nodes_per_eval = how.num_nodes_per_eval;
+      allocation->search_nodes = find_jobs_place(plan.search).search_nodes;
+      return workers_in(*allocation);
+    }
+  }
+  const auto processors = static_cast<int>(std::max(1.0, tune::machine_resources().cpu));
+  return workers_here(processors, how.num_ranks_per_node, how.num_threads_per_rank);
+}
+
+namespace {
+
+void check_plan(const SearchPlan& plan) {
+  if (plan.max_evals == 0 || plan.max_evals < -1)
+    throw_error(ErrorCode::invalid_argument, "--max-evals {}: above 0, or -1 for no end",
+                plan.max_evals);
+  if (plan.cache_key != "uuid" && plan.cache_key != "to_dict")
+    throw_error(ErrorCode::invalid_argument, "cache key '{}' is unknown; known: uuid, to_dict",
+                plan.cache_key);
+  check_evaluator(plan);
+  const tune::Steering checked(options_of(plan));
+}
+
+/// Evaluations of a results.csv without a database, which count as this search's own.
+std::optional<ResultsTable> continued_results(const SearchPlan& plan, std::int64_t first_number) {
+  if (first_number == 0) return std::nullopt;
+  const fs::path older = plan.log_dir / kOlderResults;
+  auto table = read_results(fs::exists(older) ? older : plan.log_dir / "results.csv");
+  table.rows.resize(std::min(table.rows.size(), static_cast<std::size_t>(first_number)));
+  return table;
+}
+
+}  // namespace
+
+void prepare_folder(const SearchPlan& plan) {
+  check_plan(plan);
+  std::error_code error;
+  fs::create_directories(plan.log_dir, error);
+  if (error)
+    throw_error(ErrorCode::io, "cannot make {}: {}", plan.log_dir.string(), error.message());
+  if (!plan.resume) move_aside(plan.log_dir);
+  const EarlierSearch earlier = look_at_folder(plan.log_dir);
+  if (!earlier.infos.is_null()) {
+    require_same_search(earlier.infos, plan);
+    return;
+  }
+  std::int64_t first_number = 0;
+  if (earlier.has_results && !earlier.has_database) {
+    const auto table = read_results(plan.log_dir);
+    static_cast<void>(known_results(table, plan, plan.log_dir / "results.csv"));
+    first_number = static_cast<std::int64_t>(table.rows.size());
+    if (table.older)  // its columns are others: it is written anew, as one of today's
+      fs::rename(plan.log_dir / "results.csv", plan.log_dir / kOlderResults);
+  }
+  const Json infos = infos_of(plan, new_search_id(plan), first_number);
+  write_file_atomically(plan.log_dir / "init_infos.json", infos.dump(2) + "\n");
+}
+
+SearchSummary run_search(SearchPlan plan) {
+  plan.log_dir = fs::absolute(plan.log_dir).lexically_normal();
+  if (plan.agents == 1) prepare_folder(plan);
+  const Json infos = look_at_folder(plan.log_dir).infos;
+  const auto first_number = infos.value("first_number", std::int64_t{0});
+  std::string id = infos.value("id", plan.search);
+  if (plan.agents > 1) id += fmt::format("-{}", plan.agent);
+
+  const auto continued = continued_results(plan, first_number);
+  if (continued) {
+    auto known = known_results(*continued, plan, plan.log_dir);
+    plan.algorithm.known.insert(plan.algorithm.known.end(), known.begin(), known.end());
+    if (plan.max_evals > 0 && plan.max_evals <= first_number)
+      throw_error(ErrorCode::failed_precondition,
+                  "{} has {} evaluations already; --max-evals must be more", plan.log_dir.string(),
+                  first_number);
+    if (plan.max_evals > 0) plan.max_evals -= first_number;
+  }
+  if (!plan.warm_start.empty()) {
+    auto known = known_results(read_results(plan.warm_start), plan, plan.warm_start);
+    plan.algorithm.known.insert(plan.algorithm.known.end(), known.begin(), known.end());
+  }
+
+  tune::Options options = options_of(plan);
+  tune::StudySpec spec;
+  spec.trainable = plan.run.empty() ? "run" : plan.run;
+  spec.search = plan.search;
+  spec.scheduler = "fifo";
+  spec.objectives = options.objectives;
+
+  auto files = std::make_shared<SearchFiles>(plan, first_number);
+  if (continued)
+    for (const auto& row : continued->rows) files->take_over(row);
+  files->log().write(plan.resume ? "resume" : "start_infos", infos);
+
+  auto database = store::open_database(tune::storage_url(options));
+  store::StudyStore store(*database);
+  const auto study = tune::open_study(store, options, spec);
+  std::shared_ptr<ResultCache> cache;
+  if (plan.cache_key == "to_dict") cache = std::make_shared<ResultCache>();
+
+  tune::ControllerSetup setup;
+  setup.trainable_name = "evaluation";
+  setup.per_trial = options.resources_per_trial;
+  setup.interrupted = plan.interrupted;
+  setup.observers = plan.observers;
+  setup.observers.push_back(files);
+  if (cache) setup.observers.push_back(cache);
+  setup.make_executor = [&](std::shared_ptr<tune::Inbox> inbox) {
+    auto executor = make_evaluator(plan, id, inbox);
+    return cache ? make_caching_executor(std::move(inbox), std::move(executor), cache)
+                 : std::move(executor);
+  };
+  setup.options = options;
+  tune::Controller controller(std::move(setup), store, study);
+  // After the claim: nobody else writes any more.
+  tell_history(store, study, *files, cache.get());
+  controller.run();
+  SearchSummary summary = files->summary();
+  summary.interrupted = controller.was_interrupted();
+  if (cache) {
+    summary.cached = cache->used();
+    files->log().write("num_cache_used", {{"num_cache_used", cache->used()}});
+  }
+  return summary;
+}
+
+}  // namespace kolo::hps

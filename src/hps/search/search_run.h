@@ -1,0 +1,34 @@
+// Runs a search: a study (tune) with DeepHyper's face.
+//
+// The study's database in the log folder is the truth; results.csv and kolo.log follow it and are
+// brought up to date when a search is resumed. So a search may be killed at any instant.
+#pragma once
+
+#include <optional>
+
+#include "hps/results/results_csv.h"
+#include "hps/search/search_plan.h"
+
+namespace kolo::hps {
+
+struct SearchSummary {
+  std::int64_t evaluations = 0;  ///< that have ended, earlier sessions included
+  std::int64_t failures = 0;
+  std::int64_t cached = 0;          ///< of which the result was known
+  std::optional<ResultRow> best{};  ///< by the first objective
+  bool interrupted = false;
+};
+
+/// How many evaluations run at once for this plan, here or in the allocation of a launcher.
+[[nodiscard]] int workers_of(const SearchPlan& plan);
+
+/// Checks the plan and makes the folder ready: for a new search, by moving an earlier one aside, or
+/// for the resume of the one in it. run_search() does this itself; where several agents share a
+/// folder, one of them does it before any of them runs. `log_dir` must be absolute.
+void prepare_folder(const SearchPlan& plan);
+
+/// To the end of the search. Throws invalid_argument (a plan that contradicts itself), not_found,
+/// failed_precondition (another process has the folder; a resume of another search).
+SearchSummary run_search(SearchPlan plan);
+
+}  // namespace kolo::hps
