@@ -1,15 +1,12 @@
 // Objective strings, as DeepHyper has them: [-][val_]METRIC[__min|__max|__last].
 #pragma once
 
-#include <map>
 #include <string>
 #include <string_view>
-#include <vector>
+
+#include "kolo/nas/history.h"
 
 namespace kolo::nas {
-
-/// Each metric's values, one an epoch.
-using History = std::map<std::string, std::vector<double>>;
 
 struct Objective {
   enum class Take { last, min, max };
