@@ -2,6 +2,7 @@
 #include "search/space/space_document.h"
 
 #include <cmath>
+#include <map>
 
 #include "base/errors.h"
 #include "search/space/json_value.h"
@@ -144,12 +145,12 @@ std::shared_ptr<const Space> SpaceDocument::build(ConstraintFunction constraint)
 
 Json write_space_document(const SpaceDocument& document) {
   Json json{{"kolo_space", 1}, {"parameters", write_spec(document.spec, "")}};
-  // Several conditions on one path must all hold: in a file they are a list.
-  for (const auto& [path, clause] : document.conditions) {
-    Json& place = json["conditions"][path];
-    if (place.is_null()) place = Json::array();
-    place.push_back(write_clause(clause));
-  }
+  // Several conditions on one path must all hold, and a file has one place for them.
+  std::map<std::string, std::vector<Clause>> by_path;
+  for (const auto& [path, clause] : document.conditions) by_path[path].push_back(clause);
+  for (auto& [path, clauses] : by_path)
+    json["conditions"][path] =
+        write_clause(clauses.size() == 1 ? clauses[0] : all_of(std::move(clauses)));
   for (const Clause& clause : document.forbidden) json["forbidden"].push_back(write_clause(clause));
   for (const Value& point : document.starting_points)
     json["starting_points"].push_back(json_from_value(point));
