@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/random.h"
+#include "search/sampler/aging_population.h"
 #include "search/sampler/settings.h"
 #include "search/sampler/trial_ranking.h"
 #include "search/sampler/variation.h"
@@ -10,53 +11,42 @@
 namespace kolo::search {
 namespace {
 
-// A tenth of the trials planned, within reason; `otherwise` when nobody said how many.
-std::int64_t default_population(const SamplerOptions& options, std::int64_t otherwise) {
-  if (!options.budget) return otherwise;
-  return std::clamp(
-      static_cast<std::int64_t>(std::min<std::uint64_t>(*options.budget, 1'000'000)) / 10,
-      std::int64_t{10}, otherwise);
-}
-
 class EvolutionSampler final : public Sampler {
  public:
   EvolutionSampler(std::shared_ptr<const Space> space, SamplerOptions options)
-      : Sampler("evolution", std::move(space), std::move(options)) {
-    SettingsReader settings("evolution", this->options());
-    population_ = static_cast<std::size_t>(
-        settings.integer("population", default_population(this->options(), 100), 1, 1'000'000));
-    const auto sample = static_cast<std::int64_t>(std::min<std::size_t>(10, population_));
-    sample_ = static_cast<std::size_t>(settings.integer("sample", sample, 1, 1'000'000));
-    sample_ = std::min(sample_, population_);
-    settings.done();
-  }
+      : Sampler("evolution", std::move(space), std::move(options)), population_(read_settings()) {}
 
   [[nodiscard]] std::string explain() const override {
-    return "evolution: children of the best of " + std::to_string(sample_) + " out of the last " +
-           std::to_string(population_) + " trials";
+    return "evolution: children of the best of " + std::to_string(population_.sample()) +
+           " out of the last " + std::to_string(population_.size()) + " trials";
   }
 
  protected:
   std::vector<Point> propose(std::size_t) override {
     Random random = stream(asked());
-    if (ended_.size() < population_) return {space().sample(random)};
-    // Members without replacement: Floyd's method would do, but samples are small.
-    std::vector<std::size_t> drawn;
-    while (drawn.size() < sample_) {
-      const std::size_t member = ended_[ended_.size() - 1 - random.below(population_)];
-      if (std::find(drawn.begin(), drawn.end(), member) == drawn.end()) drawn.push_back(member);
+    Point point;
+    for (int attempt = 0; attempt < AgingPopulation::kTries; ++attempt) {
+      point =
+          population_.is_full()
+              ? mutate_one(space(), trials()[population_.parent(trials(), random)].point, random)
+              : space().sample(random);
+      if (!population_.refuses(point)) break;
     }
-    const std::size_t parent = *std::min_element(
-        drawn.begin(), drawn.end(),
-        [&](std::size_t a, std::size_t b) { return is_better(trials()[a], trials()[b]); });
-    return {mutate_one(space(), trials()[parent].point, random)};
+    return {std::move(point)};
   }
 
-  void on_tell(std::size_t place) override { ended_.push_back(place); }
+  void on_ask(std::size_t place) override { population_.started(trials()[place]); }
+  void on_tell(std::size_t place) override { population_.ended(trials()[place], place); }
 
  private:
-  std::size_t population_ = 100, sample_ = 10;
-  std::vector<std::size_t> ended_;  // in the order of their ends
+  AgingPopulation read_settings() {
+    SettingsReader settings("evolution", options());
+    AgingPopulation population(settings, options());
+    settings.done();
+    return population;
+  }
+
+  AgingPopulation population_;
 };
 
 class Nsga2Sampler final : public Sampler {

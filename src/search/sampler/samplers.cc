@@ -1,6 +1,7 @@
 // The table of samplers. Adding one is a file pair and a row.
 #include "base/registry.h"
 #include "kolo/search/sampler.h"
+#include "search/sampler/agebo_sampler.h"
 #include "search/sampler/auto_sampler.h"
 #include "search/sampler/bohb_sampler.h"
 #include "search/sampler/cmaes_sampler.h"
@@ -34,6 +35,8 @@ constexpr Entry<MakeSampler> kSamplers[] = {
     {"cmaes", "covariance matrix adaptation with restarts and integer margin", make_cmaes_sampler},
     {"nsga2", "genetic search for several objectives", make_nsga2_sampler},
     {"evolution", "aging (regularised) evolution", make_evolution_sampler},
+    {"agebo", "aging evolution of architectures, a forest for the other parameters",
+     make_agebo_sampler},
     {"local_search", "neighbours of the best trials, the promising first",
      make_local_search_sampler},
     {"bohb", "BOHB's model, to be used with the scheduler hb_bohb", make_bohb_sampler},

@@ -1,5 +1,6 @@
 #include "search/sampler/variation.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/random.h"
@@ -22,6 +23,20 @@ Point mutate_one(const Space& space, const Point& parent, Random& random) {
     if (child[i] != parent[i] && space.settle(child, random)) return child;
   }
   return space.sample(random);
+}
+
+void change_one(const Space& space, Point& point, const std::vector<std::size_t>& stay,
+                Random& random) {
+  std::vector<std::size_t> changeable;
+  for (std::size_t i = 0; i < space.size(); ++i)
+    if (!std::isnan(point[i]) && space.parameters()[i].cardinality != 1 &&
+        !std::binary_search(stay.begin(), stay.end(), i))
+      changeable.push_back(i);
+  if (changeable.empty()) return;
+  const std::size_t i = changeable[random.below(changeable.size())];
+  const double before = point[i];
+  for (int attempt = 0; attempt < kTries && point[i] == before; ++attempt)
+    point[i] = space.sample_parameter(i, random);
 }
 
 Point cross_and_mutate(const Encoder& encoder, const Point& mother, const Point& father,

@@ -74,6 +74,10 @@ SamplerOptions options_for(const std::string& name, std::size_t objectives = 1) 
   options.directions[0] = Direction::maximize;
   if (name == "grid") options.settings["num_samples"] = -1;
   if (name == "evolution" || name == "nsga2") options.settings["population"] = 12;
+  if (name == "agebo")  // something to evolve and something to optimise in every space
+    options.settings = {{"population", 12},
+                        {"n_initial_points", 5},
+                        {"evolve", Value::List{"c", "e", "f", "net", "model"}}};
   if (name == "concurrency_limiter")
     options.settings = {{"sampler", "tpe"}, {"max_concurrent", 3}, {"batch", true}};
   if (name == "repeater") options.settings = {{"sampler", "tpe"}, {"repeat", 2}};
