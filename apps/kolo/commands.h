@@ -24,6 +24,7 @@ int run_command_tune(const Arguments& arguments);
 int run_command_hps(const Arguments& arguments);
 int run_command_nas(const Arguments& arguments);
 int run_command_evaluate(const Arguments& arguments);
+int run_command_analytics(const Arguments& arguments);
 int run_command_new_problem(const Arguments& arguments);
 int run_command_resume(const Arguments& arguments);
 int run_command_report(const Arguments& arguments);

@@ -21,6 +21,7 @@ constexpr Command kCommands[] = {
     {"nas", "search for network architectures", run_command_nas},
     {"new-problem", "begin a problem of your own: a folder that builds and runs",
      run_command_new_problem},
+    {"analytics", "what searches found: best, tables, pictures", run_command_analytics},
     {"report", "from inside a trial: a result to its study", run_command_report},
     {"studies", "the studies there are", run_command_studies},
     {"trials", "the trials of a study: sorted, filtered", run_command_trials},

@@ -1,0 +1,146 @@
+#include "hps/analytics/top_rows.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "base/json.h"
+#include "hps/results/csv_lines.h"
+#include "kolo/search/analysis.h"
+#include "search/space/json_value.h"
+
+namespace kolo::hps {
+namespace {
+
+/// Fronts, the best first, until k rows are in them. Each front costs one look at what is left.
+std::vector<const ResultRow*> by_fronts(std::vector<const ResultRow*> rows, std::size_t k) {
+  const std::size_t objectives = rows.empty() ? 0 : rows[0]->objectives.size();
+  const std::vector<search::Direction> directions(objectives, search::Direction::maximize);
+  std::vector<const ResultRow*> sorted;
+  while (!rows.empty() && sorted.size() < k) {
+    std::vector<std::vector<double>> values;
+    for (const ResultRow* row : rows) values.push_back(row->objectives);
+    std::vector<bool> taken(rows.size(), false);
+    const std::size_t begin = sorted.size();
+    for (const std::size_t i : search::pareto_front(values, directions)) {
+      taken[i] = true;
+      sorted.push_back(rows[i]);
+    }
+    std::stable_sort(
+        sorted.begin() + static_cast<std::ptrdiff_t>(begin), sorted.end(),
+        [](const ResultRow* a, const ResultRow* b) { return a->objectives[0] > b->objectives[0]; });
+    std::vector<const ResultRow*> rest;
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      if (!taken[i]) rest.push_back(rows[i]);
+    rows = std::move(rest);
+  }
+  return sorted;
+}
+
+Json row_json(const ResultsTable& table, const ResultRow& row) {
+  Json json{{"id", row.job_id},
+            {"parameters", search::json_from_value(nested_config(row.parameters))}};
+  for (std::size_t i = 0; i < row.objectives.size(); ++i)
+    json[objective_column(i, table.objectives)] = row.objectives[i];
+  if (!table.older) json["seconds"] = row.gathered - row.submitted;
+  for (const auto& [name, value] : row.metadata)
+    if (!name.starts_with("timestamp_")) json["metadata"][name] = search::json_from_value(value);
+  return json;
+}
+
+bool is_plain(const std::string& key) {
+  return !key.empty() && std::isalpha(static_cast<unsigned char>(key[0])) != 0 &&
+         std::all_of(key.begin(), key.end(), [](char c) {
+           return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-' ||
+                  c == '/' || c == '.';
+         });
+}
+
+/// Dictionaries by lines, everything inside lists as JSON, which YAML contains.
+void write_yaml(const Json& json, std::size_t indent, std::string& out) {
+  bool first = true;
+  for (const auto& [key, value] : json.items()) {
+    if (!first) out += std::string(indent, ' ');
+    first = false;
+    // Words such as `null` and `yes` would not be read as text.
+    out += is_plain(key) && key.size() > 1 && key != "null" && key != "true" && key != "false" &&
+                   key != "yes" && key != "no" && key != "on" && key != "off"
+               ? key
+               : Json(key).dump();
+    if (value.is_object() && !value.empty()) {
+      out += ":\n" + std::string(indent + 2, ' ');
+      write_yaml(value, indent + 2, out);
+    } else {
+      out += ": " + value.dump() + "\n";
+    }
+  }
+}
+
+}  // namespace
+
+std::string objective_column(std::size_t index, std::size_t objectives) {
+  return objectives == 1 ? "objective" : fmt::format("objective_{}", index);
+}
+
+std::vector<const ResultRow*> top_rows(const ResultsTable& table, std::size_t k) {
+  std::vector<const ResultRow*> rows;
+  for (const ResultRow& row : table.rows)
+    if (!row.failed()) rows.push_back(&row);
+  if (table.objectives > 1)
+    rows = by_fronts(std::move(rows), k);
+  else
+    std::stable_sort(rows.begin(), rows.end(), [](const ResultRow* a, const ResultRow* b) {
+      return a->objectives[0] > b->objectives[0];
+    });
+  if (rows.size() > k) rows.resize(k);
+  return rows;
+}
+
+std::string rows_as_json(const ResultsTable& table, const std::vector<const ResultRow*>& rows) {
+  Json json = Json::array();
+  for (const ResultRow* row : rows) json.push_back(row_json(table, *row));
+  return json.dump(2) + "\n";
+}
+
+std::string rows_as_yaml(const ResultsTable& table, const std::vector<const ResultRow*>& rows) {
+  std::string out;
+  for (const ResultRow* row : rows) {
+    out += "- ";
+    write_yaml(row_json(table, *row), 2, out);
+  }
+  return out.empty() ? "[]\n" : out;
+}
+
+std::string rows_as_csv(const ResultsTable& table, const std::vector<const ResultRow*>& rows) {
+  std::vector<std::string> names;
+  for (const std::string& name : table.parameters) names.push_back(quoted_field("p:" + name));
+  for (std::size_t i = 0; i < table.objectives; ++i)
+    names.push_back(objective_column(i, table.objectives));
+  names.insert(names.end(), {"job_id", "job_status", "m:timestamp_submit", "m:timestamp_gather"});
+  std::vector<std::string> more;
+  for (const std::string& name : table.metadata)
+    if (!name.starts_with("timestamp_")) more.push_back(name);
+  for (const std::string& name : more) names.push_back(quoted_field("m:" + name));
+  std::string out = fmt::format("{}\n", fmt::join(names, ","));
+  for (const ResultRow* row : rows) {
+    std::vector<std::string> fields;
+    for (const std::string& name : table.parameters) {
+      const auto& given = row->parameters.as_dict();
+      const auto found = given.find(name);
+      fields.push_back(found == given.end() ? "" : quoted_field(csv_field(found->second)));
+    }
+    for (const double value : row->objectives) fields.push_back(csv_field(Value(value)));
+    fields.insert(fields.end(),
+                  {quoted_field(row->job_id), quoted_field(row->status),
+                   csv_field(Value(row->submitted)), csv_field(Value(row->gathered))});
+    for (const std::string& name : more) {
+      const auto found = row->metadata.find(name);
+      fields.push_back(found == row->metadata.end() ? "" : quoted_field(csv_field(found->second)));
+    }
+    out += fmt::format("{}\n", fmt::join(fields, ","));
+  }
+  return out;
+}
+
+}  // namespace kolo::hps
