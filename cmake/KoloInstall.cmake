@@ -43,6 +43,9 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/kolo ${PROJECT_BINARY_DIR}/inclu
         DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h"
         PATTERN "jobs.h" EXCLUDE) # its room stays inside the program for now
 install(TARGETS kolo_app RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+if(TARGET kolo_nas_app)
+  install(TARGETS kolo_nas_app RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+endif()
 
 configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/kolo-config.cmake.in
   ${PROJECT_BINARY_DIR}/kolo-config.cmake INSTALL_DESTINATION ${package_dir}

@@ -1,8 +1,6 @@
 // kolo hps: hyperparameter search as DeepHyper has it. kolo evaluate: one evaluation of it.
 #include <unistd.h>
 
-#include <filesystem>
-
 #include "base/errors.h"
 #include "commands.h"
 #include "hps/problem/catalog.h"
@@ -43,15 +41,6 @@ std::vector<std::string> evaluate_words(const hps::SearchPlan& plan) {
   return words;
 }
 
-/// Paths must hold wherever evaluations start.
-std::string absolute_name(const std::string& name) {
-  const auto colon = name.rfind(':');
-  const std::string path = name.substr(0, colon);
-  if (path.empty() || !std::filesystem::exists(path)) return name;
-  return std::filesystem::absolute(path).string() +
-         (colon == std::string::npos ? "" : name.substr(colon));
-}
-
 }  // namespace
 
 int run_command_hps(const Arguments& arguments) {
@@ -70,6 +59,10 @@ int run_command_hps(const Arguments& arguments) {
   auto plan = plan_of(command, find_search(kSearches, command.search));
   if (plan.problem.empty())
     throw_error(ErrorCode::invalid_argument, "which problem? Give --problem");
+  if (plan.search == "grid") {  // once through it; ranges of numbers by ten values each
+    plan.algorithm.settings.try_emplace("num_samples", 1);
+    plan.algorithm.settings.try_emplace("levels", 10);
+  }
   plan.problem = absolute_name(plan.problem);
   plan.run = absolute_name(plan.run);
   auto loaded = hps::load_problem(plan.problem, plan.run);

@@ -46,12 +46,12 @@ inline constexpr std::string_view kNasProblem =
 #include <kolo/nas/sdk.h>
 
 // y = x0 + … + x3, learned from 2,000 samples.
-static kolo::nas::Data load_data() {
+static kolo::nas::DataSplit load_data() {
   torch::manual_seed(1);
   const auto x = torch::rand({2000, 4}) * 2 - 1;
   const auto y = x.sum(1, /*keepdim=*/true);
   return {.train = {{x.slice(0, 0, 1600)}, {y.slice(0, 0, 1600)}},
-          .valid = {{x.slice(0, 1600)}, {y.slice(0, 1600)}}};
+          .validation = {{x.slice(0, 1600)}, {y.slice(0, 1600)}}};
 }
 
 KOLO_NAS_PROBLEM(Problem) {

@@ -222,6 +222,13 @@ void print_search_help(std::string_view usage, std::string_view about,
   fmt::print("\nOptions:\n{}", help_text(table));
 }
 
+std::string absolute_name(const std::string& name) {
+  const auto colon = name.rfind(':');
+  const std::string path = name.substr(0, colon);
+  if (path.empty() || !fs::exists(path)) return name;
+  return fs::absolute(path).string() + (colon == std::string::npos ? "" : name.substr(colon));
+}
+
 std::string program_beside(std::string_view name) {
   const fs::path own = fs::read_symlink("/proc/self/exe");
   const fs::path beside = own.parent_path() / name;

@@ -46,6 +46,10 @@ int run_and_show(hps::SearchPlan plan, const Options& options);
 void print_search_help(std::string_view usage, std::string_view about,
                        std::span<const SearchRow> rows, std::span<const Setting> table);
 
+/// A file, or LIB.so:NAME, as an absolute path: it must hold wherever evaluations start. Other
+/// names stay as they are.
+std::string absolute_name(const std::string& name);
+
 /// The program NAME beside this one, or this one. Throws not_found.
 std::string program_beside(std::string_view name);
 

@@ -6,6 +6,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -66,10 +67,14 @@ struct Message {
 /// Many senders, one reader.
 class Inbox {
  public:
+  /// Shown every message before it is put in, one at a time; to be set before there are any.
+  std::function<void(const Message&)> witness{};
+
   void put(Message message) {
     bool was_empty = false;
     {
       const std::lock_guard lock(mutex_);
+      if (witness) witness(message);
       was_empty = messages_.empty();
       messages_.push_back(std::move(message));
     }

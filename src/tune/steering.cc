@@ -93,9 +93,11 @@ void Steering::make_sampler(const Options& options) {
   sampler.seed = options.seed;
   sampler.settings = search.settings;
   sampler.points_to_evaluate = search.points_to_evaluate;
-  if (name == kVariants) {
+  if (name == kVariants && sampler.settings.contains("num_samples")) {
+    wanted_ = options.num_samples;  // rounds and trials are limited each on their own
+  } else if (name == kVariants) {
     // Every combination so many times: the sampler counts.
-    sampler.settings.try_emplace("num_samples", options.num_samples);
+    sampler.settings.emplace("num_samples", options.num_samples);
     if (options.num_samples > 0 && search.points_to_evaluate.empty()) {
       planned_variants_ = options.num_samples;
       for (const auto& parameter : space_->parameters())

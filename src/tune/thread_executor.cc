@@ -99,6 +99,7 @@ struct Pool {
   std::condition_variable work{}, left{};
   std::deque<std::shared_ptr<ThreadSession>> waiting{};
   int threads = 0, idle = 0;
+  int busy = 0;  ///< inside a trainable
   bool closing = false;
 };
 
@@ -128,10 +129,12 @@ void work(Pool& pool) {
     if (pool.waiting.empty()) break;
     auto session = std::move(pool.waiting.front());
     pool.waiting.pop_front();
+    ++pool.busy;
     lock.unlock();
     run_one(pool, *session);
     session.reset();
     lock.lock();
+    --pool.busy;
   }
   --pool.threads;
   pool.left.notify_all();
@@ -147,9 +150,8 @@ class ThreadExecutor final : public TrialExecutor {
     std::unique_lock lock(pool_->mutex);
     pool_->closing = true;
     pool_->work.notify_all();
-    const int stuck = static_cast<int>(sessions_.size());
     pool_->left.wait_for(lock, std::chrono::seconds(5),
-                         [this, stuck] { return pool_->threads <= stuck; });
+                         [this] { return pool_->threads <= pool_->busy; });
   }
 
   void start(StartOrder order) override {

@@ -1,11 +1,12 @@
 #include "hps/search/evaluators.h"
 
-#include <filesystem>
+#include <algorithm>
 
 #include "base/errors.h"
 #include "base/registry.h"
 #include "hps/search/evaluation.h"
 #include "hps/search/jobs_executor.h"
+#include "hps/workers.h"
 #include "tune/process_executor.h"
 #include "tune/program_study.h"
 
@@ -67,6 +68,9 @@ std::unique_ptr<tune::TrialExecutor> make_jobs(const SearchPlan& plan, const std
   setup.workflow = place.workflow;
   setup.search = search;
   setup.evaluator = plan.evaluator;
+  if (const auto allocation = Allocation::from_environment())
+    setup.evaluator.num_evals_per_node =
+        std::max(setup.evaluator.num_evals_per_node, allocation->evals_per_node);
   setup.command = plan.command;
   setup.is_users_program = plan.is_users_program;
   setup.metric = objective_name(0, plan.objectives);

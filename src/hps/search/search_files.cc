@@ -44,7 +44,14 @@ std::vector<std::string> columns_of(const search::Space& space) {
   return columns;
 }
 
-std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+/// For one field of a table.
+std::string one_line(std::string text) {
+  constexpr std::size_t kMost = 300;
+  while (!text.empty() && text.back() == '\n') text.pop_back();
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  if (text.size() > kMost) text.resize(kMost);
+  return text;
+}
 
 }  // namespace
 
@@ -150,7 +157,7 @@ void SearchFiles::add(const Ended& ended) {
     row.metadata.insert(more->as_dict().begin(), more->as_dict().end());
   if (!ended.error.empty()) {
     row.failure = failure_name(ended.error);
-    row.metadata.insert_or_assign("error", first_line(ended.error));
+    row.metadata.insert_or_assign("error", one_line(ended.error));
   } else if (row.objectives.size() != objectives_) {
     row.failure = "F_cancelled";  // the search was over before it was
     row.status = "CANCELLED";

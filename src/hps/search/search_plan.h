@@ -57,6 +57,9 @@ struct SearchPlan {
   std::vector<std::string> command{};
   bool is_users_program = false;
 
+  /// How long an evaluation that shall end may take before it is killed or left behind.
+  std::chrono::duration<double> grace = std::chrono::seconds(5);
+
   /// Several searches that share one folder (agents of PPO): this is number `agent`.
   int agent = 0, agents = 1;
 

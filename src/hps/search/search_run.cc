@@ -95,6 +95,7 @@ tune::Options options_of(const SearchPlan& plan) {
   options.seed = plan.seed;
   options.time_budget = plan.timeout;
   options.trial_time_limit = plan.evaluator.timeout;
+  options.grace = plan.grace;
   // Who waits for a place waits for a worker.
   const int workers = workers_of(plan);
   options.max_concurrent_trials = workers;
@@ -239,7 +240,6 @@ SearchSummary run_search(SearchPlan plan) {
   setup.interrupted = plan.interrupted;
   setup.observers = plan.observers;
   setup.observers.push_back(files);
-  if (cache) setup.observers.push_back(cache);
   setup.make_executor = [&](std::shared_ptr<tune::Inbox> inbox) {
     auto executor = make_evaluator(plan, id, inbox);
     return cache ? make_caching_executor(std::move(inbox), std::move(executor), cache)

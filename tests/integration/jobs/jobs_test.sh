@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # kolo's commands about jobs, as users type them.
 #
-#   jobs_test.sh CASE KOLO POLYNOME2
+#   jobs_test.sh CASE KOLO
 set -euo pipefail
-case_name="$1" kolo="$2" polynome2="$3"
+case_name="$1" kolo="$2"
 # shellcheck source=lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
@@ -14,10 +14,10 @@ session() {
   "$kolo" init testdb
   eval "$("$kolo" activate testdb)"
   same "$("$kolo" which)" "$scratch/testdb"
-  "$kolo" app --name AMBS --exec "$polynome2 search 40 3"
-  "$kolo" app --name RUN --exec "$polynome2 run"
+  "$kolo" app --name AMBS --exec "$kolo hps ambs"
   has "$("$kolo" ls apps)" AMBS
-  "$kolo" job --name test --workflow TEST --app AMBS --node-packing-count=4 --env DEEPHYPER_WORKERS_PER_NODE=4
+  "$kolo" job --name test --workflow TEST --app AMBS --node-packing-count=4 --env DEEPHYPER_WORKERS_PER_NODE=4 \
+    --args '--evaluator balsam --problem deephyper.benchmark.hps.polynome2.Problem --run deephyper.benchmark.hps.polynome2.run --max-evals 40'
   has "$("$kolo" ls jobs)" 'test  TEST      AMBS         READY'
   PATH=/usr/bin:/bin KOLO_BATCH_SYSTEM=cobalt "$kolo" submit-launch -n 128 -q default -t 180 -A datascience \
     --job-mode serial --wf-filter TEST --dry-run >script
@@ -30,7 +30,10 @@ session() {
     --launcher-flags '--idle-seconds 0.3 --cpus-per-node 8'
   eventually 40 is_state 1 JOB_FINISHED
   has "$(cat testdb/data/TEST/test_1/test.out)" '40 evaluations'
-  same "$(ls -d testdb/data/TEST/task_* | wc -l)" 40
+  same "$(ls -d testdb/data/TEST/task*_* | wc -l)" 40
+  same "$(grep -c ',DONE,' testdb/data/TEST/test_1/results.csv)" 40
+  # (4 nodes − the master's) · 4 places − the search's own.
+  has "$(cat testdb/data/TEST/test_1/init_infos.json)" '"num_workers": 11'
   same "$("$kolo" ls --by-states | awk '$2 == "JOB_FINISHED" { print $3 }')" 41
   # Node 0 is the master's.
   if "$kolo" ls --history | grep -q 'RUNNING\] on node0'; then fail 'a job ran on the master'; fi

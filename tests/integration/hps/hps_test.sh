@@ -1,0 +1,169 @@
+#!/usr/bin/env bash
+# kolo hps, as users type it.
+#
+#   hps_test.sh CASE KOLO COMPILER
+set -euo pipefail
+case_name="$1" kolo="$2" compiler="$3"
+# shellcheck source=../jobs/lib.sh
+source "$(dirname "${BASH_SOURCE[0]}")/../jobs/lib.sh"
+
+rows() { grep -c ',DONE,' "$1/results.csv"; }
+ids() { awk -F, -v column="$(head -n 1 "$1/results.csv" | tr ',' '\n' | grep -n '^job_id$' | cut -d: -f1)" \
+  'NR > 1 { print $column }' "$1/results.csv"; }
+
+# Every built-in function, by every evaluator that needs nothing else.
+functions() {
+  local name
+  for name in $("$kolo" hps random --problem none 2>&1 | grep -o 'benchmark\.hps\.[A-Za-z0-9_]*' | sort -u); do
+    "$kolo" hps random --problem "$name" --evaluator thread --max-evals 5 --log-dir "log/$name" --quiet >/dev/null ||
+      fail "$name"
+    [[ "$(wc -l <"log/$name/results.csv")" == 6 ]] || fail "$name: $(cat "log/$name/results.csv")"
+  done
+  has "$("$kolo" hps ambs --problem deephyper.benchmark.hps.polynome2.Problem --run deephyper.benchmark.hps.polynome2.run \
+    --max-evals 10 --num-workers 2 --log-dir process --quiet)" '10 evaluations, 0 failed'
+  has "$("$kolo" hps tpe --problem benchmark.hps.branin --evaluator ranks --num-ranks-per-node 2 --max-evals 4 \
+    --log-dir ranks --quiet)" '4 evaluations, 0 failed'
+  # The starting point is tried first.
+  has "$(sed -n 2p process/results.csv)" '10.0,10.0,10.0'
+  # The seed decides.
+  for twin in a b; do
+    "$kolo" hps ambs --problem benchmark.hps.ackley --evaluator serial --max-evals 15 --seed 7 --log-dir $twin --quiet >/dev/null
+  done
+  same "$(cut -d, -f1-6 a/results.csv)" "$(cut -d, -f1-6 b/results.csv)"
+  "$kolo" hps random --problem benchmark.hps.ackley --evaluator serial --max-evals 3 --log-dir json --json |
+    grep -q '"event": *"trial_complete"' || fail 'no events'
+}
+
+# A file and any program.
+programs() {
+  printf 'x: {uniform: [-5, 5]}\nkind: {choice: [a, b]}\n' >space.yaml
+  cat >run.sh <<'END'
+#!/bin/sh
+case "$2" in a) bonus=1 ;; *) bonus=0 ;; esac
+echo "some words"
+awk "BEGIN { print $bonus - ($1) * ($1) }"
+END
+  chmod +x run.sh
+  has "$("$kolo" hps tpe --problem space.yaml --max-evals 20 --log-dir words --quiet -- ./run.sh {x} {kind})" \
+    '20 evaluations, 0 failed'
+  cat >dh.py <<'END'
+#!/bin/sh
+echo "DH-OUTPUT: $KOLO_PARAM_X"
+echo "done, thank you"
+END
+  chmod +x dh.py
+  has "$("$kolo" hps random --problem space.yaml --run "$scratch/dh.py" --max-evals 5 --log-dir dh --quiet)" '5 evaluations, 0 failed'
+  # Known results are not asked for again.
+  printf 'x: {choice: [1, 2]}\n' >two.yaml
+  printf '#!/bin/sh\necho run >>%s/runs\necho $KOLO_PARAM_X\n' "$scratch" >count.sh
+  chmod +x count.sh
+  "$kolo" hps random --problem two.yaml --cache-key to_dict --num-workers 1 --max-evals 9 --log-dir cache --quiet -- ./count.sh >/dev/null
+  [[ "$(wc -l <runs)" -le 2 ]] || fail "$(wc -l <runs) runs of two configurations"
+}
+
+# Run functions that crash, hang, print nonsense.
+failures() {
+  printf 'x: {choice: [crash, hang, nonsense, status, said, fine]}\n' >space.yaml
+  cat >run.sh <<'END'
+#!/bin/sh
+case "$KOLO_PARAM_X" in
+  crash) kill -SEGV $$ ;;
+  hang) while :; do sleep 10; done ;;
+  nonsense) head -c 100000 /dev/urandom ;;
+  status) echo 1.5; echo oh no >&2; exit 3 ;;
+  said) echo 'DH-OUTPUT: F_memory' ;;
+  fine) echo 1.5 ;;
+esac
+END
+  chmod +x run.sh
+  "$kolo" hps grid --problem space.yaml --num-workers 3 --eval-timeout-minutes 0.01 \
+    --log-dir log --quiet -- ./run.sh >out 2>&1 || fail "$(cat out)"
+  has "$(cat out)" '6 evaluations, 5 failed'
+  has "$(grep '^crash' log/results.csv)" 'F_error'
+  has "$(grep '^hang' log/results.csv)" 'F_timeout'
+  has "$(grep '^nonsense' log/results.csv)" 'F_error'
+  has "$(grep '^status' log/results.csv)" 'F_error'
+  has "$(grep '^said' log/results.csv)" 'F_memory'
+  has "$(grep '^fine' log/results.csv)" ',1.5,'
+  if pgrep -f "$scratch/run.sh" >/dev/null; then fail 'something still runs'; fi
+  # When nothing works the search has failed.
+  refused 1 '2 evaluations, 2 failed' "$kolo" hps random --problem space.yaml --max-evals 2 --log-dir all --quiet -- false
+}
+
+# kill -9 at moments of all kinds; what was evaluated is never lost and nothing is there twice.
+killed() {
+  printf '#!/bin/sh\necho $KOLO_TRIAL_ID >>%s/evaluated\nsleep 0.02\necho $KOLO_PARAM_X\n' "$scratch" >run.sh
+  chmod +x run.sh
+  printf 'x: {uniform: [0, 1]}\n' >space.yaml
+  local search=("$kolo" hps ambs --problem space.yaml --max-evals 60 --num-workers 2 --log-dir log --resume --quiet -- ./run.sh)
+  local wanted seen=0
+  for wanted in 3 10 11 25 40 55; do
+    "${search[@]}" >/dev/null 2>&1 &
+    eventually 30 enough_rows "$wanted"
+    kill -9 $! 2>/dev/null || true
+    wait $! 2>/dev/null || true
+    seen=$(rows log)
+  done
+  [[ "$seen" -ge 55 ]] || fail "$seen rows"
+  has "$("${search[@]}")" '60 evaluations, 0 failed'
+  same "$(ids log | sort -n | tr '\n' ' ')" "$(seq 0 59 | tr '\n' ' ')"
+}
+enough_rows() { [[ -e log/results.csv && "$(rows log)" -ge "$1" ]]; }
+
+# Evaluations as jobs of a database; the search is killed, its jobs go on and are found again.
+through_jobs() {
+  new_database
+  "$kolo" hps tpe --problem benchmark.hps.ackley --evaluator jobs --num-workers 4 --max-evals 30 --log-dir log --quiet >out 2>&1 &
+  local search=$!
+  "$kolo" launcher --nodes 2 --cpus-per-node 2 --idle-seconds 20 >launcher.out 2>&1 &
+  local launcher=$!
+  eventually 30 enough_rows 5
+  kill -9 "$search"
+  wait "$search" 2>/dev/null || true
+  has "$("$kolo" hps tpe --problem benchmark.hps.ackley --evaluator jobs --num-workers 4 --max-evals 30 --log-dir log --resume --quiet)" \
+    '30 evaluations, 0 failed'
+  kill "$launcher"
+  wait "$launcher" 2>/dev/null || true
+  same "$(ids log | sort -n | tr '\n' ' ')" "$(seq 0 29 | tr '\n' ' ')"
+  # No evaluation was made twice.
+  same "$("$kolo" ls jobs --json | grep -c '"name": "task')" 30
+  refused 1 'KOLO_DB' env -u KOLO_DB "$kolo" hps tpe --problem benchmark.hps.ackley --evaluator jobs --max-evals 1 --log-dir none
+}
+
+# The template builds and runs at once.
+new_problem() {
+  has "$("$kolo" new-problem hps mine)" 'cmake -S mine'
+  CXX="$compiler" cmake -S mine -B mine/build >/dev/null && cmake --build mine/build >/dev/null
+  has "$("$kolo" hps ambs --problem mine/build/libmine.so:Problem --run mine/build/libmine.so:run --max-evals 20 \
+    --num-workers 2 --log-dir log --quiet)" '20 evaluations, 0 failed'
+  refused 1 'already' "$kolo" new-problem hps mine
+  refused 2 'known: hps, nas' "$kolo" new-problem cnn x
+  refused 2 'letters' "$kolo" new-problem hps ../x
+  refused 1 'Problem' "$kolo" hps ambs --problem mine/build/libmine.so:Nothing --run mine/build/libmine.so:run
+}
+
+bad_input() {
+  refused 2 'which search' "$kolo" hps
+  refused 2 "did you mean 'ambs'" "$kolo" hps amb --problem benchmark.hps.ackley
+  refused 2 'which problem' "$kolo" hps ambs
+  refused 1 'benchmark.hps.ackley' "$kolo" hps ambs --problem benchmark.hps.ackle
+  refused 1 'known: serial, thread, process, ranks, jobs' "$kolo" hps ambs --problem benchmark.hps.ackley --evaluator dask
+  refused 2 'the search random has no --kappa' "$kolo" hps random --problem benchmark.hps.ackley --kappa 1
+  refused 2 'did you mean' "$kolo" hps random --problem benchmark.hps.ackley --max-evalz 3
+  refused 2 'several ranks' "$kolo" hps random --problem benchmark.hps.ackley --num-ranks-per-node 2 --max-evals 2
+  refused 2 'cache key' "$kolo" hps random --problem benchmark.hps.ackley --cache-key sha --max-evals 2
+  printf 'x: {uniform: [5, 1]}\n' >bad.yaml
+  refused 2 'x' "$kolo" hps random --problem bad.yaml --max-evals 1 -- true
+  printf 'x: {uniform: [0, 1]}\n' >good.yaml
+  refused 2 'no run function' "$kolo" hps random --problem good.yaml --max-evals 1
+  # A results.csv that is cut in the middle of a line is gone on with; one that is broken inside is named.
+  "$kolo" hps random --problem benchmark.hps.ackley --evaluator serial --max-evals 4 --log-dir log --quiet >/dev/null
+  truncate -s -7 log/results.csv
+  has "$("$kolo" hps random --problem benchmark.hps.ackley --evaluator serial --max-evals 6 --log-dir log --resume --quiet)" '6 evaluations'
+  same "$(ids log | sort -n | tr '\n' ' ')" '0 1 2 3 4 5 '
+  sed -i '3s/,DONE//' log/results.csv
+  refused 1 'results.csv:3' "$kolo" hps random --problem benchmark.hps.ackley --evaluator serial --max-evals 8 --log-dir log --resume
+  refused 1 'cannot be resumed' "$kolo" hps tpe --problem benchmark.hps.ackley --evaluator serial --max-evals 8 --log-dir log --resume
+}
+
+"$case_name"

@@ -1,0 +1,229 @@
+#include "hps/search/search_run.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cmath>
+#include <fstream>
+#include <limits>
+#include <mutex>
+#include <set>
+#include <thread>
+
+#include "base/files.h"
+#include "kolo/error.h"
+#include "kolo/search.h"
+
+namespace kolo::hps {
+namespace {
+
+SearchPlan plan_in(const TempDir& folder, RunFunction run) {
+  SearchPlan plan;
+  plan.search = "ambs";
+  plan.problem = "test";
+  plan.space =
+      search::Space::Builder().add("x", search::integer(0, 9)).add("y", search::real(0, 1)).build();
+  plan.algorithm.name = "forest";
+  plan.max_evals = 12;
+  plan.log_dir = folder.path() / "log";
+  plan.evaluator.method = "serial";
+  plan.run_function = std::move(run);
+  return plan;
+}
+
+double value_of(const RunningJob& job) { return job["x"].as_number() + job["y"].as_number(); }
+
+TEST(SearchRun, EvaluatesMaximisesAndWritesEachResult) {
+  const TempDir folder;
+  std::set<std::int64_t> ids;
+  auto summary = run_search(plan_in(folder, [&](RunningJob& job) {
+    ids.insert(job.id());
+    EXPECT_EQ(job.log_dir(), folder.path() / "log");
+    return RunResult(value_of(job));
+  }));
+  EXPECT_EQ(summary.evaluations, 12);
+  EXPECT_EQ(ids.size(), 12U);
+  const auto table = read_results(folder.path() / "log");
+  ASSERT_EQ(table.rows.size(), 12U);
+  double best = -1;
+  for (const auto& row : table.rows) best = std::max(best, row.objectives.at(0));
+  EXPECT_EQ(summary.best.value().objectives.at(0), best);
+}
+
+TEST(SearchRun, RecordsFailuresAndGoesOn) {
+  const TempDir folder;
+  auto plan = plan_in(folder, [](RunningJob& job) -> RunResult {
+    switch (job.id() % 4) {
+      case 0: return "F_memory";
+      case 1: return std::numeric_limits<double>::quiet_NaN();
+      case 2: throw std::runtime_error("broken");
+      default: return value_of(job);
+    }
+  });
+  const auto summary = run_search(plan);
+  EXPECT_EQ(summary.failures, 9);
+  std::map<std::string, int> failures;
+  for (const auto& row : read_results(folder.path() / "log").rows) ++failures[row.failure];
+  EXPECT_EQ(failures,
+            (std::map<std::string, int>{{"F_memory", 3}, {"F_nan", 3}, {"F_error", 3}, {"", 3}}));
+}
+
+TEST(SearchRun, GivesUpAnEvaluationThatHangs) {
+  const TempDir folder;
+  std::mutex mutex;
+  std::condition_variable over;
+  bool done = false;
+  auto plan = plan_in(folder, [&](RunningJob& job) -> RunResult {
+    if (job.id() != 1) return 1.0;
+    std::unique_lock lock(mutex);
+    over.wait(lock, [&] { return done; });
+    return 2.0;
+  });
+  plan.max_evals = 3;
+  plan.evaluator.timeout = std::chrono::milliseconds(100);
+  plan.grace = std::chrono::milliseconds(10);
+  const auto summary = run_search(plan);
+  {
+    const std::lock_guard lock(mutex);
+    done = true;
+  }
+  over.notify_all();
+  EXPECT_EQ(summary.evaluations, 3);
+  EXPECT_EQ(summary.failures, 1);
+  bool found = false;
+  for (const auto& row : read_results(folder.path() / "log").rows)
+    found = found || row.failure == "F_timeout";
+  EXPECT_TRUE(found);
+}
+
+TEST(SearchRun, ResumesWithoutEvaluatingAnythingAgain) {
+  const TempDir folder;
+  std::atomic<bool> interrupted{false};
+  std::map<std::int64_t, int> runs;
+  const auto run = [&](RunningJob& job) {
+    if (++runs[job.id()] == 1 && job.id() == 5) interrupted = true;
+    return RunResult(value_of(job));
+  };
+  auto plan = plan_in(folder, run);
+  plan.interrupted = &interrupted;
+  EXPECT_TRUE(run_search(plan).interrupted);
+  // As a crash leaves it: a row is missing, the last one torn.
+  const auto csv = folder.path() / "log/results.csv";
+  auto text = read_file(csv);
+  std::ofstream(csv, std::ios::trunc) << text.substr(0, text.size() - 25);
+  interrupted = false;
+  plan.resume = true;
+  const auto summary = run_search(plan);
+  EXPECT_EQ(summary.evaluations, 12);
+  std::set<std::string> ids;
+  for (const auto& row : read_results(csv).rows) ids.insert(row.job_id);
+  EXPECT_EQ(ids.size(), 12U);
+  EXPECT_EQ(read_results(csv).rows.size(), 12U);
+  int twice = 0;
+  for (const auto& [id, count] : runs) twice += count > 1 ? 1 : 0;
+  EXPECT_LE(twice, 1);  // the one that was under way
+  plan.search = "random";
+  EXPECT_THROW(run_search(plan), Error);
+}
+
+TEST(SearchRun, TheSameAnswersAfterAResume) {
+  const auto run = [](RunningJob& job) { return RunResult(value_of(job)); };
+  const TempDir whole, parts;
+  run_search(plan_in(whole, run));
+  auto plan = plan_in(parts, run);
+  plan.max_evals = 5;
+  run_search(plan);
+  plan.resume = true;
+  plan.max_evals = 12;
+  run_search(plan);
+  const auto expected = read_results(whole.path() / "log"),
+             found = read_results(parts.path() / "log");
+  ASSERT_EQ(found.rows.size(), expected.rows.size());
+  for (std::size_t i = 0; i < found.rows.size(); ++i)
+    EXPECT_EQ(found.rows[i].parameters, expected.rows[i].parameters) << i;
+}
+
+TEST(SearchRun, ContinuesAResultsFileOfDeepHyper) {
+  const TempDir folder;
+  std::filesystem::create_directories(folder.path() / "log");
+  std::ofstream(folder.path() / "log/results.csv") << "x,y,objective,elapsed_sec\n"
+                                                      "3,0.5,3.5,1.0\n"
+                                                      "9,0.25,9.25,2.0\n";
+  int runs = 0;
+  auto plan = plan_in(folder, [&](RunningJob& job) {
+    ++runs;
+    return RunResult(value_of(job));
+  });
+  plan.resume = true;
+  plan.max_evals = 6;
+  const auto summary = run_search(plan);
+  EXPECT_EQ(runs, 4);
+  EXPECT_EQ(summary.evaluations, 6);
+  EXPECT_GE(summary.best.value().objectives.at(0), 9.25);
+  const auto table = read_results(folder.path() / "log");
+  EXPECT_FALSE(table.older);
+  EXPECT_EQ(table.rows.size(), 6U);
+}
+
+TEST(SearchRun, LearnsFromAnEarlierSearch) {
+  const TempDir folder;
+  const auto warm = folder.path() / "warm.csv";
+  std::ofstream(warm) << "p:x,p:y,objective,job_id,job_status\n1,0.5,1.5,0,DONE\n";
+  auto plan = plan_in(folder, [](RunningJob& job) { return RunResult(value_of(job)); });
+  plan.warm_start = warm;
+  EXPECT_EQ(run_search(plan).evaluations, 12);
+  std::ofstream(warm) << "p:z,objective,job_id,job_status\n1,1.5,0,DONE\n";
+  EXPECT_THROW(run_search(plan), Error);
+}
+
+TEST(SearchRun, UsesKnownResultsWhenAsked) {
+  const TempDir folder;
+  int runs = 0;
+  auto plan = plan_in(folder, [&](RunningJob& job) {
+    ++runs;
+    return RunResult(job["x"].as_number());
+  });
+  plan.space = search::Space::Builder().add("x", search::integer(0, 2)).build();
+  plan.algorithm.name = "random";
+  plan.cache_key = "to_dict";
+  const auto summary = run_search(plan);
+  EXPECT_EQ(summary.evaluations, 12);
+  EXPECT_LE(runs, 3);
+  EXPECT_EQ(summary.cached, 12 - runs);
+}
+
+TEST(SearchRun, MovesAnEarlierSearchAside) {
+  const TempDir folder;
+  const auto run = [](RunningJob& job) { return RunResult(value_of(job)); };
+  run_search(plan_in(folder, run));
+  run_search(plan_in(folder, run));
+  EXPECT_EQ(read_results(folder.path() / "log").rows.size(), 12U);
+  int earlier = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(folder.path() / "log"))
+    if (entry.path().filename().string().starts_with("earlier-")) {
+      ++earlier;
+      EXPECT_EQ(read_results(entry.path()).rows.size(), 12U);
+    }
+  EXPECT_EQ(earlier, 1);
+}
+
+TEST(SearchRun, RefusesPlansThatCannotBe) {
+  const TempDir folder;
+  const auto run = [](RunningJob&) { return RunResult(1.0); };
+  auto plan = plan_in(folder, run);
+  plan.evaluator.method = "cloud";
+  EXPECT_THROW(run_search(plan), Error);
+  plan = plan_in(folder, run);
+  plan.evaluator.num_ranks_per_node = 2;
+  EXPECT_THROW(run_search(plan), Error);
+  plan = plan_in(folder, run);
+  plan.max_evals = 0;
+  EXPECT_THROW(run_search(plan), Error);
+  plan = plan_in(folder, run);
+  plan.cache_key = "md5";
+  EXPECT_THROW(run_search(plan), Error);
+  EXPECT_FALSE(std::filesystem::exists(folder.path() / "log"));
+}
+
+}  // namespace
+}  // namespace kolo::hps
