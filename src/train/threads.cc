@@ -3,6 +3,9 @@
 #include <dlfcn.h>
 #include <torch/torch.h>
 
+#include <atomic>
+
+#include "base/env.h"
 #include "base/errors.h"
 
 namespace kolo {
@@ -16,6 +19,8 @@ void set_openblas_threads(int count) {
     setter(count);
 }
 
+std::atomic<bool> chosen{false};
+
 }  // namespace
 
 void set_compute_threads(int count) {
@@ -24,6 +29,9 @@ void set_compute_threads(int count) {
                 count);
   at::set_num_threads(count);
   set_openblas_threads(count);
+  chosen = true;
 }
+
+bool compute_threads_are_chosen() { return chosen || environment("OMP_NUM_THREADS").has_value(); }
 
 }  // namespace kolo

@@ -27,8 +27,9 @@ namespace kolo::nas {
 /// writes save/model/ID.pt (the weights of the best epoch), save/history/ID.json and
 /// save/config/ID.json below it.
 ///
-/// The same configuration, ranks and threads give the same bits (dropout apart, where several
-/// evaluations run in threads of one process).
+/// Computes with one thread unless OMP_NUM_THREADS is set or the program has chosen a number
+/// (kolo/torch/threads.h). The same configuration, ranks and threads give the same bits (dropout
+/// apart, where several evaluations run in threads of one process).
 using NaRunFunction = hps::RunResult (*)(const NaProblem& problem, hps::RunningJob& job);
 
 /// One process.

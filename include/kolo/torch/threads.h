@@ -9,4 +9,7 @@ namespace kolo {
 /// operator, never while one runs. Throws invalid_argument unless count > 0.
 void set_compute_threads(int count);
 
+/// Whether somebody has said how many: set_compute_threads() or OMP_NUM_THREADS.
+[[nodiscard]] bool compute_threads_are_chosen();
+
 }  // namespace kolo

@@ -13,6 +13,7 @@
 #include "nas/problem/objective.h"
 #include "nas/run/patience.h"
 #include "nas/run/saved_files.h"
+#include "nas/run/threads_choice.h"
 #include "nas/run/training.h"
 
 namespace kolo::nas {
@@ -149,6 +150,7 @@ void add_metadata(hps::RunResult& result, const Attempt& best) {
 
 hps::RunResult evaluate(const NaProblem& problem, hps::RunningJob& job, Ranks ranks,
                         ScalingDefaults scaling) {
+  choose_threads();
   const Value hyperparameters = problem.hyperparameters_of(job.parameters());
   Evaluation evaluation{problem,
                         job,

@@ -1,0 +1,12 @@
+// How many threads evaluations compute with where nobody has said.
+#pragma once
+
+namespace kolo::nas {
+
+/// One, unless OMP_NUM_THREADS is set or the program has chosen a number (kolo/torch/threads.h):
+/// the networks of a search are so small that threads wait for each other longer than they compute,
+/// and where other processes want the cores, too, many times longer. Takes effect once in a
+/// process.
+void choose_threads();
+
+}  // namespace kolo::nas
