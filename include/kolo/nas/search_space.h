@@ -120,6 +120,7 @@ class KSearchSpace {
       std::optional<std::span<const std::int64_t>> arch_seq = std::nullopt) const;
 
   /// All of it as data: nodes, operations, connections. Two spaces are the same when this is.
+  /// docs/nas-spaces.md describes the form; space_from_value reads it.
   [[nodiscard]] Value to_value() const;
 
  private:
@@ -132,6 +133,11 @@ class KSearchSpace {
   mutable std::mutex mutex_;  // guards order_
   mutable std::shared_ptr<const GraphOrder> order_;
 };
+
+/// The space that to_value wrote, or that somebody wrote by hand in the same form. Without
+/// "output_nodes", add_outputs ends it. Operations of the user's own kinds cannot be read. Throws
+/// invalid_argument, not_found and already_exists, naming the node.
+std::shared_ptr<KSearchSpace> space_from_value(const Value& written);
 
 /// What AutoKSearchSpace does: merges all nodes that lead nowhere by Concatenate, flattened where
 /// they have several dimensions, and adds a Dense layer for each output. Its activation is `none`:

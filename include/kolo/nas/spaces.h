@@ -54,6 +54,11 @@ std::shared_ptr<KSearchSpace> nt3(const std::vector<Shape>& inputs,
 std::shared_ptr<KSearchSpace> combo(const std::vector<Shape>& inputs,
                                     const std::vector<Shape>& outputs, const Value& settings = {});
 
+/// A graph that is written down in the settings: `nodes`, and `output_nodes` if they are not to be
+/// added. The form is that of KSearchSpace::to_value.
+std::shared_ptr<KSearchSpace> graph(const std::vector<Shape>& inputs,
+                                    const std::vector<Shape>& outputs, const Value& settings);
+
 struct SpaceInfo {
   std::string_view name;
   std::string_view summary;

@@ -175,8 +175,9 @@ TEST(Spaces, AreListedAndFoundByName) {
     names.push_back(info.name);
     EXPECT_FALSE(info.summary.empty());
   }
-  EXPECT_THAT(names, testing::UnorderedElementsAre("one_layer", "simple_deep", "dense_skip_co",
-                                                   "conv_cells", "candle_mlp", "nt3", "combo"));
+  EXPECT_THAT(names,
+              testing::UnorderedElementsAre("one_layer", "simple_deep", "dense_skip_co",
+                                            "conv_cells", "candle_mlp", "nt3", "combo", "graph"));
   try {
     (void)space_function("dense_skipco");
     FAIL();
