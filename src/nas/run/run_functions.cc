@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "base/errors.h"
-#include "base/log.h"
+#include "base/json.h"
 #include "base/registry.h"
 #include "kolo/nas/run.h"
 #include "nas/problem/aliases.h"
@@ -15,6 +15,7 @@
 #include "nas/run/saved_files.h"
 #include "nas/run/threads_choice.h"
 #include "nas/run/training.h"
+#include "search/space/json_value.h"
 
 namespace kolo::nas {
 namespace {
@@ -148,20 +149,12 @@ void add_metadata(hps::RunResult& result, const Attempt& best) {
   result.metadata["ended_by"] = std::string(to_string(best.outcome.end));
 }
 
-hps::RunResult evaluate(const NaProblem& problem, hps::RunningJob& job, Ranks ranks,
-                        ScalingDefaults scaling) {
-  choose_threads();
-  const Value hyperparameters = problem.hyperparameters_of(job.parameters());
-  Evaluation evaluation{problem,
-                        job,
-                        ranks,
-                        scaling,
-                        NaProblem::arch_seq_of(job.parameters()),
-                        TrainingSettings::from(hyperparameters),
-                        Judge(problem)};
+/// Trains as often as wanted and answers the best.
+hps::RunResult judge(Evaluation& evaluation) {
+  const NaProblem& problem = evaluation.problem;
+  hps::RunningJob& job = evaluation.job;
   if (evaluation.saves())
     save_config(job.log_dir(), job.id(), problem.config(evaluation.arch_seq, job.parameters()));
-
   std::optional<Attempt> best;
   for (std::int64_t i = 0; i < evaluation.settings.repeat; ++i) {
     std::shared_ptr<Model> model;
@@ -174,13 +167,47 @@ hps::RunResult evaluate(const NaProblem& problem, hps::RunningJob& job, Ranks ra
     const bool better = !best || !std::isfinite(best->objective) ||
                         (std::isfinite(next.objective) && next.objective > best->objective);
     if (better) best = std::move(next);
-    if (ranks.first_says(job.stopped())) break;
+    if (evaluation.ranks.first_says(job.stopped())) break;
   }
   if (evaluation.saves()) save(evaluation, *best);
   hps::RunResult result =
       std::isfinite(best->objective) ? hps::RunResult(best->objective) : hps::RunResult("F_nan");
   add_metadata(result, *best);
   return result;
+}
+
+Json to_json(const hps::RunResult& result) {
+  return {{"objectives", result.objectives},
+          {"failure", result.failure},
+          {"metadata",
+           search::json_from_value(Value::Dict(result.metadata.begin(), result.metadata.end()))}};
+}
+
+hps::RunResult from_json(const Json& json) {
+  hps::RunResult result(json.at("objectives").get<std::vector<double>>());
+  result.failure = json.at("failure").get<std::string>();
+  for (const auto& [name, value] : json.at("metadata").items())
+    result.metadata[name] = search::value_from_json(value);
+  return result;
+}
+
+enum class Who { this_process, ranks };
+
+hps::RunResult evaluate(const NaProblem& problem, hps::RunningJob& job, Who who,
+                        ScalingDefaults scaling) {
+  choose_threads();
+  const auto settings = TrainingSettings::from(problem.hyperparameters_of(job.parameters()));
+  const Ranks ranks = who == Who::ranks ? Ranks::of_job(settings.ranks_per_node) : Ranks::alone();
+  std::optional<hps::RunResult> result;
+  if (!ranks.watches()) {
+    Evaluation evaluation{
+        problem,  job,           ranks, scaling, NaProblem::arch_seq_of(job.parameters()),
+        settings, Judge(problem)};
+    result = judge(evaluation);
+  }
+  if (!ranks.has_watchers()) return *result;
+  const std::string told = ranks.tell_watchers(result ? to_json(*result).dump() : "");
+  return from_json(parse_json(told, "the outcome of an evaluation"));
 }
 
 constexpr NaRunInfo kTable[] = {
@@ -197,15 +224,15 @@ constexpr Alias kAliases[] = {{"horovod", "distributed"}};
 }  // namespace
 
 hps::RunResult alpha(const NaProblem& problem, hps::RunningJob& job) {
-  return evaluate(problem, job, Ranks::alone(), {});
+  return evaluate(problem, job, Who::this_process, {});
 }
 
 hps::RunResult distributed(const NaProblem& problem, hps::RunningJob& job) {
-  return evaluate(problem, job, Ranks::all(), {.batch = true, .rate = true, .warmup = true});
+  return evaluate(problem, job, Who::ranks, {.batch = true, .rate = true, .warmup = true});
 }
 
 hps::RunResult tf_distributed(const NaProblem& problem, hps::RunningJob& job) {
-  return evaluate(problem, job, Ranks::all(), {});
+  return evaluate(problem, job, Who::ranks, {});
 }
 
 hps::RunResult quick(const NaProblem& problem, hps::RunningJob& job) {

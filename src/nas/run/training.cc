@@ -102,7 +102,11 @@ class Training {
                        OptimizerSettings{.rate = scaled_.first_rate,
                                          .momentum = settings_.momentum,
                                          .weight_decay = settings_.weight_decay});
-    if (task_.ranks.size() > 1) distributed_.emplace(*optimizer_, flat_.named());
+    if (task_.ranks.size() > 1) {
+      DistributedOptimizerOptions options;
+      options.process_set = task_.ranks.process_set();
+      distributed_.emplace(*optimizer_, flat_.named(), options);
+    }
     rate_.emplace(
         optimizer_->inner(), [this](double epoch) { return scaled_.rate(epoch) * rate_factor_; },
         RateSchedulerOptions{.steps_per_epoch = steps_per_epoch_});
@@ -256,8 +260,8 @@ class Training {
   void after_epoch() {
     if (ended_ == TrainingEnd::not_a_number) return;
     keep_best();
-    if (task_.ranks.rank() == 0 && task_.after_epoch)
-      task_.after_epoch(outcome_.epochs, outcome_.history);
+    // On every rank: sessions of several ranks answer all of them together.
+    if (task_.after_epoch) task_.after_epoch(outcome_.epochs, outcome_.history);
     if (ended_) return;
     agree_on_end();
     if (!outcome_.history.contains("val_loss")) return;

@@ -78,13 +78,9 @@ TEST(Distributed, ScalesRateAndBatchByDefault) {
   for (std::size_t epoch = 0; epoch < 5; ++epoch)
     EXPECT_NEAR(rates[epoch], 0.02 + 0.02 * (static_cast<double>(epoch) + 0.8) / 5, 1e-12);
   EXPECT_NEAR(rates[6], 0.04, 1e-12);
-  // The same in one process with twice the batch, and the same warm-up said outright.
-  const std::string doubled = alone([] {
-    NaProblem problem = small_problem(7);
-    problem.hyperparameters({{"batch_size", 48}});
-    return run(distributed, problem, kLargest);
-  });
-  EXPECT_NE(doubled, "") << "one rank is a job, too";
+  // One rank is a job, too, and has nothing to scale.
+  EXPECT_EQ(alone([] { return run(distributed, small_problem(3), kLargest); }),
+            alone([] { return run(alpha, small_problem(3), kLargest); }));
 }
 
 TEST(Distributed, SameRanksSameBits) {
@@ -117,6 +113,23 @@ TEST(Distributed, EndsOnAllRanksTogether) {
     return run(distributed, small_problem(), Value{{"arch_seq", Value::List{77}}}).substr(0, 7);
   });
   EXPECT_EQ(answers, (std::vector<std::string>{"F_build", "F_build"}));
+}
+
+TEST(Distributed, UsesAsManyRanksAsTheConfigurationSays) {
+  const auto two = answers_of(2, [] { return run(distributed, small_problem(6), kLargest); });
+  const auto two_of_three = answers_of(3, [] {
+    Value parameters = kLargest;
+    std::string all;
+    // Another number in each evaluation, as a joint search has it.
+    for (const int ranks : {2, 1, 2}) {
+      parameters.as_dict()["ranks_per_node"] = ranks;
+      all += run(distributed, small_problem(6), parameters) + "; ";
+    }
+    return all;
+  });
+  for (const auto& answer : two_of_three) EXPECT_EQ(answer, two_of_three[0]);
+  const std::string one = alone([] { return run(distributed, small_problem(6), kLargest); });
+  EXPECT_EQ(two_of_three[0], two[0] + "; " + one + "; " + two[0] + "; ");
 }
 
 TEST(TfDistributed, ScalesOnlyWhatIsSaid) {
