@@ -7,6 +7,7 @@
 #include "base/registry.h"
 #include "comm/transports.h"
 #include "commands.h"
+#include "hps/problem/function_problems.h"
 #include "hps/search/evaluators.h"
 #include "kolo/search.h"
 #include "launch/batch/batch_system.h"
@@ -61,11 +62,17 @@ void print_evaluators() {
     fmt::print("{:<12} {}\n", evaluator.name, evaluator.summary);
 }
 
+void print_problems() {
+  for (const auto& problem : hps::function_problems())
+    fmt::print("{:<30} {}\n", hps::full_name(problem), problem.summary);
+}
+
 constexpr Family kFamilies[] = {
     {"transports", "ways of moving bytes between ranks", print_transports},
     {"samplers", "algorithms that say what to try next", print_samplers},
     {"schedulers", "rules that stop, pause and clone trials", print_schedulers},
     {"evaluators", "ways of running the evaluations of a search", print_evaluators},
+    {"problems", "built-in problems of kolo hps", print_problems},
     {"runners", "commands that start jobs of several ranks", print_runners},
     {"batch-systems", "systems that kolo submit-launch knows", print_batch_systems},
     {"stores", "databases that keep studies", print_stores},

@@ -162,8 +162,9 @@ Plot plot_searches(const std::vector<SearchResults>& searches, const PlotQuestio
   }
   if (along) show_the_better_part(plot, all, question.optimum.has_value());
   plot.x_label = question.x == "time" ? fmt::format("time ({})", unit.name) : question.x;
-  plot.y_label =
-      question.optimum ? fmt::format("{} - {}", *question.optimum, question.y) : question.y;
+  plot.y_label = question.optimum
+                     ? fmt::format("distance of {} from {}", question.y, *question.optimum)
+                     : question.y;
   plot.subtitle = fmt::format(
       "{} evaluations{}{}", evaluations, failures > 0 ? fmt::format(", {} failed", failures) : "",
       plot.y_high > plot.y_low ? "; triangles at the edge: worse than shown" : "");

@@ -109,6 +109,37 @@ TEST(WorkloadTest, CountsWhatRunsAtEachMoment) {
   EXPECT_EQ(json["num_workers"], 2);
 }
 
+TEST_F(AnalyticsTest, JobsHaveAWorkload) {
+  auto database = jobs::JobDatabase::init(dir_.path() / "db");
+  database.set_application({.name = "sleep", .executable = "sleep 1"});
+  std::vector<jobs::Job> wanted(3);
+  for (auto& job : wanted) job.name = "task", job.workflow = "search", job.application = "sleep";
+  wanted[2].workflow = "other";
+  const auto ids = database.create(wanted);
+  EXPECT_EQ(error_of([&] { (void)workload_of(database, "search", 0); }).code(),
+            ErrorCode::not_found);
+  const auto move = [&](jobs::JobId id, std::initializer_list<const char*> states) {
+    for (const char* state : states) database.modify(id, "state", state);
+  };
+  const auto time_of = [&](jobs::JobId id, jobs::JobState state) {
+    for (const auto& entry : database.history(id))
+      if (entry.state == state) return entry.time;
+    ADD_FAILURE() << jobs::to_string(state);
+    return 0.0;
+  };
+  for (const jobs::JobId id : ids) move(id, {"STAGED_IN", "PREPROCESSED", "RUNNING"});
+  move(ids[0], {"RUN_DONE"});
+  const double began = time_of(ids[0], jobs::JobState::running),
+               second = time_of(ids[1], jobs::JobState::running),
+               ended = time_of(ids[0], jobs::JobState::run_done);
+  // The second runs still; the third is of another workflow.
+  const Workload load = workload_of(database, "search", ended + 5);
+  EXPECT_EQ(load.timestamps.front(), began);
+  EXPECT_EQ(load.timestamps.back(), ended + 5);
+  EXPECT_EQ(load.num_jobs_running.back(), 0);
+  EXPECT_NEAR(load.busy_seconds, (ended - began) + (ended + 5 - second), 1e-6);
+}
+
 TEST_F(AnalyticsTest, SearchesAreSummarized) {
   const SearchResults search = read_search(folder("one"));
   EXPECT_EQ(search.name, "one");
