@@ -18,6 +18,7 @@
 #include "quality/curves.h"
 #include "quality/problem.h"
 #include "quality/runs.h"
+#include "support/ratios.h"
 
 namespace bench {
 namespace {
@@ -35,9 +36,7 @@ struct Options {
 };
 
 void print_ratio(const std::string& name, double value, const char* op, double goal) {
-  bool pass = op[0] == '<' ? value <= goal : value >= goal;
-  std::printf("RATIO %s %.4g goal %s%g %s\n", name.c_str(), value, op, goal,
-              pass ? "PASS" : "FALLS-SHORT");
+  Ratios().print(name, value, op, goal);
 }
 
 std::vector<double> means(const Regrets& regrets) {

@@ -20,7 +20,6 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
-#include <fstream>
 #include <future>
 #include <limits>
 #include <memory>
@@ -31,6 +30,7 @@
 
 #include "base/random.h"
 #include "kolo/search.h"
+#include "support/ratios.h"
 
 namespace {
 
@@ -144,13 +144,9 @@ int main(int argc, char** argv) {
       return 2;
     }
   }
-  std::string lines;
+  bench::Ratios ratios;
   auto ratio = [&](const std::string& name, double value, const char* op, double goal) {
-    const bool pass = op[0] == '<' ? value <= goal : value >= goal;
-    std::printf("RATIO %s %.4g goal %s%g %s\n", name.c_str(), value, op, goal,
-                pass ? "PASS" : "FALLS-SHORT");
-    std::fflush(stdout);
-    lines += (lines.empty() ? "  \"" : ",\n  \"") + name + "\": " + std::to_string(value);
+    ratios.print(name, value, op, goal);
   };
   auto show = [](std::size_t workers, std::uint64_t seed, const Outcomes& run) {
     std::printf(
@@ -190,6 +186,6 @@ int main(int argc, char** argv) {
     if (seeds > 0)
       ratio("ambs_regret_" + std::to_string(workers) + "_vs_64", std::exp(log_ratio), "<=", 1.0);
   }
-  if (!json.empty()) std::ofstream(json) << "{\n" << lines << "\n}\n";
+  ratios.write_json(json);
   return 0;
 }

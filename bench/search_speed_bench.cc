@@ -9,8 +9,6 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
-#include <fstream>
 #include <functional>
 #include <limits>
 #include <memory>
@@ -20,6 +18,7 @@
 #include "base/random.h"
 #include "kolo/search.h"
 #include "speed/rows.h"
+#include "support/ratios.h"
 
 namespace {
 
@@ -135,11 +134,6 @@ constexpr Row kRows[] = {
     {"asha_reports_per_s", bench::asha_reports_per_s, ">=", 1e6},
 };
 
-bool wanted(const char* name, const std::string& only) {
-  return only.empty() ||
-         ("," + only + ",").find("," + std::string(name) + ",") != std::string::npos;
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -160,17 +154,10 @@ int main(int argc, char** argv) {
       return 2;
     }
   }
-  std::string lines;
-  for (const Row& row : kRows) {
-    if (!wanted(row.name, only)) continue;
-    const double value = row.measure(options);
-    const bool pass = std::strcmp(row.op, "<=") == 0 ? value <= row.goal : value >= row.goal;
-    std::printf("RATIO %s %.4g goal %s%g %s\n", row.name, value, row.op, row.goal,
-                pass ? "PASS" : "FALLS-SHORT");
-    std::fflush(stdout);
-    lines += (lines.empty() ? "  \"" : ",\n  \"") + std::string(row.name) +
-             "\": " + std::to_string(value);
-  }
-  if (!json.empty()) std::ofstream(json) << "{\n" << lines << "\n}\n";
+  bench::Ratios ratios;
+  for (const Row& row : kRows)
+    if (bench::is_wanted(row.name, only))
+      ratios.print(row.name, row.measure(options), row.op, row.goal);
+  ratios.write_json(json);
   return 0;
 }
