@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <filesystem>
 
 #include "base/env.h"
 #include "base/errors.h"
@@ -96,6 +97,7 @@ void become_agent(hps::SearchPlan& plan, const Options& options, const Arguments
   nas::PpoOptions ppo = nas::with_agents_as_ranks({});
   if (plan.agents > 1) ppo.average_gradients = while_others_are_there(ppo.average_gradients);
   ppo.episodes = plan.evaluator.num_workers;
+  std::filesystem::create_directories(plan.log_dir / "save");
   ppo.checkpoint = (plan.log_dir / "save" / fmt::format("ppo-{}.state", plan.agent)).string();
   if (const auto network = options.text("network")) ppo.network = *network;
   const std::pair<const char*, double*> numbers[] = {{"cliprange", &ppo.cliprange},

@@ -200,16 +200,18 @@ int run_and_show(hps::SearchPlan plan, const Options& options) {
   plan.observers = observers_for(json, quiet || plan.agent > 0);
   plan.interrupted = catch_interrupts();
   const std::string folder = plan.log_dir.string();
+  const std::string who = plan.agents > 1 ? fmt::format("agent {}: ", plan.agent) : "";
   const auto summary = hps::run_search(std::move(plan));
   if (summary.interrupted) {
     fmt::print(stderr, "stopped after {} evaluations; --resume goes on\n", summary.evaluations);
     return 130;
   }
   if (json) return 0;
-  fmt::print("{} evaluations, {} failed{}; {}/results.csv\n", summary.evaluations, summary.failures,
+  fmt::print("{}{} evaluations, {} failed{}; {}/results.csv\n", who, summary.evaluations,
+             summary.failures,
              summary.cached > 0 ? fmt::format(", {} known before", summary.cached) : "", folder);
   if (summary.best)
-    fmt::print("best: objective {} of evaluation {}: {}\n", summary.best->objectives.front(),
+    fmt::print("{}best: objective {} of evaluation {}: {}\n", who, summary.best->objectives.front(),
                summary.best->job_id, summary.best->parameters.to_string());
   // A search none of whose evaluations worked has failed.
   return summary.evaluations > 0 && summary.failures == summary.evaluations ? 1 : 0;

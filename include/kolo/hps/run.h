@@ -42,7 +42,8 @@ class RunningJob {
   [[nodiscard]] std::int64_t id() const noexcept { return id_; }
 
   /// An intermediate objective after so much of the budget (epochs, say). The last one recorded
-  /// does not replace what the run function returns.
+  /// does not replace what the run function returns. In an evaluation of several ranks every rank
+  /// records.
   void record(double budget, double objective) {
     if (session_ != nullptr && !stopped_)
       stopped_ = !session_->try_report(Value{{"objective", objective}, {"budget", budget}});

@@ -37,7 +37,7 @@ hps::RunResult alpha(const NaProblem& problem, hps::RunningJob& job);
 /// All ranks of the default Context, which is joined if that was not done: every rank calls it with
 /// the same parameters, and gets the same answer. Batch and rate follow the linear scaling rule,
 /// with a warm-up of 5 epochs, unless hyperparameters say otherwise (lsr_batch_size,
-/// lsr_learning_rate, warmup_lr, warmup_epochs). Rank 0 records and writes.
+/// lsr_learning_rate, warmup_lr, warmup_epochs). Every rank records, rank 0 writes.
 hps::RunResult distributed(const NaProblem& problem, hps::RunningJob& job);
 /// The same, but nothing is scaled unless hyperparameters say so.
 hps::RunResult tf_distributed(const NaProblem& problem, hps::RunningJob& job);

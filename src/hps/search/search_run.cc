@@ -155,7 +155,10 @@ void check_plan(const SearchPlan& plan) {
     throw_error(ErrorCode::invalid_argument, "cache key '{}' is unknown; known: uuid, to_dict",
                 plan.cache_key);
   check_evaluator(plan);
-  const tune::Steering checked(options_of(plan));
+  tune::Options options = options_of(plan);
+  // A sampler that agents share is made by all of them together.
+  if (plan.agents > 1) options.search_alg = {.name = "random"};
+  const tune::Steering checked(options);
 }
 
 /// Evaluations of a results.csv without a database, which count as this search's own.

@@ -1,0 +1,103 @@
+#!/usr/bin/env bash
+# kolo nas, as users type it.
+#
+#   nas_test.sh CASE KOLO COMPILER
+set -euo pipefail
+case_name="$1" kolo="$2" compiler="$3"
+# shellcheck source=../jobs/lib.sh
+source "$(dirname "${BASH_SOURCE[0]}")/../jobs/lib.sh"
+
+rows() { grep -c ',DONE,' "$1/results.csv"; }
+ids() { sed -E '1d; s/"[^"]*"//g' "$1/results.csv" | cut -d, -f3; }
+best() { sed -n 's/^.*best: objective \([^ ]*\) of.*$/\1/p'; }
+at_least() { awk "BEGIN { exit !($1 >= $2) }" || fail "$1 is below $2"; }
+enough_rows() { [[ -e log/results.csv && "$(rows log)" -ge "$1" ]]; }
+
+# Real training, by each evaluator.
+training() {
+  at_least "$("$kolo" nas regevo --problem deephyper.benchmark.nas.linearReg.Problem --max-evals 8 --num-workers 2 \
+    --log-dir process --quiet | best)" 0.95
+  at_least "$("$kolo" nas random --problem benchmark.nas.linear_reg --evaluator thread --max-evals 8 --log-dir thread --quiet | best)" 0.95
+  at_least "$("$kolo" nas random --problem benchmark.nas.linear_reg --evaluator ranks --num-ranks-per-node 2 \
+    --run deephyper.nas.run.horovod.run --max-evals 4 --log-dir ranks --quiet | best)" 0.9
+  for part in model/0.pt history/0.json config/0.json; do
+    [[ -s "process/save/$part" ]] || fail "process/save/$part is missing"
+  done
+  # The same seed gives the same searches and the same numbers.
+  for twin in a b; do
+    "$kolo" nas regevo --problem benchmark.nas.linear_reg --evaluator serial --max-evals 4 --seed 3 --log-dir $twin --quiet >/dev/null
+  done
+  same "$(cut -d, -f1-3 a/results.csv)" "$(cut -d, -f1-3 b/results.csv)"
+}
+
+# Without training, every search finds the largest operations: DenseSkipCo(3) has 3·30 + 6·1.
+searches() {
+  local search
+  for search in regevo agebo ppo local_search; do
+    "$kolo" nas $search --problem benchmark.nas.digits_dense --run quick --evaluator thread --num-workers 10 --max-evals 1500 \
+      --log-dir $search --quiet >out || fail "$search: $(cat out)"
+    same "$search $(best <out)" "$search 96"
+  done
+  at_least "$("$kolo" nas ambsmixed --problem benchmark.nas.digits_dense --run quick --evaluator thread --num-workers 4 --max-evals 200 \
+    --log-dir ambsmixed --quiet | best)" 88
+}
+
+# Three agents learn together: all evaluations are there, each agent has its share.
+agents() {
+  "$kolo" nas ppo --problem benchmark.nas.digits_dense --run quick --evaluator thread --num-agents 3 --num-workers 10 \
+    --max-evals 100 --log-dir log --quiet >out
+  same "$(rows log)" 100
+  for agent in 0 1 2; do has "$(cat out)" "agent $agent: "; done
+  same "$(ids log | cut -d. -f1 | sort | uniq -c | tr -s ' ' | tr '\n' ';')" ' 40 0; 30 1; 30 2;'
+  # More evaluations of the same search.
+  "$kolo" nas ppo --problem benchmark.nas.digits_dense --run quick --evaluator thread --num-agents 3 --num-workers 10 \
+    --max-evals 200 --log-dir log --resume --quiet >out
+  same "$(rows log)" 200
+}
+
+# Killed with -9 again and again: no evaluation is lost, none is there twice.
+ranks_killed() {
+  local search=("$kolo" nas regevo --problem benchmark.nas.digits --evaluator ranks --num-ranks-per-node 2 --max-evals 12
+    --log-dir log --resume --quiet)
+  local wanted
+  for wanted in 2 5 9; do
+    "${search[@]}" >/dev/null 2>&1 &
+    eventually 60 enough_rows "$wanted"
+    kill -9 $! 2>/dev/null || true
+    wait $! 2>/dev/null || true
+  done
+  before="$(sed 1d log/results.csv)"
+  has "$("${search[@]}")" '12 evaluations, 0 failed'
+  has "$(cat log/results.csv)" "$before"
+  same "$(ids log | sort -n | tr '\n' ' ')" "$(seq 0 11 | tr '\n' ' ')"
+}
+
+after_the_search() {
+  "$kolo" nas random --problem benchmark.nas.linear_reg --evaluator thread --max-evals 6 --log-dir log --quiet >/dev/null
+  has "$("$kolo" nas post-train --problem benchmark.nas.linear_reg --log-dir log -k 2 --num-epochs 2 --repeat 2)" 'post_training has'
+  [[ -s log/post_training/results.json ]] || fail 'no results of post-training'
+  has "$("$kolo" analytics topk log -k 1)" 'arch_seq'
+  "$kolo" nas draw --problem benchmark.nas.polynome2_reg -o space.svg
+  grep -q '</svg>' space.svg || fail 'no picture'
+  has "$("$kolo" nas draw --problem benchmark.nas.linear_reg --arch '[3]' --dot)" 'digraph'
+  has "$("$kolo" nas list)" 'benchmark.nas.digits'
+}
+
+new_problem() {
+  "$kolo" new-problem nas mine >/dev/null
+  CXX="$compiler" cmake -S mine -B mine/build >/dev/null && cmake --build mine/build >/dev/null
+  at_least "$("$kolo" nas regevo --problem mine/build/libmine.so:Problem --max-evals 6 --num-workers 2 --log-dir log --quiet | best)" 0.9
+}
+
+bad_input() {
+  refused 2 "did you mean 'regevo'" "$kolo" nas regvo --problem benchmark.nas.linear_reg
+  refused 1 'benchmark.nas.linear_reg' "$kolo" nas random --problem benchmark.nas.linear_rag
+  refused 1 'alpha' "$kolo" nas random --problem benchmark.nas.linear_reg --run beta
+  refused 2 'the search random has no --ent-coef' "$kolo" nas random --problem benchmark.nas.linear_reg --ent-coef 1
+  refused 1 'ppo_lnlstm_128' "$kolo" nas ppo --problem benchmark.nas.linear_reg --run quick --evaluator thread --network ppo_cnn --max-evals 4 --log-dir log
+  refused 2 'no list' "$kolo" nas draw --problem benchmark.nas.linear_reg --arch 'abc'
+  printf 'space: graph\nnonsense: 3\n' >bad.yaml
+  refused 2 'nonsense' "$kolo" nas random --problem bad.yaml --max-evals 1
+}
+
+"$case_name"
