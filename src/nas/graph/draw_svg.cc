@@ -11,6 +11,7 @@ namespace kolo::nas {
 namespace {
 
 constexpr double kMargin = 24, kLineHeight = 15, kPadding = 10, kLetter = 6.3, kLegend = 44;
+constexpr double kTrunkWeight = 12;
 
 constexpr std::string_view kStyle = R"(
   text { font: 11px "DejaVu Sans", Verdana, Helvetica, sans-serif; fill: #39414d; text-anchor: middle }
@@ -79,7 +80,8 @@ class SvgWriter {
  public:
   SvgWriter(const Picture& picture, const std::vector<std::size_t>& order) : picture_(picture) {
     for (const Picture::Box& box : picture.boxes) boxes_.push_back(size_of(box));
-    for (const Picture::Arrow& arrow : picture.arrows) arrows_.push_back({arrow.from, arrow.to});
+    for (const Picture::Arrow& arrow : picture.arrows)
+      arrows_.push_back({arrow.from, arrow.to, arrow.is_main ? kTrunkWeight : 1});
     std::tie(width_, height_) = lay_out(boxes_, arrows_, order);
   }
 

@@ -17,6 +17,7 @@ struct Point {
   bool is_bend;
   double x = 0;
   std::vector<std::size_t> above{}, below{};
+  std::vector<double> above_weights{}, below_weights{};
 };
 
 class Layout {
@@ -91,15 +92,17 @@ class Layout {
          ++layer) {
       points_.push_back({layer, kBendWidth, 0, true});
       bends.push_back(points_.size() - 1);
-      join(previous, bends.back());
+      join(previous, bends.back(), arrow.weight);
       previous = bends.back();
     }
-    join(previous, arrow.to);
+    join(previous, arrow.to, arrow.weight);
   }
 
-  void join(std::size_t upper, std::size_t lower) {
+  void join(std::size_t upper, std::size_t lower, double weight) {
     points_[upper].below.push_back(lower);
+    points_[upper].below_weights.push_back(weight);
     points_[lower].above.push_back(upper);
+    points_[lower].above_weights.push_back(weight);
   }
 
   [[nodiscard]] std::size_t num_layers() const {
@@ -180,15 +183,17 @@ class Layout {
   /// The mean of the neighbours above and below; straight lines through bends count most.
   [[nodiscard]] double wish(const Point& point) const {
     double sum = 0, weights = 0;
-    const auto add = [&](const std::vector<std::size_t>& neighbours) {
-      for (const std::size_t i : neighbours) {
-        const double weight = point.is_bend && points_[i].is_bend ? 4 : 1;
-        sum += weight * points_[i].x;
+    const auto add = [&](const std::vector<std::size_t>& neighbours,
+                         const std::vector<double>& their_weights) {
+      for (std::size_t i = 0; i < neighbours.size(); ++i) {
+        const Point& neighbour = points_[neighbours[i]];
+        const double weight = their_weights[i] * (point.is_bend && neighbour.is_bend ? 4 : 1);
+        sum += weight * neighbour.x;
         weights += weight;
       }
     };
-    add(point.above);
-    add(point.below);
+    add(point.above, point.above_weights);
+    add(point.below, point.below_weights);
     return weights > 0 ? sum / weights : point.x;
   }
 

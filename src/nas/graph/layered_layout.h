@@ -20,6 +20,7 @@ struct LayoutBox {
 
 struct LayoutArrow {
   std::size_t from, to;
+  double weight = 1;  ///< how much it wants to be straight
   struct Bend {
     double x, top, bottom;  ///< a straight line down through a layer
   };

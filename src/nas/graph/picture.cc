@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "nas/graph/blueprint.h"
 #include "nas/graph/kinds.h"
 
@@ -63,16 +65,21 @@ class Illustrator {
 
   void add_arrows(std::size_t index) {
     for (const NodeId source : nodes_[index].sources)
-      picture_.arrows.push_back({index_of(source), index, Picture::Line::connection});
+      picture_.arrows.push_back({index_of(source), index, Picture::Line::connection,
+                                 source == nodes_[index].sources.front()});
     if (plan_) {
       if (const Operation* operation = chosen_operation(nodes_, order_, index, *arch_seq_))
         for (const NodeId source : connect_sources(*operation))
           picture_.arrows.push_back({index_of(source), index, Picture::Line::skip});
       return;
     }
+    std::vector<NodeId> possible;  // several operations may have the same source
     for (const Operation& operation : with_operations(nodes_, nodes_[index]).operations)
       for (const NodeId source : connect_sources(operation))
-        picture_.arrows.push_back({index_of(source), index, Picture::Line::possible_skip});
+        if (std::find(possible.begin(), possible.end(), source) == possible.end()) {
+          possible.push_back(source);
+          picture_.arrows.push_back({index_of(source), index, Picture::Line::possible_skip});
+        }
   }
 
   std::string label_of(const Operation& operation) const {

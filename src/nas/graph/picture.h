@@ -29,6 +29,7 @@ struct Picture {
   struct Arrow {
     std::size_t from, to;
     Line line;
+    bool is_main = false;  ///< the first that comes in: the trunk of the drawing
   };
   std::vector<Box> boxes;  ///< one per node
   std::vector<Arrow> arrows;

@@ -151,8 +151,8 @@ NodeId KSearchSpace::find(std::string_view name) const {
 
 void KSearchSpace::connect(NodeId from, NodeId to) {
   const Node& source = node(from);
-  Node& follower = nodes_[index_of(to) < nodes_.size() ? index_of(to) : index_of(from)];
-  (void)node(to);
+  (void)node(to);  // throws when there is none
+  Node& follower = nodes_[index_of(to)];
   if (follower.kind == NodeKind::input)
     throw_error(ErrorCode::invalid_argument, "connect: nothing can come into '{}', an input",
                 follower.name);
