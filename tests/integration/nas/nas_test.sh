@@ -97,7 +97,7 @@ bad_input() {
   refused 1 'ppo_lnlstm_128' "$kolo" nas ppo --problem benchmark.nas.linear_reg --run quick --evaluator thread --network ppo_cnn --max-evals 4 --log-dir log
   refused 2 'no list' "$kolo" nas draw --problem benchmark.nas.linear_reg --arch 'abc'
   printf 'space: graph\nnonsense: 3\n' >bad.yaml
-  refused 2 'nonsense' "$kolo" nas random --problem bad.yaml --max-evals 1
+  refused 2 "'data' is missing" "$kolo" nas random --problem bad.yaml --max-evals 1
 }
 
 "$case_name"
