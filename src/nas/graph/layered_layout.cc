@@ -8,7 +8,7 @@ namespace kolo::nas {
 namespace {
 
 constexpr double kGapAcross = 22, kGapDown = 34, kBendWidth = 6;
-constexpr int kOrderSweeps = 24, kPlaceSweeps = 40;
+constexpr int kOrderSweeps = 24, kPlaceSweeps = 200;
 
 /// A box, or a bend of an arrow.
 struct Point {
@@ -170,18 +170,22 @@ class Layout {
   }
 
   void place() {
-    for (const auto& layer : layers_) settle(layer, std::vector<double>(layer.size(), 0));
+    for (const auto& layer : layers_) settle(layer, std::vector<Wish>(layer.size(), {0, 1}));
     for (int sweep = 0; sweep < kPlaceSweeps; ++sweep)
       for (std::size_t step = 0; step < layers_.size(); ++step) {
         const auto& layer = layers_[sweep % 2 == 0 ? step : layers_.size() - 1 - step];
-        std::vector<double> wishes;
+        std::vector<Wish> wishes;
         for (const std::size_t point : layer) wishes.push_back(wish(points_[point]));
         settle(layer, wishes);
       }
   }
 
+  struct Wish {
+    double x, weight;
+  };
+
   /// The mean of the neighbours above and below; straight lines through bends count most.
-  [[nodiscard]] double wish(const Point& point) const {
+  [[nodiscard]] Wish wish(const Point& point) const {
     double sum = 0, weights = 0;
     const auto add = [&](const std::vector<std::size_t>& neighbours,
                          const std::vector<double>& their_weights) {
@@ -194,13 +198,13 @@ class Layout {
     };
     add(point.above, point.above_weights);
     add(point.below, point.below_weights);
-    return weights > 0 ? sum / weights : point.x;
+    return weights > 0 ? Wish{sum / weights, weights} : Wish{point.x, 1};
   }
 
   /// Least squares to the wishes, in order, with gaps. Without the distances that boxes need at the
   /// least the answer is a sequence that never falls: neighbours that want to pass each other form
   /// a group at their mean.
-  void settle(const std::vector<std::size_t>& layer, const std::vector<double>& wishes) {
+  void settle(const std::vector<std::size_t>& layer, const std::vector<Wish>& wishes) {
     std::vector<double> offsets;
     double offset = 0;
     for (std::size_t i = 0; i < layer.size(); ++i) {
@@ -208,27 +212,25 @@ class Layout {
       offsets.push_back(offset);
     }
     struct Group {
-      double sum;
+      double sum, weight;
       std::size_t count;
+      [[nodiscard]] double mean() const { return sum / weight; }
     };
     std::vector<Group> groups;
     for (std::size_t i = 0; i < layer.size(); ++i) {
-      groups.push_back({wishes[i] - offsets[i], 1});
-      while (groups.size() > 1) {
-        Group& last = groups.back();
-        Group& previous = groups[groups.size() - 2];
-        if (previous.sum / static_cast<double>(previous.count) <=
-            last.sum / static_cast<double>(last.count))
-          break;
-        previous.sum += last.sum;
-        previous.count += last.count;
+      groups.push_back({wishes[i].weight * (wishes[i].x - offsets[i]), wishes[i].weight, 1});
+      while (groups.size() > 1 && groups[groups.size() - 2].mean() > groups.back().mean()) {
+        const Group last = groups.back();
         groups.pop_back();
+        groups.back().sum += last.sum;
+        groups.back().weight += last.weight;
+        groups.back().count += last.count;
       }
     }
     std::size_t i = 0;
     for (const Group& group : groups)
       for (std::size_t member = 0; member < group.count; ++member, ++i)
-        points_[layer[i]].x = group.sum / static_cast<double>(group.count) + offsets[i];
+        points_[layer[i]].x = group.mean() + offsets[i];
   }
 
   std::vector<Point> points_;  // the boxes first

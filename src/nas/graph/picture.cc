@@ -64,9 +64,14 @@ class Illustrator {
   }
 
   void add_arrows(std::size_t index) {
-    for (const NodeId source : nodes_[index].sources)
+    // What is concatenated is equal; elsewhere the first is what the others are added to.
+    const auto& sources = nodes_[index].sources;
+    const auto& operations = with_operations(nodes_, nodes_[index]).operations;
+    const bool has_main =
+        sources.size() == 1 || operations.empty() || &kind_of(operations[0]) != &kinds::concatenate;
+    for (const NodeId source : sources)
       picture_.arrows.push_back({index_of(source), index, Picture::Line::connection,
-                                 source == nodes_[index].sources.front()});
+                                 has_main && source == sources.front()});
     if (plan_) {
       if (const Operation* operation = chosen_operation(nodes_, order_, index, *arch_seq_))
         for (const NodeId source : connect_sources(*operation))
