@@ -16,23 +16,10 @@
 #include "kolo/nas/ppo.h"
 #include "launch/environment.h"
 #include "nas_commands.h"
+#include "search_command.h"
 
 namespace kolo::app {
 namespace {
-
-constexpr Setting kPpoSettings[] = {
-    {"num-agents", "", "", "N", "1", "ppo: agents that learn together, one process each"},
-    {"network", "", "", "NAME", "ppo_lnlstm_128", "ppo: ppo_{lstm,lnlstm}_{32,64,128}"},
-    {"cliprange", "", "", "X", "0.2", "ppo"},
-    {"ent-coef", "", "", "X", "0.01", "ppo: weight of the entropy"},
-    {"gamma", "", "", "X", "1.0", "ppo"},
-    {"lam", "", "", "X", "0.95", "ppo"},
-    {"nminibatches", "", "", "N", "1", "ppo"},
-    {"noptepochs", "", "", "N", "10", "ppo: passes over a batch"},
-    {"lr", "", "", "X", "3e-4", "ppo: learning rate of the policy"},
-    {"vf-coef", "", "", "X", "0.5", "ppo: weight of the value function"},
-    {"max-grad-norm", "", "", "X", "0.5", "ppo"},
-};
 
 /// This process becomes the launcher of all agents.
 [[noreturn]] void run_agents(const hps::SearchPlan& plan, long long agents,
@@ -68,8 +55,6 @@ nas::AverageFunction while_others_are_there(nas::AverageFunction average) {
 }
 
 }  // namespace
-
-std::span<const Setting> ppo_settings() { return kPpoSettings; }
 
 void become_agent(hps::SearchPlan& plan, const Options& options, const Arguments& arguments) {
   const auto wanted = options.integer("num-agents", 1).value_or(1);

@@ -16,8 +16,6 @@ int run_nas_evaluate(const Arguments& arguments);
 int run_nas_draw(const Arguments& arguments);
 int run_nas_post_train(const Arguments& arguments);
 
-/// --num-agents and the settings of PPO.
-std::span<const Setting> ppo_settings();
 /// Makes this process one of several agents, if there are to be several, and the sampler one that
 /// learns with the others. May replace the process by a `kolo run` of all agents.
 void become_agent(hps::SearchPlan& plan, const Options& options, const Arguments& arguments);

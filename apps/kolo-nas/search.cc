@@ -9,20 +9,6 @@
 namespace kolo::app {
 namespace {
 
-constexpr SearchRow kSearches[] = {
-    {"random", "random", "independent draws"},
-    {"regevo", "evolution", "aging evolution: one different operation per child", false, true},
-    {"agebo", "agebo", "evolution of architectures, Bayesian optimisation of the rest", false,
-     true},
-    {"ppo", "ppo", "a policy that learns, one agent per rank (--num-agents)"},
-    {"ambs", "forest", "model-based search with trees", true},
-    {"ambsmixed", "forest", "model-based search of architectures and the rest together", true},
-    {"regevomixed", "evolution", "evolution of architectures and the rest together", false, true},
-    {"local_search", "local_search", "neighbours of the best architectures"},
-    {"tpe", "tpe", "densities of good and of other architectures"},
-    {"auto", "auto", "picks one of the others and says why"},
-};
-
 constexpr std::string_view kUsage =
     "kolo nas SEARCH --problem P [--run alpha|distributed|quick] [OPTIONS]\n"
     "       kolo nas list | draw --problem P | post-train --problem P --log-dir DIR";
@@ -38,10 +24,10 @@ int run_nas_search(const Arguments& arguments) {
                       "  kolo nas regevo --problem benchmark.nas.linear_reg --max-evals 50\n"
                       "  kolo nas agebo --problem benchmark.nas.digits --evaluator ranks "
                       "--num-ranks-per-node 2",
-                      kSearches, table);
+                      nas_searches(), table);
     return 0;
   }
-  const auto& row = find_search(kSearches, command.search);
+  const auto& row = find_search(nas_searches(), command.search);
   auto plan = plan_of(command, row);
   if (plan.problem.empty())
     throw_error(ErrorCode::invalid_argument, "which problem? Give --problem");

@@ -50,6 +50,7 @@ int run_command_rm(const Arguments& arguments);
 int run_command_kill(const Arguments& arguments);
 int run_command_launcher(const Arguments& arguments);
 int run_command_worker(const Arguments& arguments);
+int run_command_submit(const Arguments& arguments);
 int run_command_submit_launch(const Arguments& arguments);
 int run_command_explain(const Arguments& arguments);
 int run_command_stats(const Arguments& arguments);

@@ -11,25 +11,6 @@
 namespace kolo::app {
 namespace {
 
-constexpr SearchRow kSearches[] = {
-    {"ambs", "forest", "asynchronous model-based search, with trees (DeepHyper's AMBS and CBO)",
-     true},
-    {"random", "random", "independent draws"},
-    {"tpe", "tpe", "densities of good and of other points"},
-    {"gp", "gp", "Bayesian optimisation with a Gaussian process"},
-    {"cmaes", "cmaes", "covariance matrix adaptation"},
-    {"evolution", "evolution", "aging evolution (also regevo)", false, true},
-    {"regevo", "evolution", "aging evolution", false, true},
-    {"auto", "auto", "picks one of the others and says why"},
-    {"local_search", "local_search", "neighbours of the best points"},
-    {"nsga2", "nsga2", "genetic search, for several objectives"},
-    {"ga", "nsga2", "genetic search"},
-    {"sobol", "sobol", "Sobol's sequence"},
-    {"halton", "halton", "Halton's sequence"},
-    {"lhs", "lhs", "Latin hypercubes"},
-    {"grid", "grid", "every combination"},
-};
-
 constexpr std::string_view kUsage =
     "kolo hps SEARCH --problem P [--run R] [OPTIONS] [-- PROGRAM ARGUMENTS]";
 
@@ -53,10 +34,10 @@ int run_command_hps(const Arguments& arguments) {
         "  kolo hps ambs --problem benchmark.hps.polynome2 --max-evals 100\n"
         "  kolo hps tpe --problem space.yaml --max-evals 50 -- ./train --lr {lr}\n\n"
         "A program answers with the objective on its last line of output (docs/hps.md).",
-        kSearches, table);
+        hps_searches(), table);
     return 0;
   }
-  auto plan = plan_of(command, find_search(kSearches, command.search));
+  auto plan = plan_of(command, find_search(hps_searches(), command.search));
   if (plan.problem.empty())
     throw_error(ErrorCode::invalid_argument, "which problem? Give --problem");
   if (plan.search == "grid") {  // once through it; ranges of numbers by ten values each

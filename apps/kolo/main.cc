@@ -43,6 +43,7 @@ constexpr Command kCommands[] = {
     {"rm", "remove jobs or applications", run_command_rm},
     {"kill", "end jobs", run_command_kill},
     {"launcher", "run jobs on the nodes at hand", run_command_launcher},
+    {"submit", "a search in an allocation of the batch system, by one command", run_command_submit},
     {"submit-launch", "submit a launcher to the batch system", run_command_submit_launch},
     {"explain", "why a job does not run", run_command_explain},
     {"stats", "throughput, utilisation and errors of jobs", run_command_stats},

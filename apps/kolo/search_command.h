@@ -33,6 +33,14 @@ struct SearchArguments {
 /// Rows of options that every search takes, then those of `more`.
 std::vector<Setting> search_settings(std::span<const Setting> more = {});
 
+/// --num-agents and the settings of PPO.
+std::span<const Setting> ppo_settings();
+
+/// The searches of kolo nas.
+std::span<const SearchRow> nas_searches();
+/// The searches of kolo hps.
+std::span<const SearchRow> hps_searches();
+
 /// The row of a name. Throws invalid_argument, listing the known ones.
 const SearchRow& find_search(std::span<const SearchRow> rows, const std::string& name);
 

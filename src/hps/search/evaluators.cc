@@ -66,6 +66,7 @@ std::unique_ptr<tune::TrialExecutor> make_jobs(const SearchPlan& plan, const std
   JobsSetup setup;
   setup.database = place.database;
   setup.workflow = place.workflow;
+  setup.envscript = place.envscript;
   setup.search = search;
   setup.evaluator = plan.evaluator;
   if (const auto allocation = Allocation::from_environment())

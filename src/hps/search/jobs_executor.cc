@@ -100,6 +100,7 @@ class JobsExecutor final : public tune::TrialExecutor {
     application.name = this->application();
     application.executable = setup_.is_users_program ? jobs::shell_quoted(setup_.command.front())
                                                      : joined_words(setup_.command);
+    application.envscript = setup_.envscript;
     application.description = "evaluations of the search " + setup_.search;
     jobs_.set_application(application);
   }
@@ -208,6 +209,7 @@ class JobsExecutor final : public tune::TrialExecutor {
     job.num_nodes = how.num_nodes_per_eval;
     job.ranks_per_node = how.num_ranks_per_node;
     job.threads_per_rank = how.num_threads_per_rank;
+    job.gpus_per_rank = how.num_gpus_per_task / how.num_ranks_per_node;
     job.node_packing_count = how.num_evals_per_node;
     job.auto_timeout_retry = false;
     if (how.timeout) {
@@ -326,6 +328,7 @@ JobsPlace find_jobs_place(const std::string& otherwise) {
     const auto job = jobs.job(JobId{number});
     place.workflow = job.workflow;
     place.search_nodes = job.num_nodes;
+    place.envscript = jobs.application(job.application).envscript;
   }
   return place;
 }

@@ -23,6 +23,7 @@ struct JobsSetup {
   std::vector<std::string> command;
   bool is_users_program = false;
   std::string metric = "objective";
+  std::string envscript{};
 };
 
 /// The database of KOLO_DB, and the workflow of KOLO_JOB_ID or else `otherwise`. Throws
@@ -30,7 +31,8 @@ struct JobsSetup {
 struct JobsPlace {
   std::filesystem::path database;
   std::string workflow;
-  int search_nodes = 1;  ///< of the job that the search itself is
+  int search_nodes = 1;     ///< of the job that the search itself is
+  std::string envscript{};  ///< of its application: evaluations need it too
 };
 JobsPlace find_jobs_place(const std::string& otherwise);
 

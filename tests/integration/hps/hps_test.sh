@@ -142,6 +142,33 @@ new_problem() {
   refused 1 'Problem' "$kolo" hps ambs --problem mine/build/libmine.so:Nothing --run mine/build/libmine.so:run
 }
 
+# One command: folder, database, application, job, allocation.
+submit() {
+  unset KOLO_DB
+  "$kolo" submit hps ambs -w demo -n 2 -t 5 -j serial --scheduler local --problem benchmark.hps.polynome2 --max-evals 10 \
+    --num-evals-per-node 4 --launcher-flags '--idle-seconds 0.3 --cpus-per-node 8'
+  export KOLO_DB="$scratch/demo"
+  eventually 60 is_state 1 JOB_FINISHED
+  same "$(grep -c ',DONE,' demo/data/demo/demo_1/results.csv)" 10
+  same "$(ls -d demo/data/demo/task*_* | wc -l)" 10
+  launch_finished() { "$kolo" ls queues | grep -q finished; }
+  eventually 20 launch_finished
+  unset KOLO_DB
+  # DeepHyper's older form, with no name of a search.
+  printf 'export SET_UP=yes\n' >setup.sh
+  PATH=/usr/bin:/bin KOLO_BATCH_SYSTEM=cobalt "$kolo" submit hps test -p deephyper.benchmark.hps.polynome2.Problem \
+    -r deephyper.benchmark.hps.polynome2.run -t 60 -q debug-cache-quad -n 4 -A datascience -j mpi -as setup.sh --dry-run >script
+  for line in '#COBALT -n 4' '#COBALT -t 60' '#COBALT -q debug-cache-quad' '#COBALT -A datascience' '--job-mode mpi' '--wf-filter test' \
+    'hps ambs' "$scratch/test"; do
+    has "$(<script)" "$line"
+  done
+  [[ ! -e test ]] || fail 'a dry run made a folder'
+  refused 2 'which problem' "$kolo" submit hps ambs -w x
+  refused 2 'which workflow' "$kolo" submit hps ambs --problem benchmark.hps.ackley
+  refused 2 'usage' "$kolo" submit cnn x
+  refused 2 'agents need' "$kolo" submit nas ppo -w x -n 2 --num-agents 3 --problem benchmark.nas.linear_reg
+}
+
 bad_input() {
   refused 2 'which search' "$kolo" hps
   refused 2 "did you mean 'ambs'" "$kolo" hps amb --problem benchmark.hps.ackley
