@@ -76,6 +76,12 @@ struct Kernels {
   /// y = gain * normal; turns dy into the gradient of the values before normalize, adding to dgain.
   void (*normalize_gradient)(size_t rows, size_t width, const T* normal, const T* scale,
                              const T* gain, T* dy, T* dgain);
+  /// The sum of the squares.
+  T (*squares)(size_t count, const T* values);
+  /// Adam (Kingma and Ba 2015) with the gradient times `scale`; `rate` has the corrections for the
+  /// beginning in it. `count` is a multiple of 16, here and above.
+  void (*descend)(size_t count, T scale, T rate, const T* gradient, T* first_moments,
+                  T* second_moments, T* weights);
   void (*step)(const LstmStep<T>& step);
   void (*step_gradient)(const LstmStep<T>& step, const LstmStepGradient<T>& gradient);
 };

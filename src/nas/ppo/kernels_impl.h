@@ -147,6 +147,9 @@ inline float exponential(float x) {
 }
 inline double exponential(double x) { return __builtin_exp(x); }
 
+inline float root(float x) { return __builtin_sqrtf(x); }
+inline double root(double x) { return __builtin_sqrt(x); }
+
 template <class T>
 inline T sigmoid(T x) {
   return T(1) / (T(1) + exponential(-x));
@@ -168,11 +171,7 @@ inline T normalize_row(size_t width, T* values) {
     squares.add_product(x, x);
   }
   const T variance = squares.total() / static_cast<T>(width);
-  T scale;
-  if constexpr (sizeof(T) == sizeof(float))
-    scale = 1.0F / __builtin_sqrtf(variance + 1e-5F);
-  else
-    scale = 1.0 / __builtin_sqrt(variance + 1e-5);
+  const T scale = T(1) / root(variance + T(1e-5));
   for (size_t j = 0; j < width; j += Group::kCount) {
     Group x = Group::from(values + j);
     x.subtract(mean);
@@ -222,6 +221,31 @@ void normalize_gradient(size_t rows, size_t width, const T* normal, const T* sca
   for (size_t row = 0; row < rows; ++row) {
     T* mine = dy + row * width;
     normalize_row_gradient(width, normal + row * width, scale[row], gain, mine, mine, mine, dgain);
+  }
+}
+
+template <class T>
+T squares(size_t count, const T* values) {
+  using Group = Lanes<T>;
+  Group sum = Group::zero();
+  for (size_t i = 0; i < count; i += Group::kCount) {
+    const Group x = Group::from(values + i);
+    sum.add_product(x, x);
+  }
+  return sum.total();
+}
+
+template <class T>
+void descend(size_t count, T scale, T rate, const T* __restrict gradient, T* __restrict first,
+             T* __restrict second, T* __restrict weights) {
+  constexpr T kFirstDecay = T(0.9), kSecondDecay = T(0.999), kEpsilon = T(1e-5);
+  for (size_t i = 0; i < count; ++i) {
+    const T slope = gradient[i] * scale;
+    const T mean = kFirstDecay * first[i] + (T(1) - kFirstDecay) * slope;
+    const T square = kSecondDecay * second[i] + (T(1) - kSecondDecay) * slope * slope;
+    first[i] = mean;
+    second[i] = square;
+    weights[i] -= rate * mean / (root(square) + kEpsilon);
   }
 }
 
@@ -337,9 +361,13 @@ void step_gradient(const LstmStep<T>& s, const LstmStepGradient<T>& g) {
 
 }  // namespace
 
-const Kernels<float> kOfFloats{multiply<float>, normalize<float>, normalize_gradient<float>,
-                               step<float>, step_gradient<float>};
-const Kernels<double> kOfDoubles{multiply<double>, normalize<double>, normalize_gradient<double>,
-                                 step<double>, step_gradient<double>};
+#define KOLO_PPO_TABLE(T)                                                              \
+  {                                                                                    \
+    multiply<T>, normalize<T>, normalize_gradient<T>, squares<T>, descend<T>, step<T>, \
+        step_gradient<T>                                                               \
+  }
+const Kernels<float> kOfFloats KOLO_PPO_TABLE(float);
+const Kernels<double> kOfDoubles KOLO_PPO_TABLE(double);
+#undef KOLO_PPO_TABLE
 
 }  // namespace kolo::nas::KOLO_ISA

@@ -61,15 +61,19 @@ void pack(const T* matrix, std::size_t rows, std::size_t columns, std::vector<T>
       std::copy_n(matrix + r * columns + panel, kPadding, to);
 }
 
-/// The transpose of rows × columns into panels.
+/// The transpose of rows × columns into panels, in blocks that fit into the nearest cache.
 template <class T>
 void pack_transposed(const T* matrix, std::size_t rows, std::size_t columns,
                      std::vector<T>& packed) {
+  constexpr std::size_t kBlock = 16;
   packed.resize(rows * columns);
-  T* to = packed.data();
   for (std::size_t panel = 0; panel < rows; panel += kPadding)
-    for (std::size_t c = 0; c < columns; ++c)
-      for (std::size_t r = panel; r < panel + kPadding; ++r) *to++ = matrix[r * columns + c];
+    for (std::size_t block = 0; block < columns; block += kBlock) {
+      T* to = packed.data() + panel * columns + block * kPadding;
+      for (std::size_t r = 0; r < kPadding; ++r)
+        for (std::size_t c = 0; c < kBlock; ++c)
+          to[c * kPadding + r] = matrix[(panel + r) * columns + block + c];
+    }
 }
 
 template <class T>

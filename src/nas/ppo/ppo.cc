@@ -11,7 +11,7 @@
 namespace kolo::nas {
 namespace {
 
-constexpr double kFirstDecay = 0.9, kSecondDecay = 0.999, kEpsilon = 1e-5;
+constexpr double kFirstDecay = 0.9, kSecondDecay = 0.999;  // as in the kernel
 constexpr std::uint64_t kUpdatesPerCheck = 10;  // of whether all agents have the same weights
 
 NetworkShape shape_for(const PpoOptions& options, const std::vector<std::uint32_t>& choices,
@@ -144,33 +144,17 @@ Loss Learner::descend(const Batch& batch, std::span<const std::size_t> chosen, d
 void Learner::step(double rate, std::size_t episodes) {
   if (options_.average_gradients)
     options_.average_gradients(gradient_, static_cast<double>(episodes));
-  float squares[8] = {};
-  double square = 0;
-  for (std::size_t i = 0; i < gradient_.size(); i += 8) {
-    for (std::size_t k = 0; k < 8; ++k) squares[k] = gradient_[i + k] * gradient_[i + k];
-    square += static_cast<double>(((squares[0] + squares[1]) + (squares[2] + squares[3])) +
-                                  ((squares[4] + squares[5]) + (squares[6] + squares[7])));
-  }
-  const double norm = std::sqrt(square);
+  const double norm =
+      std::sqrt(static_cast<double>(kernels<float>().squares(gradient_.size(), gradient_.data())));
   if (!std::isfinite(norm)) return;  // rewards beyond all measure; nothing can be learned from them
-  const auto scale =
-      static_cast<float>(norm > options_.max_grad_norm ? options_.max_grad_norm / norm : 1.0);
+  const double scale = norm > options_.max_grad_norm ? options_.max_grad_norm / norm : 1.0;
   ++steps_;
   const auto count = static_cast<double>(steps_);
-  const auto size =
-      static_cast<float>(options_.lr * rate * std::sqrt(1 - std::pow(kSecondDecay, count)) /
-                         (1 - std::pow(kFirstDecay, count)));
-  constexpr auto kFirst = static_cast<float>(kFirstDecay);
-  constexpr auto kSecond = static_cast<float>(kSecondDecay);
-  constexpr auto kSmall = static_cast<float>(kEpsilon);
-  float *weight = weights_.data(), *first = first_moments_.data(), *second = second_moments_.data();
-  const float* gradient = gradient_.data();
-  for (std::size_t i = 0; i < weights_.size(); ++i) {
-    const float slope = gradient[i] * scale;
-    first[i] = kFirst * first[i] + (1 - kFirst) * slope;
-    second[i] = kSecond * second[i] + (1 - kSecond) * slope * slope;
-    weight[i] -= size * first[i] / (std::sqrt(second[i]) + kSmall);
-  }
+  const double size = options_.lr * rate * std::sqrt(1 - std::pow(kSecondDecay, count)) /
+                      (1 - std::pow(kFirstDecay, count));
+  kernels<float>().descend(weights_.size(), static_cast<float>(scale), static_cast<float>(size),
+                           gradient_.data(), first_moments_.data(), second_moments_.data(),
+                           weights_.data());
 }
 
 std::uint64_t Learner::hash() const {
