@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# Architecture searches with real training, by the real program.
+#
+#   nas_training.sh BIN [--quick]
+#
+# linear_reg and polynome2_reg: what 50 evaluations of regevo reach, and in what time, on all cores.
+# digits: regevo against random search at equal evaluations (60), seed by seed; a tie is no win.
+set -euo pipefail
+bin="$1"
+shift
+seeds=10
+case "${1:-}" in
+  --quick) seeds=2 ;;
+  '') ;;
+  *) echo "nas_training.sh: unknown argument '$1'" >&2; exit 2 ;;
+esac
+scratch="$(mktemp -d "${TMPDIR:-/tmp}/kolo-bench.XXXXXX")"
+trap 'rm -rf "$scratch"' EXIT
+
+# search NAME ARGUMENTS…: the best objective.
+search() {
+  local folder="$scratch/$1"
+  shift
+  "$bin/kolo" nas "$@" --log-dir "$folder" --quiet | sed -n 's/^best: objective \([^ ]*\) of.*$/\1/p'
+}
+# ratio NAME VALUE OPERATOR GOAL
+ratio() {
+  local verdict=FALLS-SHORT
+  if awk "BEGIN { exit !($2 $3 $4) }"; then verdict=PASS; fi
+  printf 'RATIO %s %s goal %s%s %s\n' "$1" "$2" "$3" "$4" "$verdict"
+}
+
+for problem in linear_reg polynome2_reg; do
+  begun=$EPOCHREALTIME
+  best="$(search $problem regevo --problem benchmark.nas.$problem --max-evals 50)"
+  ratio ${problem}_r2 "$best" '>=' 0.95
+  ratio ${problem}_s "$(awk "BEGIN { printf \"%.1f\", $EPOCHREALTIME - $begun }")" '<=' 180
+done
+
+wins=0
+for ((seed = 1; seed <= seeds; ++seed)); do
+  common=(--problem benchmark.nas.digits --evaluator thread --max-evals 60 --seed $seed)
+  random="$(search random$seed random "${common[@]}")"
+  regevo="$(search regevo$seed regevo "${common[@]}")"
+  echo "digits, seed $seed: regevo $regevo, random $random"
+  if awk "BEGIN { exit !($regevo > $random) }"; then wins=$((wins + 1)); fi
+done
+ratio digits_wins_of_$seeds $wins '>=' $((seeds * 8 / 10))
