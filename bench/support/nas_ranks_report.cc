@@ -9,6 +9,8 @@
 #include <stdexcept>
 #include <vector>
 
+#include "support/ratios.h"
+
 namespace bench {
 namespace {
 
@@ -171,10 +173,6 @@ void write(const std::string& file, const std::string& text) {
   if (!out.flush()) throw std::runtime_error("cannot write " + file);
 }
 
-void ratio(const char* name, double value, const char* goal, bool pass) {
-  std::printf("RATIO %s %.4f goal %s %s\n", name, value, goal, pass ? "PASS" : "FALLS-SHORT");
-}
-
 }  // namespace
 
 int report_ranks(const std::string& file, const std::string& markdown, const std::string& svg) {
@@ -189,8 +187,9 @@ int report_ranks(const std::string& file, const std::string& markdown, const std
            summary(by_ranks.rbegin()->second.validation).mean;
   };
   const double age = lost("age"), agebo = lost("agebo");
-  ratio("age_accuracy_lost_at_most_ranks", age, ">=0.01", age >= 0.01);
-  ratio("agebo_accuracy_lost_at_most_ranks", agebo, "<=0.005", agebo <= 0.005);
+  Ratios ratios;
+  ratios.print("age_accuracy_lost_with_ranks", age, ">=", 0.01);
+  ratios.print("agebo_accuracy_lost_with_ranks", agebo, "<=", 0.005);
   return 0;
 }
 

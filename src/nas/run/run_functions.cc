@@ -66,12 +66,24 @@ std::uint64_t seed_of(const Evaluation& evaluation, std::int64_t repetition) {
          static_cast<std::uint64_t>(repetition);
 }
 
+/// Each class needs its weight; libtorch would say so in the middle of a training.
+void check_class_weights(const NaProblem& problem) {
+  if (problem.class_weights().empty()) return;
+  for (const Shape& shape : problem.output_shapes()) {
+    const std::int64_t classes = std::max<std::int64_t>(shape.empty() ? 1 : shape.front(), 2);
+    if (static_cast<std::int64_t>(problem.class_weights().size()) != classes)
+      throw_error(ErrorCode::invalid_argument, "{} class weights for {} classes",
+                  problem.class_weights().size(), classes);
+  }
+}
+
 TrainingTask task_of(Evaluation& evaluation, std::shared_ptr<Model> model,
                      std::int64_t repetition) {
   const NaProblem& problem = evaluation.problem;
   TrainingTask task;
   task.model = std::move(model);
   task.data = &problem.data();
+  check_class_weights(problem);
   for (const auto& loss : problem.losses(evaluation.settings.loss))
     task.losses.push_back(
         {loss.function ? loss.function : make_loss(loss.name, problem.class_weights()),

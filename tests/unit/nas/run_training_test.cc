@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <limits>
+#include <thread>
 
 #include "base/files.h"
 #include "base/json.h"
@@ -66,6 +67,41 @@ TEST(Alpha, SameSeedSameBits) {
   Value other = kLargest;
   other.as_dict()["seed"] = 5;
   EXPECT_NE(run_alpha(problem, other).objectives[0], first);
+}
+
+TEST(Alpha, ThreadsDoNotChangeEachOther) {
+  const NaProblem problem = small_problem(20);
+  std::vector<double> in_turn(4), at_once(4);
+  const auto evaluate = [&](std::size_t i) {
+    return run_alpha(problem, Value{{"arch_seq", Value::List{Value(5 + static_cast<int>(i))}}})
+        .objectives[0];
+  };
+  for (std::size_t i = 0; i < 4; ++i) in_turn[i] = evaluate(i);
+  std::vector<std::thread> threads;
+  for (std::size_t i = 0; i < 4; ++i) threads.emplace_back([&, i] { at_once[i] = evaluate(i); });
+  for (auto& thread : threads) thread.join();
+  EXPECT_EQ(at_once, in_turn);
+}
+
+TEST(Alpha, WeighsClasses) {
+  NaProblem problem = small_problem(10);
+  problem
+      .load_data([] {
+        Samples samples = plane(200);
+        samples.targets[0] = (samples.targets[0] > 1).to(torch::kInt64);
+        return DataSplit{samples, samples};
+      })
+      .loss("cross_entropy")
+      .metrics({"acc"})
+      .objective("val_acc");
+  EXPECT_GT(run_alpha(problem, kLargest).objectives[0], 0.9);
+  // Only one class counts: everything is said to be it.
+  problem.class_weights({0.0, 1.0});
+  const double share = problem.data().train.targets[0].to(torch::kFloat64).mean().item<double>();
+  EXPECT_NEAR(run_alpha(problem, kLargest).objectives[0], share, 1e-9);
+  problem.class_weights({1, 1, 1});
+  EXPECT_THAT(error_of([&] { (void)run_alpha(problem, kLargest); }),
+              HasSubstr("3 class weights for 2 classes"));
 }
 
 TEST(Alpha, HasTheHistoryOfAPlainLoop) {
