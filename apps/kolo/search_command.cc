@@ -173,6 +173,7 @@ hps::SearchPlan plan_of(const SearchArguments& arguments, const SearchRow& row) 
   plan.seed = static_cast<std::uint64_t>(options.integer("seed", 0).value_or(0));
   plan.cache_key = options.text("cache-key").value_or("uuid");
   plan.log_dir = fs::absolute(options.text("log-dir").value_or(".")).lexically_normal();
+  if (plan.log_dir.filename().empty()) plan.log_dir = plan.log_dir.parent_path();
   plan.resume = options.has("resume");
   plan.warm_start = options.text("warm-start").value_or("");
   auto& how = plan.evaluator;

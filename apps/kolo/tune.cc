@@ -28,6 +28,7 @@ constexpr Setting kTuneSettings[] = {
      "which trials go on; `kolo list schedulers` shows the names"},
     {"stop", "", "", "METRIC=LIMIT", "", "end a trial when its metric is at the limit", true},
     {"time-budget", "", "", "SECONDS", "", "of the whole study"},
+    {"trial-time-limit", "", "", "SECONDS", "", "of one trial; beyond it it fails and is ended"},
     {"np", "-np", "", "N", "1", "ranks of each trial: each is a `kolo run` of so many"},
     {"cpus", "", "", "N", "the ranks", "that a trial takes"},
     {"gpus", "", "", "N", "0", "that a trial takes; it is told which by CUDA_VISIBLE_DEVICES"},
@@ -101,6 +102,7 @@ Json description_of(const Settings& settings, Json description) {
   constexpr std::pair<const char*, const char*> kNumbers[] = {
       {"num-samples", "num_samples"},
       {"time-budget", "time_budget"},
+      {"trial-time-limit", "trial_time_limit"},
       {"np", "np"},
       {"cpus", "cpus"},
       {"gpus", "gpus"},

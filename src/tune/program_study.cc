@@ -29,6 +29,7 @@ constexpr std::string_view kKeys[] = {"name",
                                       "time_attr",
                                       "stop",
                                       "time_budget",
+                                      "trial_time_limit",
                                       "seed",
                                       "np",
                                       "program",
@@ -140,9 +141,12 @@ ProgramStudy ProgramStudy::from_json(const Json& json) {
   if (json.contains("stop"))
     for (const auto& [metric, limit] : json.at("stop").items())
       options.stop.emplace(metric, limit.get<double>());
-  if (json.contains("time_budget"))
-    options.time_budget =
-        std::chrono::duration<double>(json_field<double>(json, "time_budget", kWhere));
+  const auto take_seconds = [&json](const char* key, auto& seconds) {
+    if (json.contains(key))
+      seconds = std::chrono::duration<double>(json_field<double>(json, key, kWhere));
+  };
+  take_seconds("time_budget", options.time_budget);
+  take_seconds("trial_time_limit", options.trial_time_limit);
   take(json, "np", study.np);
   if (study.np < 1) throw_error(ErrorCode::invalid_argument, "np must be at least 1");
   options.resources_per_trial.cpu = study.np;
@@ -161,8 +165,7 @@ ProgramStudy ProgramStudy::from_json(const Json& json) {
   take(json, "local_dir", options.local_dir);
   take(json, "storage", options.storage);
   take(json, "loggers", options.loggers);
-  if (json.contains("grace"))
-    options.grace = std::chrono::duration<double>(json_field<double>(json, "grace", kWhere));
+  take_seconds("grace", options.grace);
   take(json, "directory", study.directory);
   take(json, "program", study.program);
   if (study.program.empty())

@@ -55,6 +55,20 @@ agents() {
   same "$(rows log)" 200
 }
 
+# "Running on Theta": PPO as a job of several nodes, its evaluations as jobs; here 3 agents on 8 nodes. DeepHyper would
+# leave the workers idle that do not divide evenly: 5 of them are 2, 2 and 1.
+agents_as_jobs() {
+  new_database
+  "$kolo" app --name PPO --exec "$kolo nas ppo"
+  "$kolo" job --name ppo_test --workflow ppo_test --app PPO --num-nodes 3 --args '--evaluator balsam
+    --run deephyper.search.nas.model.run.quick.run --problem benchmark.nas.digits_dense --ent-coef 0.01 --noptepochs 10
+    --network ppo_lnlstm_128 --gamma 1.0 --lam 0.95 --max-evals 10'
+  has "$(timeout 150 "$kolo" launcher --nodes 8 --cpus-per-node 2 --job-mode mpi --idle-seconds 1 --wf-filter ppo_test)" \
+    '11 jobs finished, 0 failed'
+  local log="$data/ppo_test/ppo_test_1"
+  same "$(ids "$log" | cut -d. -f1 | sort | uniq -c | tr -s ' ' | tr '\n' ';')" ' 4 0; 4 1; 2 2;'
+}
+
 # Killed with -9 again and again: no evaluation is lost, none is there twice.
 ranks_killed() {
   local search=("$kolo" nas regevo --problem benchmark.nas.digits --evaluator ranks --num-ranks-per-node 2 --max-evals 12

@@ -1,4 +1,6 @@
 #include <atomic>
+#include <condition_variable>
+#include <mutex>
 
 #include "unit/tune/study_fixture.h"
 
@@ -136,6 +138,43 @@ TEST_F(TuneFailures, KeepsSoManyCheckpoints) {
   for (const auto& entry : std::filesystem::directory_iterator(trial.directory))
     directories += entry.is_directory() ? 1 : 0;
   EXPECT_EQ(directories, 2);
+}
+
+TEST_F(TuneFailures, ATrialThatTakesTooLongFails) {
+  auto how = minimize("slow", "loss");
+  how.config = {{"x", grid_search({1, 2, 3})}};
+  how.raise_on_failed_trial = false;
+  how.max_concurrent_trials = 1;
+  how.trial_time_limit = std::chrono::milliseconds(50);
+  how.grace = std::chrono::milliseconds(10);
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool over = false;
+  const auto analysis = tune::run(
+      [&](const Config& config, Session& session) {
+        if (config.at_path("x").as_integer() == 2) {  // hears nothing
+          std::unique_lock lock(mutex);
+          changed.wait(lock, [&over] { return over; });
+        }
+        session.report({{"loss", 1}});
+      },
+      how);
+  {
+    const std::lock_guard lock(mutex);
+    over = true;
+  }
+  changed.notify_all();
+  ASSERT_EQ(analysis.errors().size(), 1U);
+  EXPECT_EQ(analysis.errors()[0]->error, "F_timeout");
+  EXPECT_EQ(analysis.errors()[0]->config.at_path("x").as_integer(), 2);
+}
+
+TEST_F(TuneFailures, ATrialMaySayThatItFailed) {
+  auto how = minimize("says", "loss");
+  how.raise_on_failed_trial = false;
+  const auto analysis = tune::run([](const Config&) { return Value{{"loss", "F_memory"}}; }, how);
+  ASSERT_EQ(analysis.errors().size(), 1U);
+  EXPECT_EQ(analysis.errors()[0]->error, "F_memory");
 }
 
 }  // namespace

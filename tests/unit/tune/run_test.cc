@@ -239,5 +239,40 @@ TEST_F(TuneRun, ReportsOutsideOfTrialsAreErrors) {
   EXPECT_EQ(refusal([] { report({{"a", 1}}); }).code(), ErrorCode::failed_precondition);
 }
 
+TEST_F(TuneRun, ASamplerOfOnesOwnLearnsFromKnownResults) {
+  auto how = minimize("own", "loss");
+  how.config = {{"x", choice({1, 2, 3})}};
+  how.num_samples = 3;
+  how.search_alg.name = "mine";
+  how.search_alg.known = {{Value{{"x", 2}}, {0.5}}, {Value{{"x", 3}}, {}}};
+  std::size_t told = 0;
+  how.search_alg.make = [&told](std::shared_ptr<const search::Space> space,
+                                search::SamplerOptions options) {
+    // Counts what it was told when it is asked.
+    struct Mine final : search::Sampler {
+      Mine(std::shared_ptr<const search::Space> space, search::SamplerOptions options,
+           std::size_t& told)
+          : Sampler("mine", std::move(space), std::move(options)), told_(told) {}
+      std::vector<search::Point> propose(std::size_t) override {
+        told_ = trials().size() - asked();
+        return {search::Point{0}};
+      }
+      std::size_t& told_;
+    };
+    return std::make_unique<Mine>(std::move(space), std::move(options), told);
+  };
+  const auto analysis = tune::run(
+      [](const Config& config) {
+        return Value{{"loss", config.at_path("x")}};
+      },
+      how);
+  EXPECT_EQ(told, 2U);
+  for (const auto& trial : analysis.trials()) EXPECT_EQ(trial.config.at_path("x"), Value(1));
+  how.name = "other";
+  how.search_alg.known = {{Value{{"x", 7}}, {0.5}}};
+  EXPECT_EQ(refusal([&] { tune::run([](const Config&) {}, how); }).code(),
+            ErrorCode::invalid_argument);
+}
+
 }  // namespace
 }  // namespace kolo::test

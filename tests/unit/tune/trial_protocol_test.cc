@@ -81,5 +81,15 @@ TEST(ProgramStudy, ADescriptionIsChecked) {
   EXPECT_THROW(ProgramStudy::from_json(bad), Error);
 }
 
+TEST(TrialProtocol, DeepHypersLineMayStandAnywhere) {
+  const auto words = [](std::string_view output) {
+    return parse_last_words(output, "objective").value().at_path("objective");
+  };
+  EXPECT_EQ(words("DH-OUTPUT: 0.5\nthank you\n"), Value(0.5));
+  EXPECT_EQ(words("DH-OUTPUT: 0.5\nDH-OUTPUT:0.75\r\n7\n"), Value(0.75));
+  EXPECT_EQ(words("DH-OUTPUT: F_memory\n"), Value("F_memory"));
+  EXPECT_EQ(words("not DH-OUTPUT: 3\n4\n"), Value(4));
+}
+
 }  // namespace
 }  // namespace kolo::tune
