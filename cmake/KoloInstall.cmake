@@ -40,8 +40,7 @@ if(KOLO_WITH_TORCH)
   install(EXPORT kolo-torch-targets NAMESPACE kolo:: DESTINATION ${package_dir})
 endif()
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/kolo ${PROJECT_BINARY_DIR}/include/kolo
-        DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h"
-        PATTERN "jobs.h" EXCLUDE) # its room stays inside the program for now
+        DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
 install(TARGETS kolo_app RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 if(TARGET kolo_nas_app)
   install(TARGETS kolo_nas_app RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})

@@ -1,8 +1,12 @@
 // kolo init, kolo activate, kolo which, kolo app: a database and its applications.
+#include <iostream>
+
 #include "base/errors.h"
+#include "base/log.h"
 #include "commands.h"
 #include "jobs/words.h"
 #include "jobs_common.h"
+#include "store/database.h"
 
 namespace kolo::app {
 namespace {
@@ -11,12 +15,27 @@ namespace fs = std::filesystem;
 
 constexpr Setting kHelp{"help", "-h", "", "", "", "this text"};
 
+/// Where the server is. Passwords are better not among the arguments, which everybody can see.
+std::string server_url(const Options& options) {
+  std::string url = options.text("db").value_or("");
+  if (url == "-") {
+    if (!std::getline(std::cin, url) || url.empty())
+      throw_error(ErrorCode::invalid_argument, "--db -: no URL came on standard input");
+  } else if (store::without_password(url) != url) {
+    log::warning(
+        "the password in --db could be seen by everybody on this machine; better: --db - and the "
+        "URL on standard input, or the password in ~/.pgpass");
+  }
+  return url;
+}
+
 }  // namespace
 
 int run_command_init(const Arguments& arguments) {
   constexpr Setting kTable[] = {
       {"db", "", "", "URL", "SQLite in DIR",
-       "PostgreSQL server for launchers on several hosts: postgresql://user@host/name"},
+       "PostgreSQL server for launchers on several hosts: postgresql://user@host/name; - reads it "
+       "from standard input"},
       kHelp};
   const Options options(kTable, arguments);
   if (options.has("help")) {
@@ -25,7 +44,7 @@ int run_command_init(const Arguments& arguments) {
     return 0;
   }
   options.expect_words(1, 1, "kolo init DIR [--db URL]");
-  const auto jobs = jobs::JobDatabase::init(options.words()[0], options.text("db").value_or(""));
+  const auto jobs = jobs::JobDatabase::init(options.words()[0], server_url(options));
   fmt::print("made {}\nuse it: eval \"$(kolo activate {})\"\n", jobs.folder().string(),
              jobs::shell_quoted(options.words()[0]));
   return 0;

@@ -65,13 +65,7 @@ std::vector<std::string> link_command(const std::string& host, const std::string
     return {"srun",    "--overlap",          "--nodes=1", "--ntasks=1", "--mpi=none",
             "--quiet", "--nodelist=" + host, kolo,        "worker"};
   }
-  launch::SshOptions ssh;
-  ssh.remote_kolo = environment("KOLO_REMOTE_KOLO").value_or(kolo);
-  if (const auto command = environment("KOLO_SSH")) {
-    std::istringstream words(*command);
-    ssh.command.assign(std::istream_iterator<std::string>(words), {});
-  }
-  return launch::ssh_command(ssh, host, "worker");
+  return launch::ssh_command(launch::ssh_from_environment(kolo), host, "worker");
 }
 
 }  // namespace

@@ -7,7 +7,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <iterator>
+#include <sstream>
 
+#include "base/env.h"
 #include "base/errors.h"
 #include "base/socket.h"
 #include "base/subprocess.h"
@@ -56,6 +59,20 @@ std::string quoted(const std::string& text) {
 }
 
 }  // namespace
+
+SshOptions ssh_from_environment(const std::string& kolo) {
+  SshOptions ssh;
+  if (const auto command = environment("KOLO_SSH")) {
+    std::istringstream words(*command);
+    ssh.command.assign(std::istream_iterator<std::string>(words), {});
+    if (ssh.command.empty())
+      throw_error(ErrorCode::invalid_argument, "KOLO_SSH: the command is empty");
+  }
+  if (const auto port = setting_integer("SSH_PORT")) ssh.port = static_cast<int>(*port);
+  ssh.identity_file = environment("KOLO_SSH_IDENTITY_FILE").value_or("");
+  ssh.remote_kolo = environment("KOLO_REMOTE_KOLO").value_or(kolo);
+  return ssh;
+}
 
 std::vector<std::string> ssh_command(const SshOptions& options, const std::string& host,
                                      std::string_view helper) {

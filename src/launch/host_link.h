@@ -24,6 +24,10 @@ struct SshOptions {
   int connect_timeout_seconds = 30;
 };
 
+/// KOLO_SSH, KOLO_SSH_PORT, KOLO_SSH_IDENTITY_FILE and KOLO_REMOTE_KOLO, for launchers without
+/// options of their own. `kolo` is where the program is unless the last of them says it.
+SshOptions ssh_from_environment(const std::string& kolo);
+
 /// The complete ssh command that runs an agent (or another helper of kolo's) on `host`. The only
 /// part a shell sees (the other side's) is the path of kolo, quoted.
 std::vector<std::string> ssh_command(const SshOptions& options, const std::string& host,

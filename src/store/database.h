@@ -158,6 +158,9 @@ struct OpenOptions {
 /// postgresql://user@host/database. Throws as Database does, and invalid_argument for other URLs.
 std::unique_ptr<Database> open_database(const std::string& url, OpenOptions options = {});
 
+/// A URL as it may be shown.
+std::string without_password(const std::string& url);
+
 struct StoreInfo {
   std::string_view name;
   std::string_view summary;

@@ -1,6 +1,7 @@
 #include "store/postgresql_connection.h"
 
 #include "base/errors.h"
+#include "store/database.h"
 
 namespace kolo::store {
 namespace {
@@ -28,12 +29,22 @@ std::string one_line(std::string text) {
 }  // namespace
 
 std::string without_password(const std::string& url) {
-  const auto start = url.find("://");
-  const auto at = url.find('@');
-  if (start == std::string::npos || at == std::string::npos) return url;
-  const auto colon = url.find(':', start + 3);
-  if (colon == std::string::npos || colon > at) return url;
-  return url.substr(0, colon) + url.substr(at);
+  std::string shown = url;
+  // postgresql://user:PASSWORD@host/…; a colon further on is a port or part of a value.
+  const auto start = shown.find("://");
+  if (start == std::string::npos) return shown;
+  const auto at = shown.substr(0, shown.find('?')).rfind('@');
+  const auto colon = shown.find(':', start + 3);
+  if (at != std::string::npos && colon < at) shown.erase(colon, at - colon);
+  // …?user=me&password=PASSWORD
+  for (std::size_t place = shown.find('?'); place < shown.size();) {
+    const auto end = std::min(shown.find('&', place + 1), shown.size());
+    const auto equals = shown.find('=', place);
+    if (equals < end && std::string_view(shown).substr(0, equals).ends_with("password"))
+      shown.replace(equals + 1, end - equals - 1, "…");
+    place = shown.find('&', place + 1);
+  }
+  return shown;
 }
 
 PgConnection::PgConnection(std::string url, std::chrono::milliseconds patience)

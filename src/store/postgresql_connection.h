@@ -15,9 +15,6 @@ struct ClearResult {
 };
 using PgResult = std::unique_ptr<PGresult, ClearResult>;
 
-/// The URL as it may be shown: without a password.
-std::string without_password(const std::string& url);
-
 class PgConnection {
  public:
   /// Throws unavailable.

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "base/errors.h"
+#include "base/files.h"
 #include "base/log.h"
 
 namespace kolo::tune {
@@ -47,6 +48,26 @@ fs::path make_checkpoint(const fs::path& trial_dir, std::int64_t iteration,
     fs::remove_all(directory, ignored);
     throw;
   }
+}
+
+void write_and_discard(const fs::path& trial_dir,
+                       const std::function<void(const fs::path&)>& write) {
+  std::error_code none;
+  if (!fs::is_directory(trial_dir, none)) {  // another host, with disks of its own
+    const TempDir elsewhere("kolo-rank");
+    write(elsewhere.path());
+    return;
+  }
+  const fs::path directory = unfinished(trial_dir);
+  fs::create_directory(directory, none);
+  if (none) throw_error(ErrorCode::io, "cannot make {}: {}", directory.string(), none.message());
+  try {
+    write(directory);
+  } catch (...) {
+    fs::remove_all(directory, none);
+    throw;
+  }
+  fs::remove_all(directory, none);
 }
 
 fs::path clone_checkpoint(const fs::path& source, const fs::path& trial_dir,

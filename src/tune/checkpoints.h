@@ -24,6 +24,12 @@ std::filesystem::path make_checkpoint(
     const std::filesystem::path& trial_dir, std::int64_t iteration,
     const std::function<void(const std::filesystem::path& directory)>& write);
 
+/// For ranks that take part in the writing of a checkpoint but do not keep one: calls `write` with
+/// a directory that is gone afterwards. What a killed rank leaves is removed as other unfinished
+/// checkpoints are.
+void write_and_discard(const std::filesystem::path& trial_dir,
+                       const std::function<void(const std::filesystem::path& directory)>& write);
+
 /// A copy of another trial's checkpoint.
 std::filesystem::path clone_checkpoint(const std::filesystem::path& source,
                                        const std::filesystem::path& trial_dir,

@@ -264,6 +264,23 @@ void Controller::wait_for_the_last() {
     });
 }
 
+void Controller::patiently(const std::function<void()>& write) {
+  const auto give_up =
+      Clock::now() + std::chrono::duration_cast<Clock::duration>(options_.storage_patience);
+  for (bool said = false;; said = true) {
+    try {
+      write();
+      if (said) say("it can be written again; the study goes on");
+      return;
+    } catch (const Error& error) {
+      const bool stop = setup_.interrupted != nullptr && *setup_.interrupted;
+      if (!may_pass(error) || stop || Clock::now() > give_up) throw;
+      if (!said) say(fmt::format("the study waits: {}", error.message()));
+      std::this_thread::sleep_for(kRetry);
+    }
+  }
+}
+
 void Controller::commit() {
   const bool quiet = batch_.empty() && dirty_.empty();
   if (quiet && Clock::now() - last_write_ < kHeartbeat) return;
@@ -274,23 +291,7 @@ void Controller::commit() {
   batch_.logged = logged_;
   for (auto& [number, trial] : dirty_) batch_.trials.push_back(trial->record);
   dirty_.clear();
-
-  const auto give_up =
-      Clock::now() + std::chrono::duration_cast<Clock::duration>(options_.storage_patience);
-  bool said = false;
-  for (;;) {
-    try {
-      store_.write(study_.id, batch_);
-      if (said) say("the database can be written again; the study goes on");
-      break;
-    } catch (const Error& error) {
-      const bool stop = setup_.interrupted != nullptr && *setup_.interrupted;
-      if (!may_pass(error) || stop || Clock::now() > give_up) throw;
-      if (!said) say(fmt::format("the study waits: {}", error.message()));
-      said = true;
-      std::this_thread::sleep_for(kRetry);
-    }
-  }
+  patiently([this] { store_.write(study_.id, batch_); });
   study_.seq = seq_;
   batch_ = {};
   last_write_ = Clock::now();
@@ -301,11 +302,14 @@ void Controller::act() {
   for (const auto& [id, answer] : answers_) executor_->answer(id, answer);
   answers_.clear();
   for (auto& order : starts_) {
-    if (setup_.makes_directories) {
-      std::error_code error;
-      std::filesystem::create_directories(order.directory, error);
-      if (error) say(fmt::format("cannot make {}: {}", order.directory.string(), error.message()));
-    }
+    if (setup_.makes_directories)
+      patiently([&order] {
+        std::error_code error;
+        std::filesystem::create_directories(order.directory, error);
+        if (error)
+          throw_error(ErrorCode::io, "cannot make {}: {}", order.directory.string(),
+                      error.message());
+      });
     executor_->start(std::move(order));
   }
   starts_.clear();

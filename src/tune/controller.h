@@ -68,6 +68,9 @@ class Controller {
   void leave(Leaving how, const std::string& why);
   void check_end();
   void wait_for_the_last();
+  /// Tries again while a database or a folder cannot be written, as long as storage_patience; then
+  /// throws what `write` throws.
+  void patiently(const std::function<void()>& write);
   void commit();
   void act();
   void work_off(std::size_t leave);

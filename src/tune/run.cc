@@ -4,6 +4,7 @@
 
 #include "base/env.h"
 #include "base/errors.h"
+#include "base/log.h"
 #include "kolo/tune.h"
 #include "tune/controller.h"
 #include "tune/study_launch.h"
@@ -54,7 +55,8 @@ std::string storage_url(const Options& options) {
   return (directory / "kolo.db").string();
 }
 
-store::StudyRecord open_study(store::StudyStore& store, Options& options, const StudySpec& spec) {
+store::StudyRecord open_study(store::StudyStore& store, Options& options, const StudySpec& spec,
+                              bool makes_directories) {
   if (options.name.empty()) options.name = spec.trainable + "_" + date_text(seconds_now());
   check_study_name(options.name);
   if (auto found = store.find(options.name)) {
@@ -69,6 +71,11 @@ store::StudyRecord open_study(store::StudyStore& store, Options& options, const 
   store::StudyRecord study;
   study.name = options.name;
   study.directory = (results_directory(options) / options.name).string();
+  if (makes_directories) {
+    std::error_code error;
+    fs::create_directories(study.directory, error);
+    if (error) throw_error(ErrorCode::io, "cannot make {}: {}", study.directory, error.message());
+  }
   study.spec = spec.to_json();
   study.created = seconds_now();
   study.id = store.create(study);
@@ -90,6 +97,11 @@ Analysis run(Runnable trainable, Options options) {
                 "the executor 'ranks' needs a DistributedTrainable, which says how many");
   if (executor != Executor::ranks && trainable.ranks())
     throw_error(ErrorCode::invalid_argument, "a DistributedTrainable needs the executor 'ranks'");
+  if (options.log_to_file && executor == Executor::thread)
+    log::warning(
+        "log_to_file: trials that are threads share the streams of this program; to have a file "
+        "for "
+        "each, choose Executor::process");
   const ClassPolicy policy{options.checkpoint_freq, options.checkpoint_at_end};
   run_if_trial(trainable, options, policy);
 
@@ -103,13 +115,14 @@ Analysis run(Runnable trainable, Options options) {
   require_loggers(options.loggers);
   auto database = store::open_database(storage_url(options));
   store::StudyStore store(*database);
-  const auto study = open_study(store, options, spec);
+  const bool makes_directories = executor != Executor::thread || !options.loggers.empty();
+  const auto study = open_study(store, options, spec, makes_directories);
   call.remember(storage_url(options), options.name);
 
   ControllerSetup setup;
   setup.trainable_name = trainable.name();
   setup.per_trial = per_trial;
-  setup.makes_directories = executor != Executor::thread || !options.loggers.empty();
+  setup.makes_directories = makes_directories;
   setup.make_executor = [&](std::shared_ptr<Inbox> inbox) -> std::unique_ptr<TrialExecutor> {
     if (executor == Executor::thread)
       return make_thread_executor(std::move(inbox), trainable, policy);

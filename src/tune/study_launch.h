@@ -20,7 +20,10 @@ std::filesystem::path results_directory(const Options& options);
 std::string storage_url(const Options& options);
 
 /// The study of options.name (which it gets, if it has none), made or found as options.resume says.
-store::StudyRecord open_study(store::StudyStore& store, Options& options, const StudySpec& spec);
+/// `makes_directories`: of a new one the directory is made first, so that nothing is begun where
+/// nothing can be written.
+store::StudyRecord open_study(store::StudyStore& store, Options& options, const StudySpec& spec,
+                              bool makes_directories = true);
 
 /// In a process that was started as a trial of this study: runs it and ends the process.
 void run_if_trial(const Runnable& trainable, const Options& options, const ClassPolicy& policy);

@@ -25,7 +25,7 @@ std::string new_token() {
 
 }  // namespace
 
-TrialChannels::TrialChannels() : path_(directory_.path() / "trial.sock") {
+TrialChannels::TrialChannels() : path_(directory_.socket()) {
   epoll_ = Fd(::epoll_create1(EPOLL_CLOEXEC));
   listener_ = Fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   sockaddr_un address{};

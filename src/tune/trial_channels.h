@@ -10,8 +10,8 @@
 #include <string>
 
 #include "base/fd.h"
-#include "base/files.h"
 #include "tune/executor.h"
+#include "tune/socket_directory.h"
 #include "tune/trial_protocol.h"
 
 namespace kolo::tune {
@@ -60,7 +60,7 @@ class TrialChannels {
   /// False: the other side has closed.
   bool read(ChannelId number, Channel& channel, const Take& take, const Refuse& refuse);
 
-  TempDir directory_{"kolo-trials"};
+  SocketDirectory directory_;
   std::filesystem::path path_;
   Fd epoll_, listener_;
   std::mutex mutex_;  // of channels_, against send()

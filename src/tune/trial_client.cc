@@ -10,7 +10,6 @@
 
 #include "base/env.h"
 #include "base/errors.h"
-#include "base/files.h"
 #include "kolo/kolo.h"
 #include "tune/checkpoints.h"
 
@@ -68,8 +67,7 @@ class ClientSession final : public SessionBase {
 
   void save_checkpoint(const std::function<void(const fs::path&)>& write) override {
     if (!link_) {
-      const TempDir thrown_away("kolo-rank");
-      write(thrown_away.path());
+      write_and_discard(directory_, write);
       return;
     }
     staged_ = make_checkpoint(directory_, iteration_ + 1, write);

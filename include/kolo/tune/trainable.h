@@ -36,7 +36,10 @@ struct Ranks {
   bool use_gpu = false;  ///< one for each slot
   /// How long starting the ranks may take.
   std::chrono::duration<double> timeout = std::chrono::seconds(30);
-  /// Where, if num_hosts > 1; this machine must be among them. Names as for `kolo run -H`.
+  /// Where, if num_hosts > 1; the first must be this machine. Names as for `kolo run -H`. The
+  /// others are reached by ssh (KOLO_SSH, KOLO_SSH_PORT, KOLO_SSH_IDENTITY_FILE) and must have this
+  /// program and the study's directory at the same paths, and `kolo` on the PATH of their logins
+  /// or where KOLO_REMOTE_KOLO says.
   std::vector<std::string> hosts{};
 };
 

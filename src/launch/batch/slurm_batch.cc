@@ -10,12 +10,14 @@ namespace {
 class Slurm final : public BatchSystem {
  public:
   [[nodiscard]] std::string_view name() const override { return "slurm"; }
+  // --no-kill: when a node dies the launcher goes on with the others.
   [[nodiscard]] std::string_view script_template() const override {
     return R"(#!/bin/bash
 #SBATCH --job-name=kolo
 #SBATCH --nodes={{nodes}}
 #SBATCH --time={{minutes}}
 #SBATCH --output={{log}}
+#SBATCH --no-kill
 {{queue}}
 {{project}}
 {{flags}}

@@ -8,6 +8,7 @@
 
 #include "base/errors.h"
 #include "base/subprocess.h"
+#include "store/database.h"
 
 namespace kolo::test {
 namespace fs = std::filesystem;
@@ -39,7 +40,9 @@ std::unique_ptr<PostgresServer> PostgresServer::start_new() {
   std::ofstream(server->directory_ / "data/postgresql.conf", std::ios::app)
       << "listen_addresses = ''\nunix_socket_directories = '" << directory
       << "'\nfsync = off\nsynchronous_commit = off\nfull_page_writes = off\n"
-         "shared_buffers = 16MB\nmax_connections = 20\n";
+         "shared_buffers = 16MB\nmax_connections = 20\npassword_encryption = 'scram-sha-256'\n";
+  std::ofstream(server->directory_ / "data/pg_hba.conf")
+      << "local all app trust\nlocal all all scram-sha-256\n";
   server->start();
   return server;
 }
@@ -56,6 +59,19 @@ PostgresServer::~PostgresServer() {
 
 std::string PostgresServer::url() const {
   return fmt::format("postgresql:///postgres?host={}&user=app", directory_.string());
+}
+
+void PostgresServer::add_user(const std::string& user, const std::string& password) {
+  const auto admin = store::open_database(url());
+  admin->execute("DROP DATABASE IF EXISTS " + user);
+  admin->execute("DROP ROLE IF EXISTS " + user);
+  admin->execute(fmt::format("CREATE ROLE {} LOGIN PASSWORD '{}'", user, password));
+  admin->execute(fmt::format("CREATE DATABASE {0} OWNER {0}", user));
+}
+
+std::string PostgresServer::url_of(const std::string& login) const {
+  return fmt::format("postgresql://{}@/{}?host={}", login, login.substr(0, login.find(':')),
+                     directory_.string());
 }
 
 void PostgresServer::start() {

@@ -15,7 +15,12 @@ class PostgresServer {
   PostgresServer(const PostgresServer&) = delete;
   PostgresServer& operator=(const PostgresServer&) = delete;
 
+  /// Of the administrator, who needs no password.
   [[nodiscard]] std::string url() const;
+  /// Makes a user who must prove a password (SCRAM), with an empty database of the same name.
+  void add_user(const std::string& user, const std::string& password);
+  /// `login` is that user, or USER:PASSWORD with the password percent-encoded.
+  [[nodiscard]] std::string url_of(const std::string& login) const;
   void start();
   void stop();
   /// As if the machine had been switched off.

@@ -34,6 +34,16 @@ if(EXISTS ${BUILD_DIR}/lib/libkolo_train.a)
   expect(torch_consumer 2 ${run})
 endif()
 
+# A program makes jobs, the installed launcher runs them, and the program sees what became of them.
+set(jobs ${WORK_DIR}/build/jobs_consumer ${WORK_DIR}/jobs)
+step(${jobs} make)
+step(${CMAKE_COMMAND} -E env KOLO_DB=${WORK_DIR}/jobs
+     ${WORK_DIR}/prefix/bin/kolo launcher --idle-seconds 0.2)
+step(${jobs} look)
+if(NOT output MATCHES "2 jobs, 2 finished")
+  message(FATAL_ERROR "jobs_consumer said: ${output}")
+endif()
+
 # Headers of the rooms are not part of the promise.
 file(GLOB_RECURSE headers RELATIVE ${WORK_DIR}/prefix/include ${WORK_DIR}/prefix/include/*)
 foreach(header ${headers})

@@ -92,7 +92,11 @@ UsePAM no
 PidFile none
 MaxStartups 100
 X
-  cat >"$hosts_dir/ssh_config" <<X
+  local i
+  # Names as in the hosts' own lists, for whoever came to a host by another way than on-host.
+  for i in "${!hosts[@]}"; do printf 'Host %s\n  HostName 10.77.0.%d\n' "${hosts[i]}" "$((i + 1))"; done \
+    >"$hosts_dir/ssh_config"
+  cat >>"$hosts_dir/ssh_config" <<X
 Host kolo*
   Port 2222
   User root

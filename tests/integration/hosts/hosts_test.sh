@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# One test of `kolo run` between hosts: hosts_test.sh CASE KOLO RANK-PROGRAM [SLACK-MILLISECONDS]
+# One test of `kolo run` between hosts: hosts_test.sh CASE KOLO RANK-PROGRAM [SLACK-MILLISECONDS [STUDY-PROGRAM]]
 # Ends with 77 where hosts cannot be made.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/hosts.sh"
@@ -8,6 +8,7 @@ case="$1"
 kolo="$2"
 rank_program="$3"
 slack_ms="${4:-0}"
+study_program="${5:-}"
 
 bad() {
   printf 'FAILED: %s\n' "$*" >&2
@@ -61,7 +62,7 @@ ours_left() {
   for name in "${hosts[@]}"; do
     for pid in $(pids_on "$name"); do
       ended "$pid" && continue
-      if tr '\0' ' ' <"/proc/$pid/cmdline" 2>/dev/null | grep -qF -e "$kolo" -e "$rank_program"; then
+      if tr '\0' ' ' <"/proc/$pid/cmdline" 2>/dev/null | grep -qF -e "$kolo" -e "$rank_program" ${study_program:+-e "$study_program"}; then
         printf '%s ' "$pid"
       fi
     done
@@ -153,9 +154,22 @@ case_kill_launcher() {
   expect_none_left 15
 }
 
+# A study whose trials are rings over both hosts.
+case_study() {
+  local output
+  export KOLO_REMOTE_KOLO="$kolo" TUNE_PROGRAM_HOSTS="${hosts[0]},${hosts[1]}"
+  output="$(run_on "${hosts[0]}" timeout 60 "$study_program" "$work" ring hosts 3 2>&1 </dev/null)" ||
+    bad "the study ended with $?: $output"
+  [[ "$output" == '3 trials, 0 errors' ]] || bad "$output"
+  # Four ranks took part in every epoch of every trial.
+  [[ "$(cat "$work"/ring/*/result.json | grep -c '"sum": *4')" == 12 ]] ||
+    bad "not 12 reports of four ranks: $(cat "$work"/ring/*/result.json)"
+  expect_none_left 5
+}
+
 work=''
 case "$case" in
-  two_hosts | cut_link | kill_session | kill_rank | kill_launcher) hosts_up 2 ;;
+  two_hosts | cut_link | kill_session | kill_rank | kill_launcher | study) hosts_up 2 ;;
   three_hosts | three_hosts_of_two) hosts_up 3 ;;
   *)
     printf 'unknown case %s\n' "$case" >&2

@@ -185,8 +185,8 @@ lost_launcher() {
   eventually 20 is_state "$a" RUNNING
   kill -9 "$first"
   wait "$first" 2>/dev/null || true
-  sleep 1.1
-  has "$("$kolo" explain "$a")" 'that launcher is lost'
+  is_lost() { "$kolo" explain "$a" | grep -q 'that launcher is lost'; }
+  eventually 20 is_lost
   "$kolo" launcher --lease-seconds 1 --grace-seconds 1 --persistent &
   second=$!
   again() { [[ "$("$kolo" ls --history --id "$a" | grep -c 'RUNNING\] on')" == 2 ]]; }

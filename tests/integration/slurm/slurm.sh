@@ -3,6 +3,11 @@
 #
 #   slurm_up 2            starts it and waits until all nodes are idle; exports SLURM_CONF, so that srun, sbatch … use it.
 #                         Returns 77 (after saying why) where that cannot be.
+#   slurm_up_on_hosts     the same with a node on each of the hosts of hosts.sh, which must be up; the controller is on
+#                         the first, and commands of Slurm are run there: slurm_at "${hosts[0]}" srun …
+#   slurm_up 3 mortal     each node has its process numbers to itself, so that all of it can end at once. MPI libraries, which
+#                         take these nodes for one machine, do not work between them then.
+#   slurm_lose NODE       such a node is gone, as if its power had failed. Slurm finds out some 25 s later.
 #   slurm_down            ends it; called at exit by itself
 #
 # Ports and files are the caller's own, so that several clusters can exist at once. Their munged is shared: it is started if
@@ -11,6 +16,7 @@
 
 slurm_dir=''
 _slurm_pids=()
+declare -A _slurm_nodes=() # what each node was started as
 
 _slurm_say() { printf 'slurm: %s\n' "$*" >&2; }
 
@@ -46,7 +52,56 @@ _slurm_free_ports() {
 }
 
 slurm_up() {
-  local count="$1" port i
+  local count="$1" kind="${2:-}" port i
+  _slurm_prepare || return
+  local alone=() node_timeout=30
+  if [[ "$kind" == mortal ]]; then
+    alone=(unshare --pid --fork --mount-proc --kill-child)
+    node_timeout=5
+  fi
+  port="$(_slurm_free_ports $((count + 1)))"
+  _slurm_write_conf localhost 127.0.0.1 "$port" \
+    "NodeName=node[1-$count] NodeHostname=localhost NodeAddr=127.0.0.1 Port=[$((port + 1))-$((port + count))]"
+  setsid slurmctld -D >"$slurm_dir/slurmctld.out" 2>&1 </dev/null &
+  _slurm_pids+=($!)
+  for ((i = 1; i <= count; i++)); do
+    mkdir "$slurm_dir/tmp.node$i"
+    setsid ${alone[@]+"${alone[@]}"} slurmd -D -N "node$i" >"$slurm_dir/slurmd$i.out" 2>&1 </dev/null &
+    _slurm_pids+=($!)
+    _slurm_nodes[node$i]=$!
+  done
+  _slurm_wait_until_idle "$count"
+}
+
+slurm_up_on_hosts() {
+  local i name nodes=''
+  _slurm_prepare || return
+  for i in "${!hosts[@]}"; do
+    nodes+="NodeName=${hosts[i]} NodeAddr=10.77.0.$((i + 1)) Port=17001"$'\n'
+  done
+  _slurm_write_conf "${hosts[0]}" 10.77.0.1 16817 "$nodes"
+  # Not ip netns exec, which mounts another /sys: slurmd would miss its cgroups there.
+  cat >"$slurm_dir/at" <<'X'
+#!/usr/bin/env bash
+# at HOST COMMAND…
+name="$1"
+shift
+exec nsenter --net="/run/netns/$name" unshare --uts bash -c 'hostname "$0" && exec "$@"' "$name" "$@"
+X
+  chmod +x "$slurm_dir/at"
+  "$slurm_dir/at" "${hosts[0]}" slurmctld -D >"$slurm_dir/slurmctld.out" 2>&1 </dev/null &
+  _slurm_pids+=($!)
+  for name in "${hosts[@]}"; do
+    mkdir "$slurm_dir/tmp.$name"
+    "$slurm_dir/at" "$name" slurmd -D >"$slurm_dir/slurmd.$name.out" 2>&1 </dev/null &
+    _slurm_pids+=($!)
+  done
+  _slurm_wait_until_idle "${#hosts[@]}" slurm_at "${hosts[0]}"
+}
+
+slurm_at() { "$slurm_dir/at" "$@"; }
+
+_slurm_prepare() {
   _slurm_possible || return
   slurm_dir="$(mktemp -d "${TMPDIR:-/tmp}/kolo-slurm.XXXXXX")"
   chmod 755 "$slurm_dir"
@@ -54,12 +109,15 @@ slurm_up() {
   trap 'exit 130' INT
   trap 'exit 143' TERM
   _slurm_start_munge
-  port="$(_slurm_free_ports $((count + 1)))"
   mkdir "$slurm_dir/state"
+}
+
+# CONTROLLER ADDRESS PORT NODES
+_slurm_write_conf() {
   cat >"$slurm_dir/slurm.conf" <<X
 ClusterName=kolo$$
-SlurmctldHost=localhost(127.0.0.1)
-SlurmctldPort=$port
+SlurmctldHost=$1($2)
+SlurmctldPort=$3
 SlurmUser=root
 SlurmdUser=root
 AuthType=auth/munge
@@ -74,7 +132,7 @@ SelectType=select/cons_tres
 SelectTypeParameters=CR_Core
 SchedulerParameters=sched_interval=1,bf_interval=1
 ReturnToService=2
-SlurmdTimeout=30
+SlurmdTimeout=${node_timeout:-30}
 KillWait=2
 StateSaveLocation=$slurm_dir/state
 SlurmdSpoolDir=$slurm_dir/spool.%n
@@ -84,24 +142,30 @@ SlurmdPidFile=$slurm_dir/slurmd.%n.pid
 SlurmctldLogFile=$slurm_dir/slurmctld.log
 SlurmdLogFile=$slurm_dir/slurmd.%n.log
 SlurmdParameters=config_overrides
-NodeName=node[1-$count] NodeHostname=localhost NodeAddr=127.0.0.1 Port=[$((port + 1))-$((port + count))] CPUs=2 RealMemory=1000 State=UNKNOWN
-PartitionName=main Nodes=node[1-$count] Default=YES MaxTime=INFINITE State=UP
+NodeName=DEFAULT CPUs=2 RealMemory=1000 State=UNKNOWN
+$4
+PartitionName=main Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 X
   export SLURM_CONF="$slurm_dir/slurm.conf"
-  setsid slurmctld -D >"$slurm_dir/slurmctld.out" 2>&1 </dev/null &
-  _slurm_pids+=($!)
-  for ((i = 1; i <= count; i++)); do
-    mkdir "$slurm_dir/tmp.node$i"
-    setsid slurmd -D -N "node$i" >"$slurm_dir/slurmd$i.out" 2>&1 </dev/null &
-    _slurm_pids+=($!)
-  done
+}
+
+# COUNT [HOW TO RUN sinfo…]
+_slurm_wait_until_idle() {
+  local count="$1" i
+  shift
   for ((i = 0; i < 300; i++)); do
-    [[ "$(sinfo -h -t idle -o %D 2>/dev/null)" == "$count" ]] && return
+    [[ "$("$@" sinfo -h -t idle -o %D 2>/dev/null)" == "$count" ]] && return
     sleep 0.1
   done
   tail -n 5 "$slurm_dir"/*.out "$slurm_dir"/*.log >&2
   _slurm_say "the nodes were not idle within 30 s"
   return 1
+}
+
+slurm_lose() {
+  # With unshare its child goes, the node's first process, and with that all others.
+  kill -9 "${_slurm_nodes[$1]}"
+  wait "${_slurm_nodes[$1]}" 2>/dev/null || true
 }
 
 slurm_down() {

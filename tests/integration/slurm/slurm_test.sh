@@ -3,14 +3,20 @@
 #
 #   slurm_test.sh CASE KOLO RANK_PROGRAM
 set -euo pipefail
-source "$(dirname "${BASH_SOURCE[0]}")/slurm.sh"
+here="$(dirname "${BASH_SOURCE[0]}")"
+# shellcheck source=slurm.sh
+source "$here/slurm.sh"
+# shellcheck source=../hosts/hosts.sh
+source "$here/../hosts/hosts.sh"
 case_name="$1" kolo="$2" rank="$3"
 
 # expect COUNT TEXT COMMAND…: it succeeds, and so many lines say that.
 expect() {
   local count="$1" text="$2" output found
   shift 2
-  if ! output="$(timeout 60 "$@" 2>&1 </dev/null)"; then
+  local limit=(timeout 60)
+  if declare -F "$1" >/dev/null; then limit=(); fi # functions run as they are
+  if ! output="$(${limit[@]+"${limit[@]}"} "$@" 2>&1 </dev/null)"; then
     printf 'failed: %s\n%s\n' "$*" "$output"
     exit 1
   fi
@@ -27,7 +33,13 @@ needs_plugin() {
   exit 77
 }
 
-slurm_up 2
+if [[ "$case_name" == several_hosts ]]; then
+  hosts_up 2
+  slurm_up_on_hosts
+  trap 'slurm_down; hosts_down' EXIT
+else
+  slurm_up 2
+fi
 case "$case_name" in
   one_node) expect 2 'of 2 over shm: fine' srun -N1 -n2 "$rank" ;;
   pmix)
@@ -46,6 +58,13 @@ case "$case_name" in
   allocation)
     expect 1 'of 1 over solo: fine' salloc -Q -N1 -n2 "$rank"
     expect 2 'of 2 over shm: fine' salloc -Q -N1 -n2 "$kolo" run -H localhost:2 -np 2 "$rank"
+    ;;
+  # Nodes with networks of their own: kolo run finds them and reaches the other one by ssh.
+  several_hosts)
+    needs_plugin gloo
+    at=(slurm_at "${hosts[0]}" salloc -Q -N2 -n4)
+    expect 4 'of 4 over shm+gloo: fine' "${at[@]}" "$kolo" run "$rank"
+    expect 3 'of 3 over shm+gloo: fine' "${at[@]}" "$kolo" run -np 3 "$rank"
     ;;
   # Whoever is left learns that a rank has died.
   killed_rank)

@@ -1,9 +1,12 @@
 // The commands around studies, as people type them.
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <fstream>
 
@@ -47,6 +50,24 @@ class TuneCli : public testing::Test {
     const auto result = kolo({"trials", study, "--json"});
     EXPECT_TRUE(result.ok()) << result.errors;
     return parse_json(result.output, "trials");
+  }
+
+  /// Reads what `kolo tune --json` writes up to such an event; false when it ends before.
+  static bool wait_for_event(int fd, const std::string& event) {
+    const std::string wanted = fmt::format("\"event\":\"{}\"", event);
+    const Deadline deadline = Deadline::after(60s);
+    std::string line;
+    for (pollfd ready{fd, POLLIN, 0}; ::poll(&ready, 1, deadline.poll_timeout_ms()) > 0;) {
+      char byte = 0;
+      if (::read(fd, &byte, 1) != 1) return false;
+      if (byte != '\n') {
+        line += byte;
+        continue;
+      }
+      if (line.find(wanted) != std::string::npos) return true;
+      line.clear();
+    }
+    return false;
   }
 
   TempDir scratch_{"kolo-cli"};
@@ -172,27 +193,24 @@ TEST_F(TuneCli, StopsAStudyAndATrial) {
                   "loss",
                   "--mode",
                   "min",
-                  "-q",
+                  "--json",
                   "--",
                   "sh",
                   "-c",
                   "kolo report loss=1; sleep 60"};
   options.environment = current_environment();
+  int ends[2];
+  ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
+  const Fd from(ends[0]);
+  Fd to(ends[1]);
+  options.standard_output = to.get();
   Spawned study = spawn(options);
   study.wait_until_running();
-  const auto reported = [&] {
-    const auto result = kolo({"trials", "long", "--json"});
-    if (!result.ok()) return 0;
-    int count = 0;
-    for (const auto& trial : parse_json(result.output, "")) count += trial.contains("loss") ? 1 : 0;
-    return count;
-  };
-  for (int i = 0; i < 500 && reported() < 1; ++i) ::usleep(10'000);
-  ASSERT_GE(reported(), 1);
+  to.reset();
+  EXPECT_TRUE(wait_for_event(from.get(), "trial_result"));
   ASSERT_TRUE(kolo({"stop", "long", "0"}).ok());
-  const auto status_of_first = [&] { return trials("long")[0]["status"].get<std::string>(); };
-  for (int i = 0; i < 500 && status_of_first() != "TERMINATED"; ++i) ::usleep(10'000);
-  EXPECT_EQ(status_of_first(), "TERMINATED");
+  EXPECT_TRUE(wait_for_event(from.get(), "trial_complete"));
+  EXPECT_EQ(trials("long")[0]["status"], "TERMINATED");
   ASSERT_TRUE(kolo({"stop", "long"}).ok());
   int status = 0;
   ASSERT_EQ(::waitpid(study.pid(), &status, 0), study.pid());

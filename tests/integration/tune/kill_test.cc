@@ -1,19 +1,22 @@
-// kill -9 of the controller, its keeper and its trials, two hundred times at random instants.
+// kill -9 of the controller, its keeper, its trials, their coordinators and ranks, two hundred
+// times at random instants.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <fstream>
 #include <set>
 
-#include "base/errors.h"
 #include "base/files.h"
 #include "base/random.h"
 #include "base/subprocess.h"
+#include "integration/tune/leftovers.h"
 #include "store/study_store.h"
+#include "support/scale.h"
 #include "tune/study_reader.h"
 
 namespace kolo::test {
@@ -22,14 +25,33 @@ namespace {
 using namespace std::chrono_literals;
 namespace fs = std::filesystem;
 
-constexpr int kKills = 200;
-constexpr int kSamplesAtFirst = 120;
+struct Case {
+  const char* mode;  // of tune_program
+  int kills;
+  int samples;                        // at first, and
+  int more;                           // so many more whenever all of them have ended
+  std::uint32_t least_us, spread_us;  // between kills
+};
+/// Sanitizers make everything take longer.
+constexpr std::uint32_t kSlower = kSanitized ? 4 : 1;
+// A ring takes longer to come up than a process.
+constexpr Case kCases[] = {{"slow", 150, 120, 40, 5000, 60'000},
+                           {"slowranks", 50, 12, 4, 20'000, 200'000}};
 
 std::vector<pid_t> children_of(pid_t pid) {
   std::vector<pid_t> children;
-  std::ifstream list(fmt::format("/proc/{0}/task/{0}/children", pid));
-  for (pid_t child = 0; list >> child;) children.push_back(child);
+  std::error_code gone;
+  for (const auto& thread : fs::directory_iterator(fmt::format("/proc/{}/task", pid), gone)) {
+    std::ifstream list(thread.path() / "children");
+    for (pid_t child = 0; list >> child;) children.push_back(child);
+  }
   return children;
+}
+
+bool is_rank(pid_t pid) {
+  std::ifstream file(fmt::format("/proc/{}/environ", pid));
+  const std::string variables{std::istreambuf_iterator<char>(file), {}};
+  return variables.find("KOLO_TRIAL_ROLE=rank") != std::string::npos;
 }
 
 /// The controller and everything below it.
@@ -40,11 +62,17 @@ std::vector<pid_t> family(pid_t pid) {
   return all;
 }
 
-class TuneKill : public testing::Test {
+class TuneKill : public testing::TestWithParam<Case> {
  protected:
+  TuneKill() {
+    std::filesystem::create_directory(temporary_);
+    ::setenv("TMPDIR", temporary_.c_str(), 1);
+  }
+  ~TuneKill() override { ::unsetenv("TMPDIR"); }
+
   pid_t start(const std::string& study, int samples) {
     SpawnOptions options;
-    options.argv = {KOLO_TUNE_PROGRAM, scratch_.path().string(), study, "slow",
+    options.argv = {KOLO_TUNE_PROGRAM, scratch_.path().string(), study, GetParam().mode,
                     std::to_string(samples)};
     options.environment = current_environment();
     const Fd null(::open("/dev/null", O_WRONLY | O_CLOEXEC));
@@ -61,42 +89,37 @@ class TuneKill : public testing::Test {
     return tune::read_study(store, study);
   }
 
-  std::vector<std::string> leftovers() {
-    std::vector<std::string> found;
-    for (const auto& entry : fs::directory_iterator("/proc")) {
-      const std::string pid = entry.path().filename();
-      if (pid.find_first_not_of("0123456789") != std::string::npos) continue;
-      try {
-        if (read_file(entry.path() / "cmdline").find(scratch_.path().string()) != std::string::npos)
-          found.push_back(pid);
-      } catch (const Error&) {
-        // It is gone.
-      }
-    }
-    return found;
-  }
-
   TempDir scratch_{"kolo-kill"};
+  const fs::path temporary_ = scratch_.path() / "tmp";
 };
+INSTANTIATE_TEST_SUITE_P(Trials, TuneKill, testing::ValuesIn(kCases),
+                         [](const auto& info) { return std::string(info.param.mode); });
 
-TEST_F(TuneKill, NothingIsLostWhoeverIsKilledAtAnyInstant) {
+TEST_P(TuneKill, NothingIsLostWhoeverIsKilledAtAnyInstant) {
   Random random(2024);
-  int kills = 0, controllers = 0, samples = kSamplesAtFirst;
+  const Case& the = GetParam();
+  int kills = 0, controllers = 0, ranks = 0, samples = the.samples;
   const Deadline deadline = Deadline::after(150s);
-  while (kills < kKills) {
+  while (kills < the.kills) {
     ASSERT_FALSE(deadline.passed()) << kills << " kills";
     const pid_t controller = start("killed", samples);
     for (;;) {
-      ::usleep(static_cast<useconds_t>(5000 + random.below(60'000)));
+      // No event to wait for: the instant shall be anyone's.
+      ::usleep(static_cast<useconds_t>(kSlower * (the.least_us + random.below(the.spread_us))));
       int status = 0;
       if (has_ended(controller, status)) {
         ASSERT_EQ(status, 0);
-        samples += 40;  // a finished study is extended
+        samples += the.more;  // a finished study is extended
         break;
       }
       const auto all = family(controller);
-      const bool the_controller = random.below(2) == 0 || all.size() == 1;
-      const pid_t victim = the_controller ? controller : all[1 + random.below(all.size() - 1)];
+      const auto kind = random.below(3);
+      const bool the_controller = kind == 0 || all.size() == 1;
+      pid_t victim = the_controller ? controller : all[1 + random.below(all.size() - 1)];
+      // Often a rank, if there is one: they are few among many.
+      if (kind == 1)
+        for (const pid_t one : all) victim = is_rank(one) ? one : victim;
+      if (is_rank(victim)) ++ranks;
       ::kill(victim, SIGKILL);
       ++kills;
       if (!the_controller) continue;
@@ -105,13 +128,18 @@ TEST_F(TuneKill, NothingIsLostWhoeverIsKilledAtAnyInstant) {
       break;
     }
   }
-  EXPECT_GT(controllers, kKills / 4);
+  EXPECT_GT(controllers, the.kills / 5);
+  if (std::string_view(the.mode) == "slowranks") {
+    EXPECT_GT(ranks, the.kills / 20);
+  }
   const auto last = run_command(
-      {KOLO_TUNE_PROGRAM, scratch_.path().string(), "killed", "slow", std::to_string(samples)},
+      {KOLO_TUNE_PROGRAM, scratch_.path().string(), "killed", the.mode, std::to_string(samples)},
       Deadline::after(60s));
   EXPECT_EQ(last.output, fmt::format("{} trials, 0 errors\n", samples)) << last.errors;
-  for (int i = 0; i < 300 && !leftovers().empty(); ++i) ::usleep(10'000);
-  EXPECT_TRUE(leftovers().empty());
+  EXPECT_TRUE(all_gone(scratch_.path().string(), Deadline::after(20s)));
+  for (const auto& entry : fs::directory_iterator(temporary_)) {
+    EXPECT_FALSE(entry.path().filename().string().starts_with("kolo")) << entry.path();
+  }
 
   // The same study, left alone.
   const auto calm = run_command(

@@ -5,9 +5,9 @@
 
 #include <set>
 
-#include "base/errors.h"
 #include "base/files.h"
 #include "base/subprocess.h"
+#include "integration/tune/leftovers.h"
 #include "store/study_store.h"
 #include "tune/study_reader.h"
 
@@ -30,20 +30,8 @@ class TuneProcess : public testing::Test {
     store::StudyStore store(*database);
     return tune::read_study(store, study);
   }
-  /// Processes whose command line names our directory.
-  std::vector<std::string> leftovers() {
-    std::vector<std::string> found;
-    for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
-      const std::string pid = entry.path().filename();
-      if (pid.find_first_not_of("0123456789") != std::string::npos) continue;
-      try {
-        const std::string line = read_file(entry.path() / "cmdline");
-        if (line.find(scratch_.path().string()) != std::string::npos) found.push_back(pid);
-      } catch (const Error&) {
-        // It is gone.
-      }
-    }
-    return found;
+  [[nodiscard]] bool nothing_left() const {
+    return all_gone(scratch_.path().string(), Deadline::after(20s));
   }
 
   TempDir scratch_{"kolo-tune"};
@@ -62,7 +50,7 @@ TEST_F(TuneProcess, EachTrialIsAProcessOfItsOwn) {
       EXPECT_TRUE(std::filesystem::exists(trial.directory / name)) << name;
   }
   EXPECT_EQ(pids.size(), 6U);
-  EXPECT_TRUE(leftovers().empty());
+  EXPECT_TRUE(nothing_left());
 }
 
 TEST_F(TuneProcess, ACrashIsTheTrialsOwn) {
@@ -85,18 +73,20 @@ TEST_F(TuneProcess, ACrashIsTheTrialsOwn) {
 TEST_F(TuneProcess, ATrialIsARingOfRanks) {
   const auto result = run("ring", "ranks", 3);
   EXPECT_EQ(result.output, "3 trials, 0 errors\n") << result.errors;
-  for (const auto& trial : read("ring").trials()) {
+  const Analysis analysis = read("ring");
+  for (const auto& trial : analysis.trials()) {
     ASSERT_EQ(trial.results.size(), 4U) << trial.error;
     EXPECT_EQ(trial.last_result.at_path("sum").as_number(), 2);
     EXPECT_EQ(trial.checkpoints.size(), 4U);
   }
-  EXPECT_TRUE(leftovers().empty());
+  EXPECT_TRUE(nothing_left());
 }
 
 TEST_F(TuneProcess, ALostRankRestartsTheTrialFromItsCheckpoint) {
   const auto result = run("lost", "lostrank", 2);
   EXPECT_EQ(result.output, "2 trials, 0 errors\n") << result.errors;
-  for (const auto& trial : read("lost").trials()) {
+  const Analysis analysis = read("lost");
+  for (const auto& trial : analysis.trials()) {
     EXPECT_EQ(trial.failures, 1);
     ASSERT_EQ(trial.results.size(), 4U);
     EXPECT_EQ(trial.status, TrialStatus::terminated);
@@ -106,7 +96,8 @@ TEST_F(TuneProcess, ALostRankRestartsTheTrialFromItsCheckpoint) {
 TEST_F(TuneProcess, TrialsEndWhenTheyAreTold) {
   const auto result = run("told", "stop", 6);
   ASSERT_TRUE(result.ok()) << result.errors;
-  for (const auto& trial : read("told").trials()) {
+  const Analysis analysis = read("told");
+  for (const auto& trial : analysis.trials()) {
     EXPECT_EQ(trial.status, TrialStatus::terminated);
     EXPECT_LE(trial.results.size(), 5U);
   }
@@ -115,8 +106,7 @@ TEST_F(TuneProcess, TrialsEndWhenTheyAreTold) {
 TEST_F(TuneProcess, NothingOutlivesTheStudy) {
   const auto result = run("orphan", "orphan", 2);
   ASSERT_TRUE(result.ok()) << result.errors;
-  for (int i = 0; i < 200 && !leftovers().empty(); ++i) ::usleep(10'000);
-  EXPECT_TRUE(leftovers().empty());
+  EXPECT_TRUE(nothing_left());
 }
 
 }  // namespace

@@ -2,12 +2,13 @@
 //
 // Modes: plain, crash (every third trial kills itself), ranks (2 ranks that add up), lostrank
 // (rank 1 kills itself in the first run), orphan (leaves a process behind), stop (never ends by
-// itself), slow.
+// itself), slow, slowranks, hosts (2 ranks on each of those in TUNE_PROGRAM_HOSTS, with commas).
 #include <fmt/format.h>
 #include <signal.h>
 #include <unistd.h>
 
 #include <cstdlib>
+#include <sstream>
 #include <thread>
 
 #include "base/files.h"
@@ -22,6 +23,11 @@ using tune::Session;
 
 std::string mode;
 
+bool is_ring() {
+  return mode == "ranks" || mode == "lostrank" || mode == "slowranks" || mode == "hosts";
+}
+bool is_slow() { return mode == "slow" || mode == "slowranks"; }
+
 int epoch_of(Session& session) {
   const auto checkpoint = session.checkpoint();
   return checkpoint ? std::stoi(read_file(*checkpoint / "epoch")) : 0;
@@ -35,7 +41,7 @@ void save(Session& session, int epoch) {
 
 void train(const Config& config, Session& session) {
   const double x = config.at_path("x").as_number();
-  const bool ring = mode == "ranks" || mode == "lostrank";
+  const bool ring = is_ring();
   if (ring) kolo::init();
   if (mode == "orphan" && ::fork() == 0) {
     ::setsid();
@@ -43,8 +49,11 @@ void train(const Config& config, Session& session) {
   }
   const int last = mode == "stop" ? 1'000'000 : 4;
   for (int epoch = epoch_of(session) + 1; epoch <= last; ++epoch) {
-    if (mode == "crash" && config.at_path("n").as_integer() % 3 == 0) ::raise(SIGSEGV);
-    if (mode == "slow") std::this_thread::sleep_for(std::chrono::milliseconds(3));
+    if (mode == "crash" && config.at_path("n").as_integer() % 3 == 0) {
+      ::signal(SIGSEGV, SIG_DFL);  // sanitizers have a handler of their own
+      ::raise(SIGSEGV);
+    }
+    if (is_slow()) std::this_thread::sleep_for(std::chrono::milliseconds(3));
     float sum = 1;
     if (ring) {
       if (mode == "lostrank" && kolo::rank() == 1 && epoch == 3 && session.iteration() == 2 &&
@@ -62,6 +71,13 @@ void train(const Config& config, Session& session) {
   }
 }
 
+std::vector<std::string> hosts_to_use() {
+  std::vector<std::string> hosts;
+  std::istringstream list(std::getenv("TUNE_PROGRAM_HOSTS"));
+  for (std::string host; std::getline(list, host, ',');) hosts.push_back(host);
+  return hosts;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -77,16 +93,22 @@ int main(int argc, char** argv) {
   options.executor = tune::Executor::process;
   options.resume = tune::Resume::automatic;
   options.raise_on_failed_trial = false;
-  options.max_failures = mode == "lostrank" ? 1 : mode == "slow" ? -1 : 0;
+  options.max_failures = mode == "lostrank" ? 1 : is_slow() ? -1 : 0;
   options.verbose = 0;
   options.seed = 5;
   options.total_resources = tune::Resources{.cpu = 2};
   if (mode == "stop") options.scheduler = tune::ASHAScheduler({{"max_t", 5}});
   try {
     tune::Runnable runnable(train);
-    if (mode == "ranks" || mode == "lostrank") {
+    if (is_ring()) {
       options.executor = tune::Executor::ranks;
-      runnable = tune::DistributedTrainable(runnable, {.num_slots = 2});
+      tune::Ranks ranks{.num_slots = 2};
+      if (mode == "hosts") {
+        ranks.hosts = hosts_to_use();
+        ranks.num_hosts = static_cast<int>(ranks.hosts.size());
+        ranks.cpus_per_slot = 0.5;
+      }
+      runnable = tune::DistributedTrainable(runnable, ranks);
     }
     const auto analysis = tune::run(runnable, options);
     fmt::print("{} trials, {} errors\n", analysis.trials().size(), analysis.errors().size());

@@ -39,6 +39,27 @@ TEST(Checkpoints, AreWholeOrNotThere) {
             scratch.path() / "checkpoint_000007-2");
 }
 
+TEST(Checkpoints, WhatARankTakesPartInIsNotKept) {
+  TempDir scratch;
+  const auto write = [](const fs::path& directory) {
+    write_file_atomically(directory / "a", "1");
+    EXPECT_EQ(names_in(directory.parent_path()).size(), 1U);
+  };
+  write_and_discard(scratch.path(), write);
+  EXPECT_TRUE(fs::is_empty(scratch.path()));
+  const auto broken = [](const fs::path&) { throw std::runtime_error("half way"); };
+  EXPECT_THROW(write_and_discard(scratch.path(), broken), std::runtime_error);
+  EXPECT_TRUE(fs::is_empty(scratch.path()));
+  // Without the trial's directory: somewhere else, and gone too.
+  fs::path seen;
+  write_and_discard(scratch.path() / "missing", [&seen](const fs::path& directory) {
+    EXPECT_TRUE(fs::is_directory(directory));
+    seen = directory;
+  });
+  EXPECT_FALSE(fs::exists(seen));
+  EXPECT_FALSE(fs::exists(scratch.path() / "missing"));
+}
+
 TEST(Checkpoints, ClonesAreCopies) {
   TempDir source, target;
   const auto path = make_checkpoint(source.path(), 3, [](const fs::path& directory) {

@@ -1,4 +1,4 @@
-#include <atomic>
+#include <condition_variable>
 #include <mutex>
 #include <set>
 #include <thread>
@@ -11,6 +11,29 @@ namespace {
 using namespace tune;
 
 class TuneRun : public StudyTest {};
+
+/// Counts how many trials run at once. Nobody leaves before as many as are expected have met, and
+/// a moment for one more to come.
+class Crowd {
+ public:
+  explicit Crowd(int expected) : expected_(expected) {}
+
+  void come_and_go() {
+    std::unique_lock lock(mutex_);
+    most_ = std::max(most_, ++here_);
+    met_.notify_all();
+    met_.wait_for(lock, std::chrono::seconds(20), [this] { return most_ >= expected_; });
+    met_.wait_for(lock, std::chrono::milliseconds(2), [this] { return most_ > expected_; });
+    --here_;
+  }
+  [[nodiscard]] int most() const { return most_; }
+
+ private:
+  const int expected_;
+  std::mutex mutex_;
+  std::condition_variable met_;
+  int here_ = 0, most_ = 0;
+};
 
 TEST_F(TuneRun, AGridOfNineTwiceIsEighteenTrials) {
   auto how = options("grid");
@@ -58,20 +81,16 @@ TEST_F(TuneRun, BayesianSearchWithAConcurrencyLimitOfFour) {
   how.num_samples = 20;
   how.config = {{"lr", uniform(0.001, 0.1)}};
   how.search_alg = ConcurrencyLimiter(BayesOptSearch(), 4);
-  std::atomic<int> running{0}, most{0};
+  Crowd crowd(4);
   const auto analysis = tune::run(
       [&](const Config& config) {
-        const int now = ++running;
-        for (int seen = most; now > seen && !most.compare_exchange_weak(seen, now);) {
-        }
-        std::this_thread::sleep_for(std::chrono::milliseconds(3));
+        crowd.come_and_go();
         const double lr = config.at_path("lr").as_number();
-        --running;
         return Value{{"mean_loss", (lr - 0.03) * (lr - 0.03)}};
       },
       how);
   EXPECT_EQ(analysis.trials().size(), 20U);
-  EXPECT_EQ(most, 4);
+  EXPECT_EQ(crowd.most(), 4);
   EXPECT_NEAR(analysis.best_config().at_path("lr").as_number(), 0.03, 0.01);
 }
 
@@ -148,17 +167,9 @@ TEST_F(TuneRun, NeverRunsMoreThanTheResourcesAllow) {
   how.num_samples = 12;
   how.total_resources = Resources{.cpu = 4, .gpu = 2, .custom = {{"licence", 3}}};
   how.resources_per_trial = {.cpu = 1, .gpu = 0.5, .custom = {{"licence", 1}}};
-  std::atomic<int> running{0}, most{0};
-  tune::run(
-      [&](const Config&) {
-        const int now = ++running;
-        for (int seen = most; now > seen && !most.compare_exchange_weak(seen, now);) {
-        }
-        std::this_thread::sleep_for(std::chrono::milliseconds(2));
-        --running;
-      },
-      how);
-  EXPECT_EQ(most, 3);
+  Crowd crowd(3);
+  tune::run([&](const Config&) { crowd.come_and_go(); }, how);
+  EXPECT_EQ(crowd.most(), 3);
 }
 
 TEST_F(TuneRun, RefusesWhatCanNeverBe) {
@@ -272,6 +283,14 @@ TEST_F(TuneRun, ASamplerOfOnesOwnLearnsFromKnownResults) {
   how.search_alg.known = {{Value{{"x", 7}}, {0.5}}};
   EXPECT_EQ(refusal([&] { tune::run([](const Config&) {}, how); }).code(),
             ErrorCode::invalid_argument);
+}
+
+TEST_F(TuneRun, SaysThatThreadsHaveNoFilesOfTheirOwn) {
+  auto options = minimize("files", "loss");
+  options.log_to_file = true;
+  testing::internal::CaptureStderr();
+  tune::run([](const tune::Config&) { return tune::Value{{"loss", 1}}; }, options);
+  EXPECT_THAT(testing::internal::GetCapturedStderr(), testing::HasSubstr("Executor::process"));
 }
 
 }  // namespace

@@ -1,0 +1,47 @@
+// Processes that a test's programs have left behind.
+#pragma once
+
+#include <poll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "base/deadline.h"
+#include "base/errors.h"
+#include "base/fd.h"
+#include "base/files.h"
+
+namespace kolo::test {
+
+/// Processes whose command line has this text. One that has ended has none.
+inline std::vector<pid_t> processes_naming(const std::string& text) {
+  std::vector<pid_t> found;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+    const std::string pid = entry.path().filename();
+    if (pid.find_first_not_of("0123456789") != std::string::npos) continue;
+    try {
+      if (read_file(entry.path() / "cmdline").find(text) != std::string::npos)
+        found.push_back(std::stoi(pid));
+    } catch (const Error&) {
+      // It is gone.
+    }
+  }
+  return found;
+}
+
+/// Waits for their ends. False, if some are still there after that.
+inline bool all_gone(const std::string& text, Deadline deadline) {
+  for (;;) {
+    const auto left = processes_naming(text);
+    if (left.empty()) return true;
+    if (deadline.passed()) return false;
+    const Fd process(static_cast<int>(::syscall(SYS_pidfd_open, left.front(), 0)));
+    pollfd event{process.get(), POLLIN, 0};
+    if (process.valid()) ::poll(&event, 1, deadline.poll_timeout_ms());
+  }
+}
+
+}  // namespace kolo::test
