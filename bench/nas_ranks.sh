@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Whether ranks train as one process does, searches as with 1, 2 and 4 ranks, and what came out.
+# Whether ranks train as one process does, searches as with 1, 2, 4 and 8 ranks, and what came out.
 #
 #   nas_ranks.sh BIN [--quick] [--json FILE] [--markdown FILE] [--svg FILE]
 set -euo pipefail
@@ -21,6 +21,6 @@ scratch="$(mktemp -d "${TMPDIR:-/tmp}/kolo-bench.XXXXXX")"
 trap 'rm -rf "$scratch"' EXIT
 lines="${lines:-$scratch/searches.jsonl}"
 : >"$lines"
-for ranks in 2 4; do "$bin/kolo" run -np "$ranks" "$bin/nas_ranks_study" check; done
+for ranks in 2 4 8; do "$bin/kolo" run -np "$ranks" "$bin/nas_ranks_study" check; done
 "$bin/nas_ranks_study" measure --out "$lines" ${quick[@]+"${quick[@]}"}
 "$bin/nas_ranks_study" report "$lines" ${report[@]+"${report[@]}"}

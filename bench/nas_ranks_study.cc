@@ -3,8 +3,8 @@
 // samples a step and n times the rate, and the best network that evolution (AgE) finds becomes
 // worse as n grows; searching batch and rate together with the architecture (AgEBO) keeps it.
 //
-//   nas_ranks_study measure --out FILE [--quick]      searches; one line of JSON each
-//   kolo run -np N nas_ranks_study check              the same trainings with real ranks
+//   nas_ranks_study measure --out FILE [--ranks N] [--quick]   searches; one line of JSON each
+//   kolo run -np N nas_ranks_study check                       the same trainings with real ranks
 //   nas_ranks_study report FILE [--markdown FILE] [--svg FILE]
 //
 // Without warm-up, n ranks with batch b and rate r are one process with batch n·b and rate n·r:
@@ -16,6 +16,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
@@ -41,7 +42,7 @@ constexpr double kRate = 0.01;
 constexpr int kEpochs = 10;
 // Every batch of the search space divides it, so that no rank repeats a sample.
 constexpr std::size_t kTrainingSamples = 1024;
-constexpr int kRanks[] = {1, 2, 4};
+constexpr int kRanks[] = {1, 2, 4, 8};
 
 struct Effort {
   int seeds = 5;
@@ -130,10 +131,12 @@ Json search_once(const std::string& method, int ranks, std::uint64_t seed, int e
           {"configuration", Json::parse(configuration.to_string())}};
 }
 
-int measure(const std::string& out, Effort effort) {
+/// `only` 0: all numbers of ranks.
+int measure(const std::string& out, Effort effort, int only) {
   set_compute_threads(1);
   for (int seed = 1; seed <= effort.seeds; ++seed)
-    for (const int ranks : kRanks)
+    for (const int ranks : kRanks) {
+      if (only != 0 && ranks != only) continue;
       for (const char* method : {"age", "agebo"}) {
         const Json line =
             search_once(method, ranks, static_cast<std::uint64_t>(seed), effort.evaluations);
@@ -142,6 +145,7 @@ int measure(const std::string& out, Effort effort) {
                     line["validation"].get<double>(), line["test"].get<double>());
         std::fflush(stdout);
       }
+    }
   return 0;
 }
 
@@ -180,14 +184,15 @@ int main(int argc, char** argv) try {
   };
   const bool quick = std::find(words.begin(), words.end(), "--quick") != words.end();
   if (!words.empty() && words[0] == "measure" && !value_of("--out").empty())
-    return measure(value_of("--out"), quick ? Effort{.seeds = 2, .evaluations = 30} : Effort{});
+    return measure(value_of("--out"), quick ? Effort{.seeds = 2, .evaluations = 30} : Effort{},
+                   std::atoi(value_of("--ranks").c_str()));
   if (!words.empty() && words[0] == "check") return check();
   if (words.size() >= 2 && words[0] == "report")
     return bench::report_ranks(words[1], value_of("--markdown"), value_of("--svg"));
-  std::fprintf(
-      stderr,
-      "nas_ranks_study measure --out FILE [--quick] | check | report FILE [--markdown FILE] "
-      "[--svg FILE]\n");
+  std::fprintf(stderr,
+               "nas_ranks_study measure --out FILE [--ranks N] [--quick] | check | report FILE "
+               "[--markdown FILE] "
+               "[--svg FILE]\n");
   return 2;
 } catch (const std::exception& error) {
   std::fprintf(stderr, "nas_ranks_study: %s\n", error.what());
