@@ -31,7 +31,7 @@ functions() {
   done
   same "$(cut -d, -f1-6 a/results.csv)" "$(cut -d, -f1-6 b/results.csv)"
   "$kolo" hps random --problem benchmark.hps.ackley --evaluator serial --max-evals 3 --log-dir json --json |
-    grep -q '"event": *"trial_complete"' || fail 'no events'
+    grep -q 'trial_complete' || fail 'no events'
 }
 
 # A file and any program.
