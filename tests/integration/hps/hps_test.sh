@@ -30,8 +30,7 @@ functions() {
     "$kolo" hps ambs --problem benchmark.hps.ackley --evaluator serial --max-evals 15 --seed 7 --log-dir $twin --quiet >/dev/null
   done
   same "$(cut -d, -f1-6 a/results.csv)" "$(cut -d, -f1-6 b/results.csv)"
-  "$kolo" hps random --problem benchmark.hps.ackley --evaluator serial --max-evals 3 --log-dir json --json |
-    grep -q 'trial_complete' || fail 'no events'
+  has "$("$kolo" hps random --problem benchmark.hps.ackley --evaluator serial --max-evals 3 --log-dir json --json)" trial_complete
 }
 
 # A file and any program.
