@@ -72,7 +72,7 @@ std::string table(const Cells& cells) {
 // --- the plot
 // -------------------------------------------------------------------------------------
 
-constexpr double kWidth = 520, kHeight = 320, kLeft = 60, kRight = 20, kTop = 30, kBottom = 50;
+constexpr double kWidth = 520, kHeight = 320, kLeft = 60, kRight = 50, kTop = 30, kBottom = 50;
 
 class Plot {
  public:
