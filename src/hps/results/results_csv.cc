@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -268,7 +269,16 @@ void ResultsWriter::append(const ResultRow& row) {
   fields.push_back(error == row.metadata.end() ? "" : csv_field(error->second));
   fields.push_back(rest.empty() ? "" : csv_field(Value(std::move(rest))));
   const FileLock lock(file_.get());
-  write_all(file_.get(), joined(fields), path_.string());
+  struct stat before {};
+  if (::fstat(file_.get(), &before) != 0) throw_errno("cannot look at {}", path_.string());
+  try {
+    write_all(file_.get(), joined(fields), path_.string());
+  } catch (const Error&) {
+    // Half a line, on a disk that became full, would spoil the next one.
+    if (::ftruncate(file_.get(), before.st_size) != 0)
+      throw_errno("cannot cut off a torn line of {}", path_.string());
+    throw;
+  }
 }
 
 }  // namespace kolo::hps

@@ -64,7 +64,7 @@ class ResultsWriter {
   ResultsWriter(std::filesystem::path path, std::vector<std::string> parameters,
                 std::size_t objectives, std::vector<std::string> metadata);
 
-  /// Several processes may append to one file. Throws io.
+  /// Several processes may append to one file. Throws io; the file is then as it was.
   void append(const ResultRow& row);
   /// The ids that were in the file when it was opened.
   [[nodiscard]] const std::set<std::string>& known() const noexcept { return known_; }

@@ -8,6 +8,7 @@
 
 #include "base/errors.h"
 #include "base/files.h"
+#include "base/log.h"
 #include "hps/search/evaluation.h"
 #include "search/space/json_value.h"
 #include "store/study_store.h"
@@ -168,7 +169,6 @@ void SearchFiles::add(const Ended& ended) {
   if (!row.failure.empty()) row.objectives.clear();
   count(row);
   if (results_.known().contains(row.job_id)) return;
-  results_.append(row);
   Json fields{{"id", row.job_id},
               {"config", search::json_from_value(ended.config)},
               {"seconds", row.gathered - row.submitted}};
@@ -178,6 +178,25 @@ void SearchFiles::add(const Ended& ended) {
     fields["objective"] =
         row.objectives.size() == 1 ? Json(row.objectives[0]) : Json(row.objectives);
   log_.write("result", std::move(fields));
+  pending_.push_back(std::move(row));
+  append_pending();
+}
+
+void SearchFiles::append_pending() {
+  try {
+    while (!pending_.empty()) {
+      results_.append(pending_.front());
+      pending_.pop_front();
+    }
+    complained_ = false;
+  } catch (const Error& error) {
+    if (!std::exchange(complained_, true))
+      log::warning("results.csv waits: {}; the database is complete", error.message());
+  }
+}
+
+void SearchFiles::on_step(const std::function<tune::StudyView(std::size_t)>& /*view*/) {
+  if (!pending_.empty()) append_pending();
 }
 
 void SearchFiles::catch_up(double study_created, const std::vector<store::TrialRecord>& trials,
@@ -220,6 +239,9 @@ void SearchFiles::on_trial_error(const tune::TrialInfo& trial) {
 }
 
 void SearchFiles::on_end(const std::function<tune::StudyView(std::size_t)>& view) {
+  append_pending();
+  if (!pending_.empty())
+    log::warning("results.csv lacks {} evaluations; --resume adds them", pending_.size());
   log_.write("end", {{"evaluations", summary_.evaluations},
                      {"failures", summary_.failures},
                      {"elapsed", view(0).elapsed}});

@@ -1,6 +1,7 @@
 // The files of a search: results.csv, kolo.log, init_infos.json, save/, and the study's database.
 #pragma once
 
+#include <deque>
 #include <filesystem>
 #include <map>
 #include <mutex>
@@ -58,7 +59,7 @@ class SearchFiles final : public tune::Observer {
   void on_trial_start(const tune::TrialInfo& trial) override;
   void on_trial_complete(const tune::TrialInfo& trial) override;
   void on_trial_error(const tune::TrialInfo& trial) override;
-  void on_step(const std::function<tune::StudyView(std::size_t)>& /*view*/) override {}
+  void on_step(const std::function<tune::StudyView(std::size_t)>& view) override;
   void on_end(const std::function<tune::StudyView(std::size_t)>& view) override;
   void on_message(const std::string& text) override;
 
@@ -79,6 +80,8 @@ class SearchFiles final : public tune::Observer {
     double started = 0, ended = 0;  ///< seconds since 1970
   };
   void add(const Ended& ended);
+  /// Appends what waits. A disk that is full holds nothing up: the database has it all.
+  void append_pending();
   [[nodiscard]] std::string job_id(std::int64_t number) const;
 
   std::size_t objectives_;
@@ -86,6 +89,8 @@ class SearchFiles final : public tune::Observer {
   std::int64_t first_number_;
   double began_ = 0;
   ResultsWriter results_;
+  std::deque<ResultRow> pending_;  // not in results.csv yet
+  bool complained_ = false;
   SearchLog log_;
   std::unordered_map<std::int64_t, double> started_;
   SearchSummary summary_;

@@ -109,6 +109,27 @@ killed() {
 }
 enough_rows() { [[ -e log/results.csv && "$(rows log)" -ge "$1" ]]; }
 
+# An evaluation fills the disk: the search waits, says so, and goes on when there is room again.
+full_disk() {
+  mkdir disk
+  mount -t tmpfs -o size=3m none disk 2>/dev/null || { echo 'mounting is not permitted here'; exit 77; }
+  trap 'umount -l "$scratch/disk"; cleanup_jobs' EXIT
+  printf 'x: {uniform: [0, 1]}\n' >space.yaml
+  cat >run.sh <<'END'
+#!/bin/sh
+case "$KOLO_TRIAL_ID" in *_00003) head -c 10000000 /dev/zero >"$KOLO_TRIAL_DIR/large" 2>/dev/null ;; esac
+echo "$KOLO_PARAM_X"
+END
+  chmod +x run.sh
+  "$kolo" hps random --problem space.yaml --num-workers 1 --max-evals 12 --log-dir disk/log --quiet -- "$scratch/run.sh" >out 2>&1 &
+  local search=$!
+  eventually 30 file_has out 'waits'
+  rm disk/log/search/*/large
+  wait "$search" || fail "$(cat out)"
+  has "$(cat out)" '12 evaluations'
+  same "$(ids disk/log | sort -n | tr '\n' ' ')" "$(seq 0 11 | tr '\n' ' ')"
+}
+
 # Evaluations as jobs of a database; the search is killed, its jobs go on and are found again.
 through_jobs() {
   new_database
