@@ -73,6 +73,24 @@ class SqliteWatch final : public Watch {
   Fd inotify_;
 };
 
+/// The file may only be read, no file can be made beside it, and nobody has it open: its log, which
+/// every reader of a WAL database needs otherwise, is neither there nor can it be.
+bool is_sealed(const fs::path& path) {
+  const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
+  return ::access(path.c_str(), R_OK) == 0 && ::access(path.c_str(), W_OK) != 0 &&
+         ::access(folder.c_str(), W_OK) != 0 && !fs::exists(path.string() + "-wal");
+}
+
+std::string immutable_uri(const fs::path& path) {
+  std::string uri = "file:";
+  for (const char c : path.string())
+    if (c == '?' || c == '#' || c == '%')
+      uri += fmt::format("%{:02X}", static_cast<unsigned char>(c));
+    else
+      uri += c;
+  return uri + "?immutable=1";
+}
+
 class SqliteDatabase final : public Database {
  public:
   SqliteDatabase(fs::path path, bool full, const OpenOptions& options) : name_(path.string()) {
@@ -80,11 +98,16 @@ class SqliteDatabase final : public Database {
         SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | (options.create ? SQLITE_OPEN_CREATE : 0);
     if (!options.create && !fs::exists(path))
       throw_error(ErrorCode::not_found, "there is no database {}", name_);
-    if (const int code = ::sqlite3_open_v2(path.c_str(), &handle_, flags, nullptr);
-        code != SQLITE_OK)
-      fail_to_open(code);
+    const bool sealed = is_sealed(path);
+    const int code =
+        sealed ? ::sqlite3_open_v2(immutable_uri(path).c_str(), &handle_,
+                                   SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_URI,
+                                   nullptr)
+               : ::sqlite3_open_v2(path.c_str(), &handle_, flags, nullptr);
+    if (code != SQLITE_OK) fail_to_open(code);
     ::sqlite3_extended_result_codes(handle_, 1);
     ::sqlite3_busy_timeout(handle_, static_cast<int>(options.patience.count()));
+    if (sealed) return;
     try {
       execute("PRAGMA journal_mode=WAL");
       execute(full ? "PRAGMA synchronous=FULL" : "PRAGMA synchronous=NORMAL");

@@ -71,7 +71,7 @@ case "$case_name" in
     works trials b
     works best b
     refused 'kolo.db' resume b --num-samples 4
-    refused 'kolo.db' "${tune[@]}" --name d "${program[@]}"
+    refused "$scratch/open/d: Permission denied" "${tune[@]}" --name d "${program[@]}"
     chmod 755 open
     chmod 644 open/kolo.db*
     works resume b --num-samples 4
@@ -86,7 +86,7 @@ case "$case_name" in
       -- sh -c 'cd "$KOLO_TRIAL_DIR/.."; test -e once || { touch once; chmod 555 .; }; echo loss=1' >said 2>&1 &
     study=$!
     # tail ends with the study, should that end without a word.
-    tail -n +1 -f --pid="$study" said | grep -m1 'the study waits: cannot make' >/dev/null || fail "$(<said)"
+    grep -qm1 'the study waits: cannot make' < <(tail -n +1 -f --pid="$study" said) || fail "$(<said)"
     chmod 755 open/c
     wait "$study" || fail "the study ended with $?: $(<said)"
     has "$(<said)" 'the study goes on'
