@@ -8,6 +8,8 @@
 
 #include "base/env.h"
 #include "base/errors.h"
+#include "jobs/nodes.h"
+#include "jobs/words.h"
 
 namespace kolo::app {
 
@@ -61,6 +63,39 @@ std::string describe_nothing(const jobs::JobFilter& filter) {
   if (filter.state) parts.push_back(fmt::format("the state {}", jobs::to_string(*filter.state)));
   if (parts.empty()) return "there are no jobs";
   return fmt::format("no job has {}", fmt::join(parts, " and "));
+}
+
+std::span<const Setting> allocation_settings() {
+  static constexpr Setting kTable[] = {
+      {"nodes", "-n", "", "N", "1", "nodes of the allocation"},
+      {"time-minutes", "-t --wall-minutes", "", "N", "60", "its time"},
+      {"queue", "-q", "", "NAME", "the system's", "queue or partition"},
+      {"project", "-A", "", "NAME", "", "project or account"},
+      {"job-mode", "-j", "", "MODE", "mixed", "mixed, serial or mpi; see kolo launcher"},
+      {"sched-flags", "", "", "WORDS", "", "a further directive for the batch system", true},
+      {"launcher-flags", "", "", "WORDS", "", "further options for kolo launcher"},
+      {"scheduler", "", "", "NAME", "the one found here", "see kolo list batch-systems"},
+      {"dry-run", "", "", "", "", "print the script, submit nothing"}};
+  return kTable;
+}
+
+jobs::LaunchRequest allocation_of(const Options& options) {
+  jobs::LaunchRequest request;
+  request.batch.nodes = static_cast<int>(options.integer("nodes", 1).value_or(1));
+  request.batch.minutes = static_cast<int>(options.integer("time-minutes", 1).value_or(60));
+  request.batch.queue = options.text("queue").value_or("");
+  request.batch.project = options.text("project").value_or("");
+  request.batch.flags = options.texts("sched-flags");
+  request.job_mode = options.text("job-mode").value_or("mixed");
+  (void)jobs::parse_job_mode(request.job_mode);
+  request.kolo = own_program();
+  for (const auto& words : options.texts("launcher-flags"))
+    for (auto& word : jobs::split_words(words, "--launcher-flags"))
+      request.launcher_options.push_back(std::move(word));
+  for (const auto* text : {&request.batch.queue, &request.batch.project})
+    if (text->find('\n') != std::string::npos)
+      throw_error(ErrorCode::invalid_argument, "a queue or project of several lines");
+  return request;
 }
 
 void print_table(const std::vector<std::vector<std::string>>& rows) {

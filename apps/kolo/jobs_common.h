@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "jobs/queued_launches.h"
 #include "kolo/jobs.h"
 #include "options.h"
 
@@ -22,6 +23,11 @@ std::span<const Setting> filter_settings();
 jobs::JobFilter filter_of(const Options& options);
 /// Words for an empty result: "no job has state FAILED and workflow TEST".
 std::string describe_nothing(const jobs::JobFilter& filter);
+
+/// The options that describe an allocation of a batch system and the launcher in it, and what they
+/// say. Throws invalid_argument.
+std::span<const Setting> allocation_settings();
+jobs::LaunchRequest allocation_of(const Options& options);
 
 /// Columns as wide as they need to be.
 void print_table(const std::vector<std::vector<std::string>>& rows);

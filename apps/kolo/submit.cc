@@ -8,8 +8,6 @@
 #include "base/errors.h"
 #include "base/files.h"
 #include "commands.h"
-#include "jobs/nodes.h"
-#include "jobs/queued_launches.h"
 #include "jobs/words.h"
 #include "jobs_common.h"
 #include "search_command.h"
@@ -23,17 +21,8 @@ constexpr std::string_view kUsage =
 
 constexpr Setting kSubmission[] = {
     {"workflow", "-w", "", "NAME", "", "of the jobs, and the folder that is made"},
-    {"nodes", "-n", "", "N", "1", "nodes of the allocation"},
-    {"time-minutes", "-t", "", "N", "60", "its time"},
-    {"queue", "-q", "", "NAME", "the system's", "queue or partition"},
-    {"project", "-A", "", "NAME", "", "project or account"},
-    {"job-mode", "-j", "", "MODE", "mixed", "mixed, serial or mpi; see kolo launcher"},
     {"setup", "-as --activation-script", "", "FILE", "",
      "for bash to source before the search and each evaluation"},
-    {"sched-flags", "", "", "WORDS", "", "a further directive for the batch system", true},
-    {"launcher-flags", "", "", "WORDS", "", "further options for kolo launcher"},
-    {"scheduler", "", "", "NAME", "the one found here", "see kolo list batch-systems"},
-    {"dry-run", "", "", "", "", "print what would be done, and do nothing"},
 };
 /// Options of searches that this command decides itself, or that have no meaning in a queue.
 constexpr std::string_view kOwn[] = {"json",  "quiet",  "help",      "evaluator",
@@ -101,21 +90,8 @@ Submission read_submission(const Options& options) {
   if (!options.has("problem"))
     throw_error(ErrorCode::invalid_argument, "which problem? Give --problem");
   auto& launch = submission.launch;
-  launch.batch.nodes = static_cast<int>(options.integer("nodes", 1).value_or(1));
-  launch.batch.minutes = static_cast<int>(options.integer("time-minutes", 1).value_or(60));
-  launch.batch.queue = options.text("queue").value_or("");
-  launch.batch.project = options.text("project").value_or("");
-  launch.batch.flags = options.texts("sched-flags");
-  launch.job_mode = options.text("job-mode").value_or("mixed");
-  (void)jobs::parse_job_mode(launch.job_mode);
+  launch = allocation_of(options);
   launch.workflow = submission.workflow;
-  launch.kolo = own_program();
-  for (const auto& words : options.texts("launcher-flags"))
-    for (auto& word : jobs::split_words(words, "--launcher-flags"))
-      launch.launcher_options.push_back(std::move(word));
-  for (const auto* text : {&launch.batch.queue, &launch.batch.project})
-    if (text->find('\n') != std::string::npos)
-      throw_error(ErrorCode::invalid_argument, "a queue or project of several lines");
 
   auto& application = submission.application;
   application.name = fmt::format("{}-{}", submission.nas ? "nas" : "hps", submission.search);
@@ -167,6 +143,7 @@ std::string script_for(const fs::path& folder, const launch::BatchSystem& system
 int run_command_submit(const Arguments& arguments) {
   const bool nas = !arguments.empty() && arguments[0] == "nas";
   std::vector<Setting> table(std::begin(kSubmission), std::end(kSubmission));
+  for (const auto& row : allocation_settings()) table.push_back(row);
   for (const auto& row : passed_settings(nas)) table.push_back(row);
   if (nas) table.push_back(ppo_settings()[0]);
   table.push_back({"help", "-h", "", "", "", "this text"});
