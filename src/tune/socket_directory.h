@@ -6,6 +6,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 
 #include "base/fd.h"
 #include "base/files.h"
@@ -16,10 +17,10 @@ class SocketDirectory {
  public:
   SocketDirectory();
 
-  [[nodiscard]] std::filesystem::path socket() const { return directory_.path() / "trial.sock"; }
+  [[nodiscard]] std::filesystem::path socket() const { return directory_->path() / "trial.sock"; }
 
  private:
-  TempDir directory_;
+  std::optional<TempDir> directory_;
   Fd lock_;
 };
 

@@ -6,8 +6,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <fstream>
 #include <optional>
+#include <vector>
 
 #include "tune/trial_channels.h"
 
@@ -67,16 +67,33 @@ TEST_F(SocketDirectories, OfTheLivingAreLeftAlone) {
   EXPECT_TRUE(fs::exists(mine.socket_path()));
 }
 
-TEST_F(SocketDirectories, ThatAreJustBeingMadeAreLeftAlone) {
-  fs::create_directory(scratch_.path() / "kolo-trials.young");
-  fs::create_directory(scratch_.path() / "kolo-trials.old");
-  fs::last_write_time(scratch_.path() / "kolo-trials.old",
-                      fs::file_time_type::clock::now() - std::chrono::hours(1));
+TEST_F(SocketDirectories, ThatWereNeverFinishedAreRemoved) {
+  fs::create_directory(scratch_.path() / "kolo-trials.begun");
   fs::create_directory(scratch_.path() / "somebody-elses");
   remove_abandoned_socket_directories();
-  EXPECT_TRUE(fs::exists(scratch_.path() / "kolo-trials.young"));
-  EXPECT_FALSE(fs::exists(scratch_.path() / "kolo-trials.old"));
-  EXPECT_EQ(count(), 2);
+  EXPECT_FALSE(fs::exists(scratch_.path() / "kolo-trials.begun"));
+  EXPECT_EQ(count(), 1);
+}
+
+TEST_F(SocketDirectories, CanBeMadeByManyAtOnce) {
+  std::vector<pid_t> children;
+  for (int i = 0; i < 4; ++i) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      for (int round = 0; round < 50; ++round) {
+        const TrialChannels channels;
+        if (!fs::exists(channels.socket_path())) ::_exit(1);
+      }
+      ::_exit(0);
+    }
+    children.push_back(child);
+  }
+  for (const pid_t child : children) {
+    int status = -1;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0);
+  }
+  EXPECT_EQ(count(), 0);
 }
 
 }  // namespace
