@@ -121,7 +121,10 @@ TEST(EngineIdle, UsesNoProcessorTime) {
     };
     const auto switches = after.ru_nvcsw - before.ru_nvcsw;
     EXPECT_LT(microseconds(after) - microseconds(before), kSanitized ? 20'000 : 2'000);
-    EXPECT_LE(switches, 3);
+    // ThreadSanitizer has a thread of its own that wakes ten times a second.
+    if (!kThreadSanitized) {
+      EXPECT_LE(switches, 3);
+    }
     return std::string("done");
   });
   for (const Outcome& outcome : ranks.finish()) EXPECT_EQ(outcome.error, "");

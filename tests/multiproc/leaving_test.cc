@@ -139,8 +139,13 @@ TEST(Leaving, OneNeverComes) {
   for (int r : {1, 2}) ranks.await_end(r);
   ranks.go(0);
   const auto outcomes = ranks.finish();
+  const auto names_it = [&](int r) {
+    return outcomes[r].result.find("rank 0") != std::string::npos;
+  };
+  EXPECT_TRUE(names_it(1) || names_it(2)) << outcomes[1].result << '\n' << outcomes[2].result;
   for (int r : {1, 2}) {
-    EXPECT_NE(outcomes[r].result.find("rank 0"), std::string::npos) << outcomes[r].result;
+    // Who is slow may find that the other has given up already.
+    EXPECT_TRUE(names_it(r) || outcomes[r].result.starts_with("peer_lost")) << outcomes[r].result;
     EXPECT_TRUE(outcomes[r].result.starts_with("timeout") ||
                 outcomes[r].result.starts_with("peer_lost"))
         << outcomes[r].result;
