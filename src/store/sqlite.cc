@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <thread>
 #include <unordered_map>
 
 #include "base/errors.h"
@@ -109,7 +110,7 @@ class SqliteDatabase final : public Database {
     ::sqlite3_busy_timeout(handle_, static_cast<int>(options.patience.count()));
     if (sealed) return;
     try {
-      execute("PRAGMA journal_mode=WAL");
+      use_write_ahead_log(Deadline::after(options.patience));
       execute(full ? "PRAGMA synchronous=FULL" : "PRAGMA synchronous=NORMAL");
       // A few megabytes of history stay in memory; the log is folded in every 4,000 pages.
       execute("PRAGMA cache_size=-16000; PRAGMA wal_autocheckpoint=4000; PRAGMA temp_store=MEMORY");
@@ -175,6 +176,19 @@ class SqliteDatabase final : public Database {
   [[nodiscard]] const std::string& name() const noexcept override { return name_; }
 
  private:
+  /// SQLite does not wait where two want to change to it at the same moment.
+  void use_write_ahead_log(Deadline deadline) {
+    for (;;) {
+      try {
+        execute("PRAGMA journal_mode=WAL");
+        return;
+      } catch (const Error& error) {
+        if (error.code() != ErrorCode::unavailable || deadline.passed()) throw;
+        std::this_thread::sleep_for(1ms);
+      }
+    }
+  }
+
   [[noreturn]] void fail_to_open(int code) {
     try {
       throw_sqlite(handle_, code, "opening the database", name_);

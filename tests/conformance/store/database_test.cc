@@ -1,6 +1,8 @@
 #include <gmock/gmock.h>
 
+#include <atomic>
 #include <cmath>
+#include <latch>
 #include <limits>
 #include <thread>
 
@@ -301,6 +303,28 @@ TEST(OpenDatabase, TakesUrlsOfFiles) {
   write_file_atomically(path + "2",
                         "this is not a database, but long enough to look at it closely");
   EXPECT_EQ(code_of([&] { store::open_database(path + "2"); }), ErrorCode::corruption);
+}
+
+TEST(OpenDatabase, ManyMayOpenANewFileAtOnce) {
+  for (int round = 0; round < 20; ++round) {
+    const TempDir scratch;
+    const std::string path = (scratch.path() / "new.db").string();
+    std::atomic<int> opened{0};
+    std::vector<std::thread> threads;
+    std::latch together(4);
+    for (int i = 0; i < 4; ++i)
+      threads.emplace_back([&] {
+        together.arrive_and_wait();
+        try {
+          store::open_database(path)->execute("CREATE TABLE IF NOT EXISTS x (a TEXT)");
+          ++opened;
+        } catch (const Error& error) {
+          ADD_FAILURE() << error.what();
+        }
+      });
+    for (auto& thread : threads) thread.join();
+    EXPECT_EQ(opened, 4);
+  }
 }
 
 }  // namespace
