@@ -16,6 +16,10 @@ namespace {
 constexpr std::uint64_t kMostChoices = 63;  // of a categorical that is split by sets
 constexpr int kRounds = 3;                  // in which the pool is drawn closer
 constexpr std::size_t kCentres = 10;        // around which it is
+// Of steps with a fixed range of lengths. A forest says of what is closer to a good point than its
+// neighbours but that it is as good: shorter steps, which win by that, are copies. When the good
+// draw together it is the elite's steps that become shorter.
+constexpr double kShortestStep = 0.02;
 
 bool is_set(const Parameter& p) {
   return p.kind == Parameter::Kind::categorical && p.cardinality <= kMostChoices;
@@ -26,12 +30,14 @@ void append(VectorXd& all, const VectorXd& more) {
   all.tail(more.size()) = more;
 }
 
+double log_uniform(double low, double high, Random& random) {
+  return high * std::pow(low / high, random.uniform());
+}
+
 /// A step at one of several scales about that of the elite: shorter ones draw together what is
 /// good, longer ones keep it from closing too early.
 Point vary_as_elite(const EliteSteps& steps, const Point& from, bool from_mean, Random& random) {
-  constexpr double kShortest = 0.1, kLongest = 2.0;
-  const double scale = kLongest * std::pow(kShortest / kLongest, random.uniform());
-  return steps.vary(from, scale, from_mean, random);
+  return steps.vary(from, log_uniform(0.1, 2.0, random), from_mean, random);
 }
 
 }  // namespace
@@ -101,7 +107,7 @@ void ForestSearch::draw_widely(std::span<const Point> elite, const EliteSteps& s
     if (steps.any() && i % 2 == 0) {
       points.push_back(vary_as_elite(steps, elite[pick], i % 4 == 0, random));
     } else {
-      const double scale = 0.3 * std::exp(-5.0 * random.uniform());
+      const double scale = log_uniform(kShortestStep, 0.3, random);
       points.push_back(moves_.vary(elite[pick], scale, random));
     }
   }
@@ -129,7 +135,7 @@ void ForestSearch::draw_closer(const EliteSteps& steps, const Refused& refused, 
     for (std::size_t k = 0; k < each; ++k)
       points.push_back(steps.any() && k % 2 == 0
                            ? vary_as_elite(steps, centre, false, random)
-                           : moves_.vary(centre, 0.1 * std::exp(-4.0 * random.uniform()), random));
+                           : moves_.vary(centre, log_uniform(kShortestStep, 0.1, random), random));
     if (i < 3)
       for (Point& neighbour : moves_.neighbours(centre, 8, random))
         points.push_back(std::move(neighbour));
@@ -153,8 +159,7 @@ void ForestSearch::draw(const ForestQuery& query, std::span<const Point> elite,
                         std::span<const Point> pending, const Refused& refused, Random& random) {
   query_ = query;
   assume(pending);
-  const bool crowded = query.crowded && !moves_.all_discrete();
-  const EliteSteps steps(moves_, crowded ? elite : std::span<const Point>());
+  const EliteSteps steps(moves_, moves_.all_discrete() ? std::span<const Point>() : elite);
   draw_widely(elite, steps, refused, random);
   for (int round = 0; round < kRounds; ++round) draw_closer(steps, refused, random);
   taken_.assign(points_.size(), 0);

@@ -2,10 +2,10 @@
 //
 // A forest has no slopes to follow: a pool of candidates is drawn from the prior and from steps
 // around the best observations, and is drawn closer around its own best in further rounds. Some
-// steps have fixed ranges of length, others, when very many trials run, the spread of the best
-// observations (elite_steps.h), for there are few generations in which to draw together. Points
-// are then taken from the pool one by one by a *multi-point strategy* (DeepHyper's names, in terms
-// of the minimised value):
+// steps have fixed ranges of length, others (unless all parameters are discrete) the spread of the
+// best observations (elite_steps.h): they become shorter as the best draw together. Points are then
+// taken from the pool one by one by a *multi-point strategy* (DeepHyper's names, in terms of the
+// minimised value):
 //   cl_min, cl_mean, cl_max  each point taken, and each one that still runs, is assumed to have the
 //                            least, mean or greatest value so far (constant liar; Ginsbourger, Le
 //                            Riche and Carraro, 2010). The lie goes into the leaves; the trees are
@@ -53,7 +53,8 @@ struct ForestQuery {
   bool epistemic = false;  // the deviation between trees alone
   double lie = 0.0;        // for cl_…
   std::size_t candidates = 2000;
-  bool crowded = false;  // so many run that they are a generation: steps as the elite's
+  bool crowded =
+      false;  // so many run that they are a generation: the pool is not drawn much closer
 };
 
 /// One pool and the points taken from it.

@@ -43,6 +43,12 @@ constexpr std::size_t kEndedPerLeader = 3;
 // trees: every so many trials are drawn from the prior.
 constexpr std::uint64_t kPriorEvery = 8;
 
+// Where κ ends in each period. By the mean alone the best candidate is the one in the leaves of the
+// best trial, and of numbers there is always another hardly different from it: with too small a κ
+// most trials are copies. Of discrete parameters there are no such copies, as nothing is tried
+// twice.
+constexpr double kLeastKappa = 0.5, kLeastKappaOfDiscrete = 0.01;
+
 enum class Failures { ignore, mean, min };
 
 struct ForestSettings {
@@ -53,7 +59,8 @@ struct ForestSettings {
   bool filter_duplicated = true;
   Failures failures = Failures::min;
 
-  ForestSettings(const SamplerOptions& options, std::size_t parameters) {
+  ForestSettings(const SamplerOptions& options, const Space& space) {
+    const std::size_t parameters = space.size();
     SettingsReader reader("forest", options);
     const bool extra = reader.one_of("surrogate_model", {"ET", "RF"}, 0) == 0;
     forest.split = extra ? ForestOptions::Split::random : ForestOptions::Split::best;
@@ -81,7 +88,10 @@ struct ForestSettings {
         ExplorationSchedule::Kind::constant};
     schedule.kind =
         kSchedules[reader.one_of("scheduler", {"periodic-exp-decay", "bandit", "constant"}, 0)];
-    schedule.final = std::min(reader.number("kappa_final", 0.01, 1e-12, 1e6), schedule.initial);
+    const bool all_discrete = std::ranges::all_of(
+        space.parameters(), [](const Parameter& parameter) { return parameter.is_discrete(); });
+    const double least = all_discrete ? kLeastKappaOfDiscrete : kLeastKappa;
+    schedule.final = std::min(reader.number("kappa_final", least, 1e-12, 1e6), schedule.initial);
     schedule.period = static_cast<double>(reader.integer("scheduler_period", 10, 1, 1'000'000));
     constexpr MultiPoint kStrategies[] = {MultiPoint::q_ucb,   MultiPoint::cl_min,
                                           MultiPoint::cl_mean, MultiPoint::cl_max,
@@ -106,7 +116,7 @@ class ForestSampler final : public Sampler {
  public:
   ForestSampler(std::shared_ptr<const Space> space, SamplerOptions options)
       : Sampler("forest", std::move(space), std::move(options)),
-        settings_(this->options(), this->space().size()),
+        settings_(this->options(), this->space()),
         encoding_(shared_space()),
         moves_(shared_space()),
         observations_(this->space()),

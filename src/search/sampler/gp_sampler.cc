@@ -4,9 +4,11 @@
 //
 // Vocabulary: the *observations* are the ended trials in the order of their ends. Parameters of the
 // model are *learned* at fixed counts of observations (each about an eighth more than the last),
-// from the observations up to that count and starting from the parameters of the count before: they
-// are a function of the history. In between, observations are appended to the factor. Running
-// trials are pending rows, and so are the earlier points of a batch.
+// from the observations up to that count and starting from the parameters of the count before and,
+// while observations are few, from the mean of their prior, too (of the two, the likelier result is
+// taken): few observations have several explanations, and a bad one, found first, would stay. The
+// parameters are a function of the history. In between, observations are appended to the factor.
+// Running trials are pending rows, and so are the earlier points of a batch.
 //
 // Cost of an ask with n observations: n² per new observation, n³/3 after learning, and a search of
 // about the same; learning uses at most kLearnMost observations.
@@ -32,6 +34,8 @@ using Eigen::MatrixXd;
 using Eigen::VectorXd;
 
 constexpr Index kLearnMost = 200;
+constexpr std::size_t kLearnAfreshMost = 100;
+constexpr int kAfresh = 40, kOnwards = 16;  // evaluations of the likelihood
 constexpr std::size_t kMostPending = 256;
 constexpr std::size_t kIncumbents = 5;
 constexpr std::uint64_t kExploreEvery = 4;
@@ -166,10 +170,16 @@ void GpSampler::learn(std::size_t count) {
     points.push_back(trials()[observations_.places()[i]].point);
   const VectorXd targets =
       warp_outputs(observations_.targets(trials(), count, even_weights(objectives())));
+  const MatrixXd rows = encoding_.rows(points);
+  const auto improve = [&](int evaluations, VectorXd& parameters) {
+    return learn_gp_parameters(encoding_.shape(), rows, targets, kLearnMost, evaluations,
+                               parameters);
+  };
   const bool first = parameters_.size() == 0;
-  if (first) parameters_ = make_gp_prior(encoding_.shape()).mean;
-  learn_gp_parameters(encoding_.shape(), encoding_.rows(points), targets, kLearnMost,
-                      first ? 40 : 16, parameters_);
+  VectorXd afresh = make_gp_prior(encoding_.shape()).mean;
+  const double found = first ? INFINITY : improve(kOnwards, parameters_);
+  if (!first && count > kLearnAfreshMost) return;
+  if (improve(kAfresh, afresh) < found || first) parameters_ = std::move(afresh);
 }
 
 std::vector<std::size_t> GpSampler::choose_rows(std::size_t count) const {

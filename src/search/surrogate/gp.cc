@@ -34,8 +34,8 @@ std::vector<Index> choose_rows(const VectorXd& targets, Index most) {
 
 }  // namespace
 
-void learn_gp_parameters(const GpShape& shape, const MatrixXd& inputs, const VectorXd& targets,
-                         Index most, int evaluations, VectorXd& parameters) {
+double learn_gp_parameters(const GpShape& shape, const MatrixXd& inputs, const VectorXd& targets,
+                           Index most, int evaluations, VectorXd& parameters) {
   const std::vector<Index> rows = choose_rows(targets, most);
   MatrixXd some(rows.size(), inputs.cols());
   VectorXd values(rows.size());
@@ -46,9 +46,9 @@ void learn_gp_parameters(const GpShape& shape, const MatrixXd& inputs, const Vec
   const GpPrior prior = make_gp_prior(shape);
   const GpLikelihood likelihood(shape, prior, some, values);
   parameters = parameters.cwiseMax(prior.low).cwiseMin(prior.high);
-  minimise_lbfgs([&](const VectorXd& at, VectorXd& gradient) { return likelihood(at, gradient); },
-                 parameters, prior.low, prior.high,
-                 {.evaluations = evaluations, .gradient = 1e-2, .decrease = 1e-5});
+  return minimise_lbfgs(
+      [&](const VectorXd& at, VectorXd& gradient) { return likelihood(at, gradient); }, parameters,
+      prior.low, prior.high, {.evaluations = evaluations, .gradient = 1e-2, .decrease = 1e-5});
 }
 
 void GaussianProcess::condition(const MatrixXd& inputs, const VectorXd& parameters) {

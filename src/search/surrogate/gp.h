@@ -17,11 +17,13 @@
 
 namespace kolo::search {
 
-/// Improves `parameters` by maximum a posteriori. Of more than `most` observations a subset is
-/// used: the better half of `most`, and others at equal distances in the order of the rows.
-void learn_gp_parameters(const GpShape& shape, const Eigen::MatrixXd& inputs,
-                         const Eigen::VectorXd& targets, Eigen::Index most, int evaluations,
-                         Eigen::VectorXd& parameters);
+/// Improves `parameters` by maximum a posteriori and returns how bad they then are (the negative
+/// logarithm of the posterior): less is better, for the same observations. Of more than `most`
+/// observations a subset is used: the better half of `most`, and others at equal distances in the
+/// order of the rows.
+double learn_gp_parameters(const GpShape& shape, const Eigen::MatrixXd& inputs,
+                           const Eigen::VectorXd& targets, Eigen::Index most, int evaluations,
+                           Eigen::VectorXd& parameters);
 
 class GaussianProcess {
  public:

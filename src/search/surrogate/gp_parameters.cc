@@ -19,11 +19,13 @@ GpPrior make_gp_prior(const GpShape& shape) {
   };
   const double length = std::sqrt(2.0) + 0.5 * std::log(static_cast<double>(shape.groups));
   for (Index i = 0; i < shape.groups; ++i)
-    set(i, length, std::sqrt(3.0), std::log(0.02), std::log(100.0));
+    set(i, length, std::sqrt(3.0), std::log(0.1), std::log(100.0));
   set(shape.signal(), 0.0, 1.0, std::log(0.05), std::log(50.0));
-  set(shape.noise(), std::log(1e-4), 2.5, std::log(1e-8), std::log(0.5));
+  set(shape.noise(), std::log(1e-4), 1.5, std::log(1e-8), std::log(0.5));
+  // There are two of these for each input: with a wide prior they, and not the length scales, would
+  // explain the first observations.
   for (std::size_t i = 0; i < shape.warped.size(); ++i)
-    for (Index j = 0; j < 2; ++j) set(shape.warp(i) + j, 0.0, 0.3, -1.5, 1.5);
+    for (Index j = 0; j < 2; ++j) set(shape.warp(i) + j, 0.0, 0.1, -1.5, 1.5);
   return prior;
 }
 

@@ -31,14 +31,15 @@ void half_rank(VectorXd& y) {
   std::stable_sort(order.begin(), order.end(), [&](Index a, Index b) { return y[a] < y[b]; });
   const std::size_t n = order.size();
   const double median = 0.5 * (y[order[(n - 1) / 2]] + y[order[n / 2]]);
-  double squares = 0.0, count = 0.0;
-  for (const Index i : order) {
-    if (y[i] > median) break;
-    squares += (y[i] - median) * (y[i] - median);
-    count += 1.0;
+  double good_squares = 0.0, good = 0.0, bad_squares = 0.0, bad = 0.0;
+  for (const double value : y) {
+    const double square = (value - median) * (value - median);
+    (value > median ? bad_squares : good_squares) += square;
+    (value > median ? bad : good) += 1.0;
   }
-  const double deviation = std::sqrt(squares / count);
+  const double deviation = std::sqrt(good_squares / good);
   if (!(deviation > 0.0)) return;  // half of the values are the same
+  if (bad == 0.0 || std::sqrt(bad_squares / bad) <= deviation) return;
   for (std::size_t first = 0; first < n;) {
     std::size_t last = first;  // equal values share their mean rank
     while (last + 1 < n && y[order[last + 1]] == y[order[first]]) ++last;

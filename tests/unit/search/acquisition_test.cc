@@ -89,6 +89,14 @@ TEST(OutputWarp, KeepsTheOrderAndStandardises) {
   EXPECT_LT(warped.maxCoeff(), 4.0);  // the heavy tail is gone
 }
 
+TEST(OutputWarp, DoesNotBlowUpThePlateauAroundAHole) {
+  Eigen::VectorXd values(9);
+  values << 21.0, 21.1, 21.2, 21.3, 21.4, 20.9, 20.8, 12.0, 5.0;
+  const Eigen::VectorXd warped = warp_outputs(values);
+  // The ripples above the median are small beside the way down to the best.
+  EXPECT_LT(warped[4] - warped[0], 0.5 * (warped[0] - warped[8]));
+}
+
 TEST(OutputWarp, FailuresAreAsBadAsTheWorst) {
   Eigen::VectorXd values(5);
   values << 1.0, std::nan(""), 2.0, 5.0, 0.0;

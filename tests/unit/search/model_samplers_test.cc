@@ -1,7 +1,9 @@
 // The samplers that model the objective or its optimum: gp, forest, cmaes.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <numbers>
 #include <set>
 #include <span>
 
@@ -163,6 +165,43 @@ TEST_P(Surrogates, SpreadOverAFrontOfTwoObjectives) {
   }
   EXPECT_GT(near_front, 10);
   EXPECT_GT(high - low, 0.4);
+}
+
+// Ackley's function in a wide box: a plateau with ripples, and a hole in it. A model that takes the
+// ripples for the matter, or a search that repeats its best trial, stays on the plateau.
+TEST_P(Surrogates, LeaveAPlateauWithRipples) {
+  constexpr int kNumbers = 5;
+  constexpr std::uint64_t kSeeds = 6;
+  Space::Builder builder;
+  for (int i = 0; i < kNumbers; ++i) builder.add("x" + std::to_string(i), uniform(-36.768, 28.768));
+  const auto space = builder.build();
+  auto best_of = [&](const char* name, std::uint64_t seed) {
+    auto sampler = make_sampler(name, space, {.seed = seed});
+    double best = 1e9;
+    for (std::uint64_t i = 0; i < 100; ++i) {
+      const Point point = *sampler->ask(TrialId{i});
+      double squares = 0, waves = 0;
+      for (const double x : point) {
+        squares += x * x / kNumbers;
+        waves += std::cos(2 * std::numbers::pi * x) / kNumbers;
+      }
+      const double value =
+          20 + std::numbers::e - 20 * std::exp(-0.2 * std::sqrt(squares)) - std::exp(waves);
+      best = std::min(best, value);
+      sampler->tell(TrialId{i}, Outcome::complete(value));
+    }
+    return best;
+  };
+  std::vector<double> own;
+  double random = 1e9;
+  for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
+    own.push_back(best_of(GetParam(), seed));
+    random = std::min(random, best_of("random", seed));
+  }
+  // Most seeds find the hole, of which random search has found nothing in any.
+  std::sort(own.begin(), own.end());
+  EXPECT_LT(own[kSeeds - 2], random);
+  EXPECT_LT(own[kSeeds / 2], 8.0);
 }
 
 INSTANTIATE_TEST_SUITE_P(Table, Surrogates, testing::Values("gp", "forest"),
