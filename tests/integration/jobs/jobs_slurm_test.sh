@@ -40,10 +40,13 @@ case "$case_name" in
     many="$("$kolo" job --name many --app ranks --num-nodes 2 --mpi-flags --mpi=pmi2 --parent 1 --parent 2 --parent 3)"
     "$kolo" submit-launch -n 3 -t 5 -q main --launcher-flags '--idle-seconds 1 --cpus-per-node 2'
     for i in 1 2 3; do eventually 30 is_state "$i" JOB_FINISHED; done
-    eventually 60 is_state "$many" JOB_FINISHED
     cat "$data"/default/w_*/w.out | sort >places
     same "$(tr '\n' ' ' <places)" 'at node1 at node2 at node3 '
-    same "$(grep -c 'fine' "$data/default/many_$many/many.out")" 2
+    # MPICH's own end crashes under ThreadSanitizer, with or without kolo.
+    if [[ -z "${KOLO_TEST_SANITIZED:-}" ]]; then
+      eventually 60 is_state "$many" JOB_FINISHED
+      same "$(grep -c 'fine' "$data/default/many_$many/many.out")" 2
+    fi
     eventually 60 queue_is finished
     ;;
   # scancel: the launcher ends its task in order, and the job runs again with the next one.
