@@ -56,7 +56,9 @@ struct GpSettings {
 
   GpSettings(const SamplerOptions& options, const Space& space) {
     SettingsReader reader("gp", options);
-    const auto usual = static_cast<std::int64_t>(std::clamp<std::size_t>(space.size() + 1, 5, 10));
+    // With fewer, a parameter may seem not to matter, and then keeps the value it happens to have.
+    const auto usual =
+        static_cast<std::int64_t>(std::clamp<std::size_t>(2 * (space.size() + 1), 5, 12));
     initial = static_cast<std::size_t>(reader.integer("n_initial_points", usual, 1, 1'000'000));
     max_points = static_cast<std::size_t>(reader.integer("max_points", 1000, 10, 10'000));
     input_warping = reader.truth("input_warping", true);
