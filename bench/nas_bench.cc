@@ -19,6 +19,7 @@
 #include "kolo/search.h"
 #include "kolo/torch/threads.h"
 #include "nas/ppo/ppo.h"
+#include "support/arguments.h"
 #include "support/ratios.h"
 
 namespace {
@@ -159,27 +160,13 @@ constexpr Row kRows[] = {
 }  // namespace
 
 int main(int argc, char** argv) {
-  bool quick = false;
-  std::string json, only;
-  for (int i = 1; i < argc; ++i) {
-    const std::string argument = argv[i];
-    if (argument == "--quick") {
-      quick = true;
-    } else if (argument == "--json" && i + 1 < argc) {
-      json = argv[++i];
-    } else if (argument == "--only" && i + 1 < argc) {
-      only = argv[++i];
-    } else {
-      std::fprintf(stderr, "nas_bench: unknown argument '%s'\n", argv[i]);
-      return 2;
-    }
-  }
+  const bench::Arguments arguments(argc, argv, "nas_bench", {"json", "only"});
   bench::warn_if_busy();
   kolo::set_compute_threads(1);
   bench::Ratios ratios;
   for (const Row& row : kRows)
-    if (bench::is_wanted(row.name, only))
-      ratios.print(row.name, row.measure(quick), row.op, row.goal);
-  ratios.write_json(json);
+    if (bench::is_wanted(row.name, arguments["only"]))
+      ratios.print(row.name, row.measure(arguments.quick()), row.op, row.goal);
+  ratios.write_json(arguments["json"]);
   return 0;
 }

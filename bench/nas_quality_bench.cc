@@ -15,6 +15,7 @@
 #include "kolo/nas/ppo.h"
 #include "quality/problem.h"
 #include "quality/runs.h"
+#include "support/arguments.h"
 #include "support/ratios.h"
 
 namespace {
@@ -191,21 +192,9 @@ void measure_ambs(Ratios& ratios) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  bool quick = false;
-  std::string json, data;
-  for (int i = 1; i < argc; ++i) {
-    const std::string argument = argv[i];
-    if (argument == "--quick") {
-      quick = true;
-    } else if (argument == "--json" && i + 1 < argc) {
-      json = argv[++i];
-    } else if (argument == "--data" && i + 1 < argc) {
-      data = argv[++i];
-    } else {
-      std::fprintf(stderr, "nas_quality_bench: unknown argument '%s'\n", argv[i]);
-      return 2;
-    }
-  }
+  const bench::Arguments arguments(argc, argv, "nas_quality_bench", {"json", "data"});
+  const bool quick = arguments.quick();
+  const std::string& data = arguments["data"];
   try {
     Ratios ratios;
     measure_ambs(ratios);
@@ -217,7 +206,7 @@ int main(int argc, char** argv) {
         measure_table(problem, quick, ratios);
       }
     if (!found) std::printf("MISSING the table nasbench201_cifar10 (--data DIR)\n");
-    ratios.write_json(json);
+    ratios.write_json(arguments["json"]);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "nas_quality_bench: %s\n", error.what());
     return 1;

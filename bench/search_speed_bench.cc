@@ -18,6 +18,7 @@
 #include "base/random.h"
 #include "kolo/search.h"
 #include "speed/rows.h"
+#include "support/arguments.h"
 #include "support/ratios.h"
 
 namespace {
@@ -137,27 +138,14 @@ constexpr Row kRows[] = {
 }  // namespace
 
 int main(int argc, char** argv) {
+  const bench::Arguments arguments(argc, argv, "search_speed_bench", {"json", "optuna", "only"});
   SpeedOptions options;
-  std::string json, only;
-  for (int i = 1; i < argc; ++i) {
-    const std::string argument = argv[i];
-    if (argument == "--quick") {
-      options.quick = true;
-    } else if (argument == "--json" && i + 1 < argc) {
-      json = argv[++i];
-    } else if (argument == "--optuna" && i + 1 < argc) {
-      options.optuna = argv[++i];
-    } else if (argument == "--only" && i + 1 < argc) {
-      only = argv[++i];
-    } else {
-      std::fprintf(stderr, "search_speed_bench: unknown argument '%s'\n", argv[i]);
-      return 2;
-    }
-  }
+  options.quick = arguments.quick();
+  options.optuna = arguments["optuna"];
   bench::Ratios ratios;
   for (const Row& row : kRows)
-    if (bench::is_wanted(row.name, only))
+    if (bench::is_wanted(row.name, arguments["only"]))
       ratios.print(row.name, row.measure(options), row.op, row.goal);
-  ratios.write_json(json);
+  ratios.write_json(arguments["json"]);
   return 0;
 }

@@ -18,6 +18,7 @@
 #include "base/files.h"
 #include "base/subprocess.h"
 #include "kolo/tune.h"
+#include "support/arguments.h"
 #include "support/ratios.h"
 
 extern "C" char** environ;
@@ -247,31 +248,18 @@ constexpr Row kRows[] = {
 
 int main(int argc, char** argv) {
   BenchOptions options;
-  std::string json, only;
-  for (int i = 1; i < argc; ++i) {
-    const std::string argument = argv[i];
-    if (argument == "--noop") return 0;
-    if (argument == "--process-trials" && i + 1 < argc) {
-      std::printf("%.9f\n", process_trials(std::atoi(argv[i + 1])));
-      return 0;
-    }
-    if (argument == "--quick") {
-      options.quick = true;
-    } else if (argument == "--json" && i + 1 < argc) {
-      json = argv[++i];
-    } else if (argument == "--optuna" && i + 1 < argc) {
-      options.optuna = argv[++i];
-    } else if (argument == "--only" && i + 1 < argc) {
-      only = argv[++i];
-    } else {
-      std::fprintf(stderr, "tune_bench: unknown argument '%s'\n", argv[i]);
-      return 2;
-    }
+  if (argc > 1 && argv[1] == std::string("--noop")) return 0;
+  if (argc > 2 && argv[1] == std::string("--process-trials")) {
+    std::printf("%.9f\n", process_trials(std::atoi(argv[2])));
+    return 0;
   }
+  const bench::Arguments arguments(argc, argv, "tune_bench", {"json", "optuna", "only"});
+  options.quick = arguments.quick();
+  options.optuna = arguments["optuna"];
   bench::Ratios ratios;
   for (const Row& row : kRows)
-    if (bench::is_wanted(row.name, only))
+    if (bench::is_wanted(row.name, arguments["only"]))
       ratios.print(row.name, row.measure(options), row.op, row.goal);
-  ratios.write_json(json);
+  ratios.write_json(arguments["json"]);
   return 0;
 }
