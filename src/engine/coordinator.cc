@@ -159,6 +159,8 @@ std::optional<std::string> Coordinator::check_stalls(Clock::time_point now) {
       Request request;
       request.name = entry->first;
       decision.requests.push_back(std::move(request));
+      for (std::size_t member = 0; member < entry->second.by_member.size(); ++member)
+        if (!entry->second.by_member[member]) decision.absent.push_back(static_cast<int>(member));
       ready_.push_back(std::move(decision));
       waiting_.erase(entry);
     }

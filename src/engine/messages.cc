@@ -74,7 +74,9 @@ std::string encode_decisions(const std::vector<Decision>& decisions) {
     writer.u8(static_cast<std::uint8_t>(decision.kind))
         .u8(static_cast<std::uint8_t>(decision.code))
         .i32(decision.rank)
-        .string(decision.text);
+        .string(decision.text)
+        .u32(static_cast<std::uint32_t>(decision.absent.size()));
+    for (const int member : decision.absent) writer.i32(member);
     write_all(writer, decision.requests);
   }
   return frame(MessageType::decide, writer);
@@ -82,12 +84,14 @@ std::string encode_decisions(const std::vector<Decision>& decisions) {
 
 std::vector<Decision> decode_decisions(std::string_view payload) {
   ByteReader reader(payload);
-  std::vector<Decision> decisions(reader.count(14));
+  std::vector<Decision> decisions(reader.count(18));
   for (auto& decision : decisions) {
     decision.kind = static_cast<Decision::Kind>(reader.u8());
     decision.code = static_cast<ErrorCode>(reader.u8());
     decision.rank = reader.i32();
     decision.text = reader.string();
+    decision.absent.resize(reader.count(4));
+    for (int& member : decision.absent) member = reader.i32();
     decision.requests = read_all(reader);
   }
   reader.finish();

@@ -31,6 +31,9 @@ struct Decision {
   ErrorCode code = ErrorCode::internal;
   std::string text;
   int rank = -1;
+  /// Of a failure: members that had not submitted it. What they submit under the name before they
+  /// hear of the failure is another operation.
+  std::vector<int> absent{};
 };
 
 struct Lost {

@@ -222,6 +222,9 @@ void SetEngine::carry_out(const Decision& decision) {
   switch (decision.kind) {
     case Decision::Kind::execute: return execute(decision);
     case Decision::Kind::fail:
+      if (std::find(decision.absent.begin(), decision.absent.end(), rank()) !=
+          decision.absent.end())
+        return;
       for (const Request& request : decision.requests)
         if (const auto operation = take(request.name))
           operation->fail(Error(decision.code, decision.text));

@@ -164,6 +164,9 @@ TEST_F(CoordinatorTest, ReportsStallsAndEndsThem) {
   ASSERT_EQ(decisions.size(), 2U);
   EXPECT_EQ(decisions[0].code, ErrorCode::timeout);
   EXPECT_THAT(decisions[0].text, HasSubstr("'a' was not submitted by rank 10, 20 within 300 s"));
+  // Who had not submitted it may do so now, and must not take the failure for its own.
+  EXPECT_THAT(decisions[0].absent, testing::ElementsAre(1, 2));
+  EXPECT_THAT(decisions[1].absent, testing::ElementsAre(2));
   EXPECT_FALSE(leader.next_check().has_value());
 }
 
@@ -184,6 +187,12 @@ TEST(Messages, SurviveTheTrip) {
   ASSERT_EQ(back[0].tensors.size(), 2U);
   EXPECT_EQ(back[0].tensors[0].shape, (Shape{3, 0, 7}));
   EXPECT_EQ(back[0].tensors[1].type, DataType::boolean);
+  Decision failure;
+  failure.kind = Decision::Kind::fail;
+  failure.text = "late";
+  failure.absent = {1, 4};
+  parser.feed(encode_decisions({failure}));
+  EXPECT_EQ(decode_decisions(parser.next()->payload).at(0).absent, failure.absent);
   const std::string frame = encode_submit({request});
   EXPECT_THROW((void)decode_submit(std::string_view(frame).substr(5, 20)), Error);
 }
