@@ -14,6 +14,7 @@
 #include "driver/contender.h"
 #include "driver/report.h"
 #include "driver/round.h"
+#include "support/median.h"
 
 namespace {
 

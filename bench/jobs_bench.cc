@@ -1,10 +1,10 @@
 // How fast jobs are: `scripts/bench jobs`.
 //
-//   jobs_bench --kolo PROGRAM [--slurm] [--quick] [--json FILE] [--only rates|latency|database]
+//   jobs_bench --kolo PROGRAM [--slurm yes] [--quick] [--json FILE] [--only rates|latency|database]
 //
 // /bin/true as a job is the worst case: all there is to see is kolo's own cost. Peers do the same
 // in the same run: a bare posix_spawn loop with two workers (the limit), GNU parallel, Slurm (if
-// the caller has started one: --slurm).
+// the caller has started one: --slurm yes).
 #include <spawn.h>
 #include <sys/wait.h>
 
@@ -13,20 +13,19 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
-#include <functional>
-#include <map>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "base/errors.h"
 #include "base/files.h"
-#include "base/json.h"
 #include "base/subprocess.h"
 #include "conformance/store/postgres_server.h"
 #include "jobs/leases.h"
 #include "kolo/jobs.h"
+#include "support/arguments.h"
+#include "support/median.h"
+#include "support/ratios.h"
 
 extern "C" char** environ;
 
@@ -38,17 +37,18 @@ using namespace kolo::jobs;
 struct Settings {
   std::string kolo;
   bool slurm = false, quick = false;
-  std::string json, only;
-  [[nodiscard]] bool wants(const char* part) const { return only.empty() || only == part; }
+  /// For everything that is written, removed at the end: for some seconds after a file was removed
+  /// ext4 makes new ones more slowly, so one round would disturb the next.
+  std::filesystem::path scratch;
+
+  [[nodiscard]] std::filesystem::path new_folder() const {
+    static int count = 0;
+    return scratch / std::to_string(count++);
+  }
 };
 
 double seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
 }
 
 void expect(bool condition, const std::string& what) {
@@ -93,8 +93,7 @@ double spawn_rate(int count) {
 
 /// From the start of the launcher, when all jobs are READY, to its end, when all are JOB_FINISHED.
 double kolo_rate(const Settings& settings, int count) {
-  TempDir scratch;
-  auto jobs = new_database(scratch.path() / "db");
+  auto jobs = new_database(settings.new_folder());
   jobs.create(noop_jobs(count));
   ::setenv("KOLO_DB", jobs.folder().c_str(), 1);
   const double begin = seconds();
@@ -119,9 +118,8 @@ double command_rate(const std::string& command, int count) {
 
 // --- the database alone ---------------------------------------------------------------------
 
-double create_rate(const std::string& url, int count) {
-  TempDir scratch;
-  auto jobs = new_database(scratch.path() / "db", url);
+double create_rate(const Settings& settings, const std::string& url, int count) {
+  auto jobs = new_database(settings.new_folder(), url);
   const auto many = noop_jobs(count);
   const double begin = seconds();
   jobs.create(many);
@@ -156,9 +154,8 @@ void finish(JobDatabase& jobs, Leases& leases, int count) {
 
 /// Seconds to create, take and finish a job, with so many jobs in the database, half of them ended
 /// and half of them waiting.
-double cost_at(int size, int measured) {
-  TempDir scratch;
-  auto jobs = new_database(scratch.path() / "db");
+double cost_at(const Settings& settings, int size, int measured) {
+  auto jobs = new_database(settings.new_folder());
   Leases leases(jobs, 3600, "{}");
   for (int made = 0; made < size; made += 1000) jobs.create(noop_jobs(1000));
   finish(jobs, leases, size / 2);
@@ -169,13 +166,12 @@ double cost_at(int size, int measured) {
     finish(jobs, leases, measured);
     rounds.push_back((seconds() - begin) / measured);
   }
-  return median(rounds);
+  return bench::median(rounds);
 }
 
 /// From before the call that creates a job to the moment its process says that it runs.
 double submit_to_running_ms(const Settings& settings, int count) {
-  TempDir scratch;
-  auto jobs = new_database(scratch.path() / "db");
+  auto jobs = new_database(settings.new_folder());
   jobs.set_application({.name = "clock", .executable = "date +%s.%N"});
   SpawnOptions options;
   options.argv = {settings.kolo, "launcher", "--nodes", "2", "--persistent"};
@@ -200,43 +196,15 @@ double submit_to_running_ms(const Settings& settings, int count) {
   }
   ::kill(launcher.pid(), SIGTERM);
   ::waitpid(launcher.pid(), nullptr, 0);
-  return median(waits);
+  return bench::median(waits);
 }
 
-class Report {
- public:
-  void value(const std::string& name, double value, const char* unit) {
-    std::printf("%-28s %12.1f %s\n", name.c_str(), value, unit);
-    std::fflush(stdout);
-    json_[name] = value;
-  }
-  void ratio(const std::string& name, double value, const char* op, double goal) {
-    const bool pass = op[0] == '>' ? value >= goal : value <= goal;
-    lines_.push_back({name, value, op, goal, pass});
-    json_["RATIO " + name] = value;
-  }
-  void print() const {
-    for (const auto& line : lines_)
-      std::printf("RATIO %s %.4g goal %s%g %s\n", line.name.c_str(), line.value, line.op, line.goal,
-                  line.pass ? "PASS" : "FALLS-SHORT");
-  }
-  void write(const std::string& path) const {
-    if (!path.empty()) std::ofstream(path) << json_.dump(1) << "\n";
-  }
+void print_value(const std::string& name, double value, const char* unit) {
+  std::printf("%-28s %12.1f %s\n", name.c_str(), value, unit);
+  std::fflush(stdout);
+}
 
- private:
-  struct Line {
-    std::string name;
-    double value;
-    const char* op;
-    double goal;
-    bool pass;
-  };
-  std::vector<Line> lines_;
-  Json json_ = Json::object();
-};
-
-void rates(const Settings& settings, Report& report) {
+void rates(const Settings& settings, bench::Ratios& ratios) {
   const int jobs = settings.quick ? 1000 : 5000;
   std::vector<double> bare, own;
   // In turns, so that whatever else the machine does hits both.
@@ -244,16 +212,16 @@ void rates(const Settings& settings, Report& report) {
     bare.push_back(spawn_rate(jobs));
     own.push_back(kolo_rate(settings, jobs));
   }
-  report.value("spawn loop, 2 workers", median(bare), "/s");
-  report.value("kolo launcher, 2 nodes", median(own), "/s");
-  report.ratio("noop_jobs_vs_spawn", median(own) / median(bare), ">=", 0.5);
+  print_value("spawn loop, 2 workers", bench::median(bare), "/s");
+  print_value("kolo launcher, 2 nodes", bench::median(own), "/s");
+  ratios.print("noop_jobs_vs_spawn", bench::median(own) / bench::median(bare), ">=", 0.5);
   if (std::system("command -v parallel >/dev/null") == 0) {
     const int count = jobs / 5;
     const double rate = command_rate(
         "seq " + std::to_string(count) + " | parallel --will-cite -j2 /bin/true {} '>/dev/null'",
         count);
-    report.value("GNU parallel -j2", rate, "/s");
-    report.ratio("noop_jobs_vs_parallel", median(own) / rate, ">=", 3);
+    print_value("GNU parallel -j2", rate, "/s");
+    ratios.print("noop_jobs_vs_parallel", bench::median(own) / rate, ">=", 3);
   } else {
     std::printf("GNU parallel is not installed: left out\n");
   }
@@ -262,71 +230,59 @@ void rates(const Settings& settings, Report& report) {
     const double rate = command_rate("sbatch --wait --output=/dev/null --array=1-" +
                                          std::to_string(count) + " --wrap=/bin/true >/dev/null",
                                      count);
-    report.value("Slurm array", rate, "/s");
-    report.ratio("noop_jobs_vs_slurm", median(own) / rate, ">=", 20);
+    print_value("Slurm array", rate, "/s");
+    ratios.print("noop_jobs_vs_slurm", bench::median(own) / rate, ">=", 20);
   } else {
     std::printf("Slurm does not run here: left out\n");
   }
 }
 
-void database(const Settings& settings, Report& report) {
+void database(const Settings& settings, bench::Ratios& ratios) {
   const int count = settings.quick ? 5000 : 20000;
   std::vector<double> rounds;
-  for (int round = 0; round < 3; ++round) rounds.push_back(create_rate("", count));
-  const double sqlite = median(rounds);
-  report.value("create, SQLite", sqlite, "/s");
+  for (int round = 0; round < 3; ++round) rounds.push_back(create_rate(settings, "", count));
+  const double sqlite = bench::median(rounds);
+  print_value("create, SQLite", sqlite, "/s");
   double least = sqlite;
   if (auto server = test::PostgresServer::start_new()) {
     rounds.clear();
     for (int round = 0; round < 3; ++round) {
       store::open_database(server->url())
           ->execute("DROP SCHEMA public CASCADE; CREATE SCHEMA public");
-      rounds.push_back(create_rate(server->url(), count));
+      rounds.push_back(create_rate(settings, server->url(), count));
     }
-    report.value("create, PostgreSQL", median(rounds), "/s");
-    least = std::min(least, median(rounds));
+    print_value("create, PostgreSQL", bench::median(rounds), "/s");
+    least = std::min(least, bench::median(rounds));
   } else {
     std::printf("PostgreSQL is not installed: left out\n");
   }
-  report.ratio("create_jobs_per_s", least, ">=", 20000);
-  const double small = cost_at(1000, 1000);
-  const double large = cost_at(settings.quick ? 20000 : 100000, 1000);
-  report.value("a job's database at 1,000", small * 1e6, "us");
-  report.value(settings.quick ? "a job's database at 20,000" : "a job's database at 100,000",
-               large * 1e6, "us");
-  report.ratio(settings.quick ? "growth_20k" : "growth_100k", large / small, "<=", 1.5);
+  ratios.print("create_jobs_per_s", least, ">=", 20000);
+  const double small = cost_at(settings, 1000, 1000);
+  const double large = cost_at(settings, settings.quick ? 20000 : 100000, 1000);
+  print_value("a job's database at 1,000", small * 1e6, "us");
+  print_value(settings.quick ? "a job's database at 20,000" : "a job's database at 100,000",
+              large * 1e6, "us");
+  ratios.print(settings.quick ? "growth_20k" : "growth_100k", large / small, "<=", 1.5);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) try {
-  Settings settings;
-  for (int i = 1; i < argc; ++i) {
-    const std::string argument = argv[i];
-    if (argument == "--quick")
-      settings.quick = true;
-    else if (argument == "--slurm")
-      settings.slurm = true;
-    else if (argument == "--kolo" && i + 1 < argc)
-      settings.kolo = argv[++i];
-    else if (argument == "--only" && i + 1 < argc)
-      settings.only = argv[++i];
-    else if (argument == "--json" && i + 1 < argc)
-      settings.json = argv[++i];
-    else
-      expect(false, "unknown argument " + argument);
-  }
+  const bench::Arguments arguments(argc, argv, "jobs_bench", {"kolo", "slurm", "only", "json"});
+  const TempDir scratch("kolo-bench");
+  const Settings settings{.kolo = arguments["kolo"],
+                          .slurm = !arguments["slurm"].empty(),
+                          .quick = arguments.quick(),
+                          .scratch = scratch.path()};
   expect(!settings.kolo.empty(), "--kolo PROGRAM is needed");
-  Report report;
-  if (settings.wants("rates")) rates(settings, report);
-  if (settings.wants("latency")) {
-    const double wait = submit_to_running_ms(settings, settings.quick ? 20 : 100);
-    report.value("submit to running, median", wait, "ms");
-    report.ratio("submit_to_running_ms", wait, "<=", 20);
-  }
-  if (settings.wants("database")) database(settings, report);
-  report.print();
-  report.write(settings.json);
+  const auto wants = [&](const char* part) { return bench::is_wanted(part, arguments["only"]); };
+  bench::Ratios ratios;
+  if (wants("rates")) rates(settings, ratios);
+  if (wants("latency"))
+    ratios.print("submit_to_running_ms", submit_to_running_ms(settings, settings.quick ? 20 : 100),
+                 "<=", 20);
+  if (wants("database")) database(settings, ratios);
+  ratios.write_json(arguments["json"]);
   return 0;
 } catch (const std::exception& error) {
   std::fprintf(stderr, "jobs_bench: %s\n", error.what());

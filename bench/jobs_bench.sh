@@ -9,5 +9,5 @@ here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
 # shellcheck source=../tests/integration/slurm/slurm.sh
 source "$here/../tests/integration/slurm/slurm.sh"
 slurm=()
-if slurm_up 2; then slurm=(--slurm); fi
+if slurm_up 2; then slurm=(--slurm yes); fi
 "$bin/jobs_bench" --kolo "$bin/kolo" ${slurm[@]+"${slurm[@]}"} "$@"

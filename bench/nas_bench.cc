@@ -20,6 +20,7 @@
 #include "kolo/torch/threads.h"
 #include "nas/ppo/ppo.h"
 #include "support/arguments.h"
+#include "support/median.h"
 #include "support/ratios.h"
 
 namespace {
@@ -36,11 +37,6 @@ double processor_seconds() {
   timespec now{};
   ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-}
-
-double median(std::vector<double> values) {
-  std::nth_element(values.begin(), values.begin() + values.size() / 2, values.end());
-  return values[values.size() / 2];
 }
 
 void expect(bool condition, const char* what) {
@@ -88,8 +84,9 @@ double policy_update_ms(bool quick) {
   expect(late > early, "the policy does not learn");
   std::printf(
       "  one update: median %.1f ms, of which the processor worked %.1f ms; fastest %.1f ms\n",
-      median(times), median(processor_times), *std::min_element(times.begin(), times.end()));
-  return median(times);
+      bench::median(times), bench::median(processor_times),
+      *std::min_element(times.begin(), times.end()));
+  return bench::median(times);
 }
 
 /// Children that a full population of 100 gives, samples of 10: ask and tell together.
@@ -121,7 +118,7 @@ double evo_children_per_s(bool quick) {
     rates.push_back(static_cast<double>(children) / (seconds() - start));
     expect(last < first / 2, "evolution does not get better");
   }
-  return median(rates);
+  return bench::median(rates);
 }
 
 /// An architecture of DenseSkipCo(10) becomes a module with all its weights.
@@ -141,7 +138,7 @@ double model_build_ms(bool quick) {
     expect(outputs.size() == 1 && outputs[0].sizes() == at::IntArrayRef({2, 1}),
            "a model has not the output that was asked for");
   }
-  return median(times);
+  return bench::median(times);
 }
 
 struct Row {

@@ -19,6 +19,7 @@
 #include "kolo/search.h"
 #include "speed/rows.h"
 #include "support/arguments.h"
+#include "support/median.h"
 #include "support/ratios.h"
 
 namespace {
@@ -29,11 +30,6 @@ using namespace kolo::search;
 
 double seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
-double median(std::vector<double> values) {
-  std::nth_element(values.begin(), values.begin() + values.size() / 2, values.end());
-  return values[values.size() / 2];
 }
 
 void expect(bool condition, const char* what) {
@@ -81,7 +77,7 @@ double gp_ask_n1000_d20_ms(const SpeedOptions& options) {
     times.push_back(1e3 * (seconds() - start));
     expect(valley(next) < 1.0, "gp proposes a point no better than chance");
   }
-  return median(times);
+  return bench::median(times);
 }
 
 /// Fit and 64 points with 5,000 results in 20 dimensions.
@@ -99,7 +95,7 @@ double forest_batch64_n5000_ms(const SpeedOptions& options) {
     for (const auto& point : points) mean += valley(*point) / 64.0;
     expect(mean < 1.6, "forest proposes points no better than chance");
   }
-  return median(times);
+  return bench::median(times);
 }
 
 /// 100,000 times ask and tell in 40 dimensions.

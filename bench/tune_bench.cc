@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cmath>
@@ -14,11 +15,13 @@
 #include <limits>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "base/files.h"
 #include "base/subprocess.h"
 #include "kolo/tune.h"
 #include "support/arguments.h"
+#include "support/median.h"
 #include "support/ratios.h"
 
 extern "C" char** environ;
@@ -32,6 +35,9 @@ using Clock = std::chrono::steady_clock;
 
 struct BenchOptions {
   bool quick = false;
+  /// For everything that is written, removed at the end: for some seconds after a file was removed
+  /// ext4 makes new ones more slowly, so one row would disturb the next.
+  std::string scratch;
   std::string optuna;
 };
 
@@ -39,10 +45,11 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-tune::Options study(const TempDir& scratch, const std::string& name) {
+tune::Options study(const std::string& scratch, const std::string& name) {
+  static int count = 0;
   tune::Options options;
   options.name = name;
-  options.local_dir = scratch.path().string();
+  options.local_dir = scratch + "/" + std::to_string(count++);
   options.metric = "y";
   options.mode = "min";
   options.config = {{"x", tune::uniform(-10, 10)}};
@@ -59,9 +66,9 @@ tune::Value square(const Config& config) {
 }
 
 /// Seconds for so many trivial trials, stored in SQLite on disk.
-double thread_trials(std::int64_t trials, const std::vector<std::string>& loggers) {
-  const TempDir scratch("kolo-bench");
-  auto options = study(scratch, "trivial");
+double thread_trials(const BenchOptions& bench, std::int64_t trials,
+                     const std::vector<std::string>& loggers) {
+  auto options = study(bench.scratch, "trivial");
   options.num_samples = trials;
   options.loggers = loggers;
   const auto start = Clock::now();
@@ -90,7 +97,8 @@ double kolo_per_trial(const BenchOptions& options) {
   static const double seconds = [&] {
     const std::int64_t trials = options.quick ? 3000 : 10'000;
     double best = 1e9;
-    for (int round = 0; round < 3; ++round) best = std::min(best, thread_trials(trials, {}));
+    for (int round = 0; round < 3; ++round)
+      best = std::min(best, thread_trials(options, trials, {}));
     return best / static_cast<double>(trials);
   }();
   return seconds;
@@ -114,7 +122,7 @@ double trials_thread_vs_optuna_memory(const BenchOptions& options) {
 
 double trials_thread_10k_s(const BenchOptions& options) {
   const std::int64_t trials = options.quick ? 3000 : 10'000;
-  const double files = thread_trials(trials, {"json", "csv", "tensorboard"});
+  const double files = thread_trials(options, trials, {"json", "csv", "tensorboard"});
   std::printf("  %lld trials with all of Tune's files: %.2f s\n", static_cast<long long>(trials),
               files);
   return kolo_per_trial(options) * 10'000;
@@ -134,36 +142,41 @@ double bare_spawn_seconds(int times) {
   return seconds_since(start) / times;
 }
 
-double process_trials(std::int64_t trials) {
-  const TempDir scratch("kolo-bench");
+/// Seconds per trial that is this program again.
+double process_trials(std::int64_t trials, const std::string& scratch) {
   auto options = study(scratch, "process");
   options.num_samples = trials;
   options.executor = tune::Executor::process;
   options.max_concurrent_trials = 1;
-  options.loggers = {};
   const auto start = Clock::now();
   tune::run(square, options);
   return seconds_since(start) / static_cast<double>(trials);
 }
 
+/// In turns with the bare program, so that both see the same machine.
 double trials_process_overhead_ms(const BenchOptions& options) {
-  const int trials = options.quick ? 100 : 400;
-  const double bare = bare_spawn_seconds(trials);
-  // In a process of its own, of which each trial is a repetition.
-  const auto result = run_command({"/proc/self/exe", "--process-trials", std::to_string(trials)},
-                                  Deadline::after(std::chrono::minutes(2)));
-  if (!result.ok()) {
-    std::printf("MISSING process trials: %s\n", result.errors.c_str());
-    return std::numeric_limits<double>::quiet_NaN();
+  constexpr int kRounds = 5;
+  const int trials = options.quick ? 40 : 200;
+  std::vector<double> bare, whole;
+  for (int round = 0; round < kRounds; ++round) {
+    bare.push_back(bare_spawn_seconds(trials));
+    // In a process of its own, of which each trial is a repetition.
+    const auto result = run_command({"/proc/self/exe", "--process-trials", std::to_string(trials),
+                                     options.scratch + "/process" + std::to_string(round)},
+                                    Deadline::after(std::chrono::minutes(2)));
+    if (!result.ok()) {
+      std::printf("MISSING process trials: %s\n", result.errors.c_str());
+      return std::numeric_limits<double>::quiet_NaN();
+    }
+    whole.push_back(std::stod(result.output));
   }
-  const double whole = std::stod(result.output);
-  std::printf("  per trial: %.2f ms, bare posix_spawn and wait %.2f ms\n", whole * 1e3, bare * 1e3);
-  return (whole - bare) * 1e3;
+  std::printf("  per trial: %.2f ms, bare posix_spawn and wait %.2f ms\n",
+              bench::median(whole) * 1e3, bench::median(bare) * 1e3);
+  return (bench::median(whole) - bench::median(bare)) * 1e3;
 }
 
 double reports_per_s(const BenchOptions& options) {
-  const TempDir scratch("kolo-bench");
-  auto how = study(scratch, "reports");
+  auto how = study(options.scratch, "reports");
   constexpr std::int64_t kTrials = 16;
   const std::int64_t each = options.quick ? 2000 : 8000;
   how.num_samples = kTrials;
@@ -184,8 +197,7 @@ double reports_per_s(const BenchOptions& options) {
 }
 
 double idle_slots(const BenchOptions& options) {
-  const TempDir scratch("kolo-bench");
-  auto how = study(scratch, "idle");
+  auto how = study(options.scratch, "idle");
   const std::int64_t trials = options.quick ? 200 : 1000;
   how.num_samples = trials;
   how.loggers = {"json", "csv", "tensorboard"};
@@ -204,8 +216,7 @@ double idle_slots(const BenchOptions& options) {
 }
 
 double resume_100k_s(const BenchOptions& options) {
-  const TempDir scratch("kolo-bench");
-  auto how = study(scratch, "large");
+  auto how = study(options.scratch, "large");
   const std::int64_t trials = options.quick ? 20'000 : 100'000;
   how.num_samples = trials;
   how.resume = tune::Resume::automatic;
@@ -249,13 +260,15 @@ constexpr Row kRows[] = {
 int main(int argc, char** argv) {
   BenchOptions options;
   if (argc > 1 && argv[1] == std::string("--noop")) return 0;
-  if (argc > 2 && argv[1] == std::string("--process-trials")) {
-    std::printf("%.9f\n", process_trials(std::atoi(argv[2])));
+  if (argc > 3 && argv[1] == std::string("--process-trials")) {
+    std::printf("%.9f\n", process_trials(std::atoi(argv[2]), argv[3]));
     return 0;
   }
   const bench::Arguments arguments(argc, argv, "tune_bench", {"json", "optuna", "only"});
   options.quick = arguments.quick();
   options.optuna = arguments["optuna"];
+  const TempDir scratch("kolo-bench");
+  options.scratch = scratch.path().string();
   bench::Ratios ratios;
   for (const Row& row : kRows)
     if (bench::is_wanted(row.name, arguments["only"]))

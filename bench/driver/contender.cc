@@ -13,6 +13,7 @@
 #include <stdexcept>
 
 #include "support/driver_link.h"
+#include "support/median.h"
 
 namespace bench {
 
@@ -52,13 +53,6 @@ std::size_t buffer_count(std::size_t bytes, std::size_t limit) {
 }
 
 }  // namespace
-
-double median(std::vector<double> values) {
-  if (values.empty()) return std::nan("");
-  std::sort(values.begin(), values.end());
-  const std::size_t half = values.size() / 2;
-  return values.size() % 2 != 0 ? values[half] : (values[half - 1] + values[half]) / 2;
-}
 
 Reception::Reception(const std::string& directory)
     : directory_(directory), path_(directory + "/driver.sock") {

@@ -9,8 +9,6 @@
 
 namespace bench {
 
-double median(std::vector<double> values);
-
 /// How long to measure one size of one contender.
 struct Effort {
   double seconds = 0.1;         ///< aim for the timed part

@@ -10,6 +10,7 @@
 
 #include "driver/contender.h"
 #include "driver/process.h"
+#include "support/median.h"
 
 namespace bench {
 

@@ -11,6 +11,7 @@
 #include "base/random.h"
 #include "kolo/search.h"
 #include "speed/rows.h"
+#include "support/median.h"
 
 namespace bench {
 namespace {
@@ -42,11 +43,6 @@ double seconds(const std::function<void()>& work) {
   auto begin = std::chrono::steady_clock::now();
   work();
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-}
-
-double median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
 }
 
 /// `trials` asks and tells, median of `runs` searches. The best must be better than chance.

@@ -48,7 +48,7 @@ class PgStatement final : public Statement {
 
   std::int64_t run() override {
     fetch();
-    const char* changed = ::PQcmdTuples(result_.get());
+    const char* changed = libpq().cmd_tuples(result_.get());
     const std::int64_t count = *changed != '\0' ? std::stoll(changed) : 0;
     result_.reset();
     return count;
@@ -59,22 +59,22 @@ class PgStatement final : public Statement {
       fetch();
       row_ = -1;
     }
-    if (++row_ < ::PQntuples(result_.get())) return true;
+    if (++row_ < libpq().ntuples(result_.get())) return true;
     result_.reset();
     return false;
   }
   void reset() override { result_.reset(); }
 
   [[nodiscard]] bool is_null(int column) const override {
-    return ::PQgetisnull(result_.get(), row_, column) != 0;
+    return libpq().getisnull(result_.get(), row_, column) != 0;
   }
   [[nodiscard]] std::int64_t integer(int column) const override {
     return parsed<std::int64_t>(column);
   }
   [[nodiscard]] double number(int column) const override { return parsed<double>(column); }
   [[nodiscard]] std::string_view text(int column) const override {
-    return {::PQgetvalue(result_.get(), row_, column),
-            static_cast<std::size_t>(::PQgetlength(result_.get(), row_, column))};
+    return {libpq().getvalue(result_.get(), row_, column),
+            static_cast<std::size_t>(libpq().getlength(result_.get(), row_, column))};
   }
 
   void clear() {
@@ -103,15 +103,15 @@ class PgStatement final : public Statement {
     if (!in_transaction_) connection_.ensure();
     if (prepared_on_ != connection_.generation()) {
       connection_.checked(
-          ::PQprepare(connection_.handle(), name_.c_str(), sql_.c_str(), 0, nullptr),
+          libpq().prepare(connection_.handle(), name_.c_str(), sql_.c_str(), 0, nullptr),
           fmt::format("preparing '{}'", sql_));
       prepared_on_ = connection_.generation();
     }
     std::vector<const char*> texts;
     for (const auto& value : values_) texts.push_back(value ? value->c_str() : nullptr);
     result_ = connection_.checked(
-        ::PQexecPrepared(connection_.handle(), name_.c_str(), static_cast<int>(texts.size()),
-                         texts.data(), nullptr, nullptr, 0),
+        libpq().exec_prepared(connection_.handle(), name_.c_str(), static_cast<int>(texts.size()),
+                              texts.data(), nullptr, nullptr, 0),
         fmt::format("'{}'", sql_));
   }
 
@@ -134,16 +134,16 @@ class PgWatch final : public Watch {
   bool wait(Deadline deadline) override {
     for (;;) {
       if (!connection_.alive()) return wait_for_the_server(deadline);
-      if (::PQconsumeInput(connection_.handle()) == 0) continue;  // lost
+      if (libpq().consume_input(connection_.handle()) == 0) continue;  // lost
       bool any = false;
-      while (PGnotify* note = ::PQnotifies(connection_.handle())) {
-        ::PQfreemem(note);
+      while (PGnotify* note = libpq().notifies(connection_.handle())) {
+        libpq().freemem(note);
         any = true;
       }
       if (any) return true;
       if (deadline.passed() || cancelled()) return false;
       pollfd events[] = {{cancelled_fd(), POLLIN, 0},
-                         {::PQsocket(connection_.handle()), POLLIN, 0}};
+                         {libpq().socket(connection_.handle()), POLLIN, 0}};
       ::poll(events, 2, deadline.poll_timeout_ms());
     }
   }
@@ -215,7 +215,7 @@ class PgDatabase final : public Database {
   }
   void rollback() noexcept override {
     in_transaction_ = false;
-    PgResult(::PQexec(connection_.handle(), "ROLLBACK"));
+    PgResult(libpq().exec(connection_.handle(), "ROLLBACK"));
   }
   [[nodiscard]] bool in_transaction() const noexcept override { return in_transaction_; }
 

@@ -52,24 +52,24 @@ PgConnection::PgConnection(std::string url, std::chrono::milliseconds patience)
   try {
     connect();
   } catch (...) {
-    ::PQfinish(handle_);
+    libpq().finish(handle_);
     throw;
   }
 }
 
 void PgConnection::connect() {
-  if (handle_ != nullptr) ::PQfinish(handle_);
+  if (handle_ != nullptr) libpq().finish(handle_);
   const std::string seconds = std::to_string(std::max<long long>(2, patience_.count() / 1000));
   // The URL is expanded as the name of the database; a server that vanishes is noticed.
   const char* keys[] = {"dbname",          "connect_timeout",     "application_name", "keepalives",
                         "keepalives_idle", "keepalives_interval", "tcp_user_timeout", nullptr};
   const char* values[] = {url_.c_str(), seconds.c_str(), "kolo", "1", "5", "2", "15000", nullptr};
-  handle_ = ::PQconnectdbParams(keys, values, 1);
+  handle_ = libpq().connectdb_params(keys, values, 1);
   if (!alive())
     throw_error(ErrorCode::unavailable, "{}: cannot connect: {}", name_,
-                one_line(::PQerrorMessage(handle_)));
+                one_line(libpq().error_message(handle_)));
   ++generation_;
-  ::PQsetNoticeProcessor(
+  libpq().set_notice_processor(
       handle_, [](void*, const char*) {}, nullptr);
   execute(
       fmt::format("SET lock_timeout = {}; SET client_min_messages = warning", patience_.count()));
@@ -80,17 +80,17 @@ void PgConnection::ensure() {
 }
 
 PgResult PgConnection::execute(const std::string& sql) {
-  return checked(::PQexec(handle_, sql.c_str()), "executing");
+  return checked(libpq().exec(handle_, sql.c_str()), "executing");
 }
 
 PgResult PgConnection::checked(PGresult* raw, std::string_view doing) {
   PgResult result(raw);
-  const auto status = ::PQresultStatus(raw);
+  const auto status = libpq().result_status(raw);
   if (status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK || status == PGRES_EMPTY_QUERY)
     return result;
-  const char* state = raw != nullptr ? ::PQresultErrorField(raw, PG_DIAG_SQLSTATE) : nullptr;
+  const char* state = raw != nullptr ? libpq().result_error_field(raw, PG_DIAG_SQLSTATE) : nullptr;
   const std::string why =
-      one_line(raw != nullptr ? ::PQresultErrorMessage(raw) : ::PQerrorMessage(handle_));
+      one_line(raw != nullptr ? libpq().result_error_message(raw) : libpq().error_message(handle_));
   throw_error(code_of_state(state != nullptr ? state : ""), "{}: {}: {}", name_, doing,
               why.empty() ? "the connection was lost" : why);
 }

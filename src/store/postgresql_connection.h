@@ -1,17 +1,17 @@
 // A connection to a PostgreSQL server, its results, and its errors in kolo's words.
 #pragma once
 
-#include <libpq-fe.h>
-
 #include <chrono>
 #include <memory>
 #include <string>
 #include <string_view>
 
+#include "store/libpq.h"
+
 namespace kolo::store {
 
 struct ClearResult {
-  void operator()(PGresult* result) const noexcept { ::PQclear(result); }
+  void operator()(PGresult* result) const noexcept { libpq().clear(result); }
 };
 using PgResult = std::unique_ptr<PGresult, ClearResult>;
 
@@ -19,13 +19,13 @@ class PgConnection {
  public:
   /// Throws unavailable.
   PgConnection(std::string url, std::chrono::milliseconds patience);
-  ~PgConnection() { ::PQfinish(handle_); }
+  ~PgConnection() { libpq().finish(handle_); }
   PgConnection(const PgConnection&) = delete;
   PgConnection& operator=(const PgConnection&) = delete;
 
   [[nodiscard]] PGconn* handle() const noexcept { return handle_; }
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
-  [[nodiscard]] bool alive() const noexcept { return ::PQstatus(handle_) == CONNECTION_OK; }
+  [[nodiscard]] bool alive() const noexcept { return libpq().status(handle_) == CONNECTION_OK; }
   /// Grows with each connection made: what was prepared on an earlier one is gone.
   [[nodiscard]] unsigned generation() const noexcept { return generation_; }
 

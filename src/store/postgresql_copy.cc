@@ -18,9 +18,9 @@ PgCopy::PgCopy(PgConnection& connection, std::string_view table,
     : connection_(connection) {
   const std::string sql =
       fmt::format("COPY {} ({}) FROM STDIN", table, fmt::join(columns.begin(), columns.end(), ","));
-  PGresult* answer = ::PQexec(connection_.handle(), sql.c_str());
-  if (::PQresultStatus(answer) == PGRES_COPY_IN) {
-    ::PQclear(answer);
+  PGresult* answer = libpq().exec(connection_.handle(), sql.c_str());
+  if (libpq().result_status(answer) == PGRES_COPY_IN) {
+    libpq().clear(answer);
     return;
   }
   open_ = false;
@@ -30,8 +30,8 @@ PgCopy::PgCopy(PgConnection& connection, std::string_view table,
 
 PgCopy::~PgCopy() {
   if (!open_) return;
-  ::PQputCopyEnd(connection_.handle(), "given up");
-  while (PGresult* answer = ::PQgetResult(connection_.handle())) ::PQclear(answer);
+  libpq().put_copy_end(connection_.handle(), "given up");
+  while (PGresult* answer = libpq().get_result(connection_.handle())) libpq().clear(answer);
 }
 
 void PgCopy::separate() {
@@ -85,7 +85,8 @@ void PgCopy::end_row() {
 }
 
 void PgCopy::send() {
-  if (::PQputCopyData(connection_.handle(), text_.data(), static_cast<int>(text_.size())) != 1)
+  if (libpq().put_copy_data(connection_.handle(), text_.data(), static_cast<int>(text_.size())) !=
+      1)
     throw_error(ErrorCode::unavailable, "{}: the connection was lost while rows were sent",
                 connection_.name());
   text_.clear();
@@ -94,10 +95,10 @@ void PgCopy::send() {
 void PgCopy::finish() {
   if (!text_.empty()) send();
   open_ = false;
-  const bool sent = ::PQputCopyEnd(connection_.handle(), nullptr) == 1;
-  PgResult answer(::PQgetResult(connection_.handle()));
+  const bool sent = libpq().put_copy_end(connection_.handle(), nullptr) == 1;
+  PgResult answer(libpq().get_result(connection_.handle()));
   // COPY ends with one more, empty result.
-  while (PGresult* rest = ::PQgetResult(connection_.handle())) ::PQclear(rest);
+  while (PGresult* rest = libpq().get_result(connection_.handle())) libpq().clear(rest);
   if (!sent)
     throw_error(ErrorCode::unavailable, "{}: the connection was lost while rows were sent",
                 connection_.name());
