@@ -12,6 +12,8 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <limits>
 #include <string>
 #include <thread>
@@ -153,6 +155,17 @@ double process_trials(std::int64_t trials, const std::string& scratch) {
   return seconds_since(start) / static_cast<double>(trials);
 }
 
+/// Seconds to make what every such trial leaves: a folder with params.json, stdout and stderr.
+double files_seconds(const std::string& scratch, int times) {
+  const auto start = Clock::now();
+  for (int i = 0; i < times; ++i) {
+    const auto folder = std::filesystem::path(scratch) / ("files" + std::to_string(i));
+    std::filesystem::create_directories(folder);
+    for (const char* name : {"params.json", "stdout", "stderr"}) std::ofstream(folder / name);
+  }
+  return seconds_since(start) / times;
+}
+
 /// In turns with the bare program, so that both see the same machine.
 double trials_process_overhead_ms(const BenchOptions& options) {
   constexpr int kRounds = 5;
@@ -170,8 +183,10 @@ double trials_process_overhead_ms(const BenchOptions& options) {
     }
     whole.push_back(std::stod(result.output));
   }
-  std::printf("  per trial: %.2f ms, bare posix_spawn and wait %.2f ms\n",
-              bench::median(whole) * 1e3, bench::median(bare) * 1e3);
+  std::printf(
+      "  per trial: %.2f ms, bare posix_spawn and wait %.2f ms, its folder and files %.2f ms\n",
+      bench::median(whole) * 1e3, bench::median(bare) * 1e3,
+      files_seconds(options.scratch, trials) * 1e3);
   return (bench::median(whole) - bench::median(bare)) * 1e3;
 }
 

@@ -38,6 +38,7 @@ constexpr Setting kTuneSettings[] = {
     {"max-failures", "", "", "N", "0", "restarts of a trial; -1 = without end"},
     {"fail-fast", "", "", "", "", "end the study with the first trial that fails"},
     {"keep-checkpoints", "", "", "N", "all", "of each trial"},
+    {"restore", "", "", "DIRECTORY", "", "a checkpoint from which every trial begins"},
     {"seed", "", "", "N", "0", "of the search"},
     {"name", "", "", "NAME", "the program and the date", "of the study"},
     {"resume", "", "", "", "", "go on with the study of this name, if there is one"},
@@ -115,9 +116,9 @@ Json description_of(const Settings& settings, Json description) {
   for (const auto& [option, key] : kNumbers)
     if (auto text = settings.text(option)) description[key] = number_text(*text, option);
   constexpr std::pair<const char*, const char*> kTexts[] = {
-      {"metric", "metric"},  {"mode", "mode"},           {"search", "search"},
-      {"name", "name"},      {"scheduler", "scheduler"}, {"local-dir", "local_dir"},
-      {"storage", "storage"}};
+      {"metric", "metric"},   {"mode", "mode"},           {"search", "search"},
+      {"name", "name"},       {"scheduler", "scheduler"}, {"local-dir", "local_dir"},
+      {"storage", "storage"}, {"restore", "restore"}};
   for (const auto& [option, key] : kTexts)
     if (auto text = settings.text(option)) description[key] = *text;
   if (settings.flag("fail-fast")) description["fail_fast"] = true;

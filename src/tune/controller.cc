@@ -52,7 +52,13 @@ Controller::Controller(ControllerSetup setup, store::StudyStore& store, store::S
       store_(store),
       study_(std::move(study)),
       steering_(options_),
+      policy_files_(study_.directory),
       pool_(options_.total_resources.value_or(machine_resources())) {
+  if (std::string& restore = setup_.options.restore; !restore.empty()) {
+    if (!std::filesystem::exists(restore))
+      throw_error(ErrorCode::not_found, "there is no checkpoint {} to begin from", restore);
+    restore = std::filesystem::absolute(restore).string();
+  }
   store_.claim(study_.id, now());
   // Read after the claim: an earlier controller may have written until then.
   study_ = store_.at(study_.name);
@@ -352,11 +358,15 @@ void Controller::log_safely(TrialState& trial, const std::function<void(TrialLog
     }
     write(*trial.log);
   } catch (const std::exception& error) {
-    // The database has it all; the next resume writes the files anew.
-    if (std::exchange(logs_complete_, false))
-      say(fmt::format("files of trials cannot be written: {}; the database is complete",
-                      error.what()));
+    note_unwritten(error);
   }
+}
+
+void Controller::note_unwritten(const std::exception& error) {
+  // The database has it all; the next resume writes the files anew.
+  if (std::exchange(logs_complete_, false))
+    say(fmt::format("files of trials cannot be written: {}; the database is complete",
+                    error.what()));
 }
 
 }  // namespace kolo::tune

@@ -22,6 +22,7 @@
 #include "store/study_store.h"
 #include "tune/executor.h"
 #include "tune/observer.h"
+#include "tune/population_policy.h"
 #include "tune/resource_pool.h"
 #include "tune/steering.h"
 #include "tune/trial_state.h"
@@ -85,6 +86,7 @@ class Controller {
   void give_back(TrialState& trial);
   void apply_rulings();
   void apply_clone(TrialState& trial, const Ruling& ruling);
+  void write_policy();
   void end_trial(TrialState& trial, Ending how, const std::string& why);
   void fail_run(TrialState& trial, const std::string& error);
   void want_end(TrialState& trial, Ending how, const std::string& why);
@@ -120,6 +122,7 @@ class Controller {
   void event(const std::string& kind, std::optional<std::int64_t> trial, const std::string& detail);
   TrialState& trial(std::int64_t number) { return *trials_.at(static_cast<std::size_t>(number)); }
   void log_safely(TrialState& trial, const std::function<void(TrialLog&)>& write);
+  void note_unwritten(const std::exception& error);
   void say(const std::string& text);
 
   ControllerSetup setup_;
@@ -127,6 +130,7 @@ class Controller {
   store::StudyStore& store_;
   store::StudyRecord study_;
   Steering steering_;
+  PolicyFiles policy_files_;
   ResourcePool pool_;
   std::shared_ptr<Inbox> inbox_ = std::make_shared<Inbox>();
   std::unique_ptr<TrialExecutor> executor_;

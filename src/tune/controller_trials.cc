@@ -127,6 +127,8 @@ void Controller::start(TrialState& trial, Grant grant) {
   if (!trial.checkpoints.empty()) {
     order.checkpoint = trial.checkpoints.back().path;
     trial.run_iteration = trial.checkpoints.back().iteration;
+  } else if (!options_.restore.empty()) {
+    order.checkpoint = options_.restore;
   }
   order.iteration = trial.run_iteration;
   order.grant = std::move(grant);
@@ -191,6 +193,16 @@ void Controller::apply_clone(TrialState& trial, const Ruling& ruling) {
       "clone", trial.record.number,
       fmt::format("of trial {} ({}): {}; {}", source.id, ruling.reason, trial.record.config, from));
   changed(trial);
+  if (setup_.makes_directories) afterwards_.push_back([this] { write_policy(); });
+}
+
+void Controller::write_policy() {
+  try {
+    policy_files_.update(steering_.policy(),
+                         [this](std::int64_t number) { return trial(number).id; });
+  } catch (const std::exception& error) {
+    note_unwritten(error);
+  }
 }
 
 void Controller::want_end(TrialState& trial, Ending how, const std::string& why) {

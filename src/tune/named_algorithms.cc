@@ -50,6 +50,9 @@ Scheduling PopulationBasedTraining(Spec hyperparam_mutations, Settings settings)
   return {
       .name = "pbt", .settings = std::move(settings), .mutations = std::move(hyperparam_mutations)};
 }
+Scheduling PopulationBasedTrainingReplay(std::string policy_file) {
+  return {.name = "pbt_replay", .settings = {{"policy_file", std::move(policy_file)}}};
+}
 Scheduling PB2(Spec hyperparam_bounds, Settings settings) {
   return {
       .name = "pb2", .settings = std::move(settings), .mutations = std::move(hyperparam_bounds)};

@@ -44,6 +44,7 @@ constexpr std::string_view kKeys[] = {"name",
                                       "keep_checkpoints_num",
                                       "checkpoint_score_attr",
                                       "points_to_evaluate",
+                                      "restore",
                                       "local_dir",
                                       "storage",
                                       "grace",
@@ -119,9 +120,6 @@ ProgramStudy ProgramStudy::from_json(const Json& json) {
   study.description = json.dump();
   take(json, "name", options.name);
   take_objectives(json, options);
-  if (!json.contains("space"))
-    throw_error(ErrorCode::invalid_argument, "which parameters? Give a space");
-  options.space = search::Space::from_json(json.at("space").dump(), "the space");
   take(json, "num_samples", options.num_samples);
   take(json, "seed", options.seed);
   if (json.contains("search")) {
@@ -137,6 +135,10 @@ ProgramStudy ProgramStudy::from_json(const Json& json) {
     options.scheduler.name = json_field<std::string>(algorithm, "name", kWhere);
     options.scheduler.settings = settings_of(algorithm, "scheduler");
   }
+  if (json.contains("space"))
+    options.space = search::Space::from_json(json.at("space").dump(), "the space");
+  else if (options.scheduler.name != "pbt_replay")  // which knows its configurations
+    throw_error(ErrorCode::invalid_argument, "which parameters? Give a space");
   take(json, "time_attr", options.scheduler.time_attr);
   if (json.contains("stop"))
     for (const auto& [metric, limit] : json.at("stop").items())
@@ -162,6 +164,7 @@ ProgramStudy ProgramStudy::from_json(const Json& json) {
   take(json, "fail_fast", options.fail_fast);
   take(json, "keep_checkpoints_num", options.keep_checkpoints_num);
   take(json, "checkpoint_score_attr", options.checkpoint_score_attr);
+  take(json, "restore", options.restore);
   take(json, "local_dir", options.local_dir);
   take(json, "storage", options.storage);
   take(json, "loggers", options.loggers);

@@ -5,6 +5,7 @@
 
 #include "base/errors.h"
 #include "base/random.h"
+#include "tune/population_policy.h"
 
 namespace kolo::tune {
 namespace {
@@ -69,10 +70,23 @@ bool says_done(const Value& result) {
   return done != nullptr && done->is_bool() && done->as_bool();
 }
 
+bool is_replay(const Options& options) { return options.scheduler.name == "pbt_replay"; }
+
+std::shared_ptr<const search::Space> space_of(const Options& options) {
+  if (options.space) return options.space;
+  const auto* parameters = std::get_if<Spec::Dict>(&options.config.data());
+  if (!is_replay(options) || parameters == nullptr || !parameters->empty())
+    return std::make_shared<const search::Space>(options.config);
+  Spec::Dict constants;
+  const Value first = first_config(policy_to_repeat(options.scheduler));
+  for (const auto& [name, value] : first.as_dict()) constants.emplace(name, value);
+  return std::make_shared<const search::Space>(Spec(std::move(constants)));
+}
+
 }  // namespace
 
 Steering::Steering(const Options& options)
-    : space_(options.space ? options.space : std::make_shared<const search::Space>(options.config)),
+    : space_(space_of(options)),
       objectives_(objectives_of(options)),
       time_attr_(options.scheduler.time_attr),
       seed_(options.seed),
@@ -126,6 +140,10 @@ void Steering::make_scheduler(const Options& options) {
   scheduler.directions = directions_of(objectives_);
   scheduler.seed = options.seed;
   scheduler.settings = wanted.settings;
+  if (is_replay(options)) {
+    scheduler.settings.insert_or_assign("policy", policy_to_repeat(wanted));
+    scheduler.settings.erase("policy_file");
+  }
   scheduler.explore = wanted.explore;
   const bool population = wanted.name == "pbt" || wanted.name == "pb2";
   if (wanted.mutations)

@@ -84,6 +84,9 @@ Scheduling HyperBandForBOHB(std::map<std::string, Value> settings = {});
 Scheduling MedianStoppingRule(std::map<std::string, Value> settings = {});
 Scheduling PopulationBasedTraining(Spec hyperparam_mutations,
                                    std::map<std::string, Value> settings = {});
+/// One trial that repeats what led to a trial of a population: `policy_file` is the study's
+/// pbt_policy_<trial>.txt. Without a space the trial begins as that one did.
+Scheduling PopulationBasedTrainingReplay(std::string policy_file);
 Scheduling PB2(Spec hyperparam_bounds, std::map<std::string, Value> settings = {});
 
 struct Resources {
@@ -147,6 +150,9 @@ struct Options {
   std::string checkpoint_score_attr{};
   std::int64_t checkpoint_freq = 0;  ///< of classes: every so many steps; 0 = when needed
   bool checkpoint_at_end = false;    ///< of classes
+
+  /// A checkpoint from which every trial begins, of another study say; "" = from nothing.
+  std::string restore{};
 
   Resume resume = Resume::no;
   std::string local_dir{};  ///< "" = $KOLO_RESULTS, else ~/kolo_results

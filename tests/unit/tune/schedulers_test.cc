@@ -1,7 +1,10 @@
 // Schedulers in a study: stopping, pausing with and without checkpoints, populations.
 #include <mutex>
 #include <set>
+#include <sstream>
 
+#include "base/json.h"
+#include "search/space/json_value.h"
 #include "unit/tune/study_fixture.h"
 
 namespace kolo::test {
@@ -109,6 +112,59 @@ TEST_F(TuneSchedulers, PopulationsCopyCheckpointsOfTheBest) {
                     : 0;
   }
   EXPECT_GT(clones, 0);
+
+  // What was done is in files, the lines of one trial by themselves, and can be done again.
+  const auto directory = std::filesystem::path(analysis.trials()[0].directory).parent_path();
+  const auto lines = [](const std::filesystem::path& file) {
+    std::istringstream text(read_file(file));
+    Value::List lines;
+    for (std::string line; std::getline(text, line);)
+      lines.push_back(search::value_from_json(Json::parse(line)));
+    return lines;
+  };
+  EXPECT_GE(static_cast<int>(lines(directory / "pbt_global.txt").size()), clones);
+  std::filesystem::path policy;
+  for (const auto& entry : std::filesystem::directory_iterator(directory))
+    if (entry.path().filename().string().starts_with("pbt_policy_")) policy = entry.path();
+  ASSERT_FALSE(policy.empty());
+
+  auto again = how;
+  again.name = "again";
+  again.config = Spec(Spec::Dict{});
+  again.num_samples = 1;
+  again.scheduler = PopulationBasedTrainingReplay(policy.string());
+  std::vector<double> rates;
+  tune::run(
+      [&rates](const Config& config, Session& session) {
+        rates.push_back(config.at_path("rate").as_number());
+        for (;;) {
+          session.save_checkpoint([](const std::filesystem::path&) {});
+          session.report({{"score", 1.0}});
+        }
+      },
+      again);
+  const auto led = lines(policy);
+  ASSERT_GT(rates.size(), 1U);
+  EXPECT_EQ(rates.front(), led.front().as_list()[4].at_path("rate").as_number());
+  EXPECT_EQ(rates.back(), led.back().as_list()[5].at_path("rate").as_number());
+}
+
+TEST_F(TuneSchedulers, TrialsBeginFromTheCheckpointOfAnother) {
+  auto how = options("nowhere");
+  how.metric = "score";
+  how.mode = "max";
+  how.num_samples = 2;
+  how.restore = (std::filesystem::path(how.local_dir) / "start").string();
+  const auto trainable = [](const Config&, Session& session) {
+    session.report({{"score", std::stod(read_file(*session.checkpoint() / "score"))}});
+  };
+  EXPECT_THROW(tune::run(trainable, how), Error);
+  std::filesystem::create_directories(how.restore);
+  write_file_atomically(std::filesystem::path(how.restore) / "score", "41");
+  how.name = "there";
+  const auto analysis = tune::run(trainable, how);
+  for (const auto& trial : analysis.trials())
+    EXPECT_EQ(trial.results.back().at_path("score").as_number(), 41) << trial.error;
 }
 
 }  // namespace
