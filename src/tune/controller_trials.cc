@@ -2,10 +2,13 @@
 #include <fmt/chrono.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <ctime>
+#include <utility>
 
 #include "base/errors.h"
 #include "tune/controller.h"
+#include "tune/slot_moves.h"
 #include "tune/trial_names.h"
 #include "tune/value_text.h"
 
@@ -97,16 +100,15 @@ void Controller::start(TrialState& trial, Grant grant) {
   ++running_;
   const bool again = record.started.has_value();
   if (!again) record.started = now();
-  record.place = std::to_string(grant.slot);
+  const std::string place_before = std::exchange(record.place, std::to_string(grant.slot));
   trial.grant = grant;
   trial.began = Clock::now();
   trial.seconds_before = record.seconds;
   changed(trial);
   if (again)
     event("resume", record.number,
-          fmt::format(
-              "on slot {}{}", grant.slot,
-              trial.checkpoints.empty() ? "" : " from " + trial.checkpoints.back().path.string()));
+          slot_move_text({grant.slot, std::atoi(place_before.c_str())},
+                         trial.checkpoints.empty() ? "" : trial.checkpoints.back().path.string()));
   if (trial.held) {  // it sits in its report and waits for this
     trial.held = false;
     answers_.push_back({trial.run_id(), {}});

@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "search/space/json_value.h"
 #include "tune/report_page.h"
+#include "tune/slot_moves.h"
 #include "tune/study_reader.h"
 #include "tune/study_spec.h"
 #include "tune/value_text.h"
@@ -26,10 +27,13 @@ Json runs_of(const store::TrialRecord& record, const std::vector<store::EventRec
   double since = *record.started;
   for (const auto& event : events) {
     if (event.trial != record.number) continue;
-    if (event.kind == "pause" || event.kind == "failure") {
+    if (event.kind == "pause" || event.kind == "failure" || event.kind == "clone") {
       if (running) runs.push_back({since, event.time, record.place});
       running = false;
     } else if (event.kind == "resume") {
+      // Only now is said where it ran until then.
+      if (const auto move = slot_move_in(event.detail); move && !runs.empty())
+        runs.back()[2] = std::to_string(move->from);
       running = true;
       since = event.time;
     }

@@ -5,6 +5,8 @@
 
 #include "base/json.h"
 #include "search/space/json_value.h"
+#include "store/study_store.h"
+#include "tune/report_html.h"
 #include "unit/tune/study_fixture.h"
 
 namespace kolo::test {
@@ -147,6 +149,32 @@ TEST_F(TuneSchedulers, PopulationsCopyCheckpointsOfTheBest) {
   ASSERT_GT(rates.size(), 1U);
   EXPECT_EQ(rates.front(), led.front().as_list()[4].at_path("rate").as_number());
   EXPECT_EQ(rates.back(), led.back().as_list()[5].at_path("rate").as_number());
+}
+
+// Trials that wait and go on elsewhere: in the report no slot has two at a time.
+TEST_F(TuneSchedulers, TheTimelineOfTheReportHasOneTrialPerSlot) {
+  auto how = minimize("slots", "loss");
+  how.total_resources = Resources{.cpu = 2};
+  how.num_samples = 17;
+  how.config = {{"x", uniform(0, 1)}};
+  how.scheduler = HyperBandScheduler({{"max_t", 9}, {"reduction_factor", 3}});
+  tune::run(curve(true), how);
+  auto database = store::open_database((scratch_.path() / "kolo.db").string());
+  store::StudyStore store(*database);
+  const std::string page = report_html(store, "slots");
+  const std::string mark = R"(<script id="data" type="application/json">)";
+  const auto start = page.find(mark) + mark.size();
+  const Json study = Json::parse(page.substr(start, page.find("</script>", start) - start));
+  std::map<std::string, std::vector<std::pair<double, double>>> slots;
+  for (const auto& trial : study.at("trials"))
+    for (const auto& run : trial.at("runs"))
+      slots[run[2].get<std::string>()].emplace_back(run[0].get<double>(), run[1].get<double>());
+  EXPECT_EQ(slots.size(), 2U);
+  for (auto& [slot, runs] : slots) {
+    std::sort(runs.begin(), runs.end());
+    for (std::size_t i = 1; i < runs.size(); ++i)
+      EXPECT_LE(runs[i - 1].second, runs[i].first) << "in slot " << slot;
+  }
 }
 
 TEST_F(TuneSchedulers, TrialsBeginFromTheCheckpointOfAnother) {
