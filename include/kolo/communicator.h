@@ -135,6 +135,15 @@ class Communicator {
   /// What `rank` showed at the meeting that is done.
   [[nodiscard]] const void* shown_by(int rank) const;
 
+  // --- speed
+  // --------------------------------------------------------------------------------------
+  /// Between hosts, an allreduce of up to this many bytes (of one rank, times the others) takes one
+  /// trip, in which everybody sends all to all; a larger one two, in which each byte travels less.
+  /// Results are the same bits. 0: this rank talks over no wire, and setting it does nothing. To be
+  /// set to the same on every rank, between operations.
+  [[nodiscard]] std::size_t one_trip_bytes() const noexcept;
+  void set_one_trip_bytes(std::size_t bytes) noexcept;
+
   // --- groups and memory ----------------------------------------------------------------------
   /// A new group of some of the ranks (any order; member i becomes rank i). Collective over this
   /// communicator: every rank calls it with the same list, also those not in it, who get nullptr.

@@ -36,7 +36,7 @@ void StepPipeline::mark_ready(std::size_t item) {
     std::lock_guard lock(mutex_);
     if (ready_.size() < work_.items()) ready_.resize(work_.items());
     ready_[item] = true;
-    if (!communicator_->can_defer() || !work_.as_allreduce(item)) {
+    if (is_helpers(item)) {
       // The last item is the owner's: it comes to finish() before another thread would be awake.
       must_wake = item == next_ && !is_running_ && item + 1 < work_.items();
       if (must_wake && !helper_.joinable()) helper_ = std::thread([this] { helper_main(); });
@@ -48,12 +48,25 @@ void StepPipeline::mark_ready(std::size_t item) {
     progress();
 }
 
+bool StepPipeline::is_helpers(std::size_t item) const {
+  return prefers_helper_ || !communicator_->can_defer() || !work_.as_allreduce(item);
+}
+
+void StepPipeline::use_helper(bool on) {
+  std::lock_guard lock(mutex_);
+  prefers_helper_ = on;
+}
+
+bool StepPipeline::can_choose_helper() const {
+  return communicator_->can_defer() && work_.as_allreduce(0).has_value();
+}
+
 // --- by the owner, without waiting ---------------------------------------------------------------
 
 void StepPipeline::progress() {
   if (!communicator_->can_defer()) return;
   std::unique_lock lock(mutex_);
-  if (error_ || is_running_ || helper_.joinable()) return;
+  if (error_ || is_running_ || is_helpers(next_)) return;
   try {
     advance();
   } catch (...) {
@@ -90,7 +103,7 @@ void StepPipeline::advance() {
 void StepPipeline::helper_main() {
   std::unique_lock lock(mutex_);
   const auto has_work = [&] {
-    return !is_finishing_ && !error_ && next_ < ready_.size() && ready_[next_];
+    return !is_finishing_ && !error_ && next_ < ready_.size() && ready_[next_] && is_helpers(next_);
   };
   while (true) {
     changed_.wait(lock, [&] { return is_stopping_ || has_work(); });

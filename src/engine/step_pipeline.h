@@ -8,7 +8,8 @@
 // Who runs items while the owner still works on later ones? Inside a host, the owner itself: an
 // item is shown to the others when it is ready, and whenever the owner comes by (mark_ready,
 // progress) it does its part of those that all have shown. Nobody waits and no thread competes with
-// backward for the core. Where that does not work (wires, items that are more than an allreduce) a
+// backward for the core. Where that does not work (wires, items that are more than an allreduce), or
+// where use_helper() says so, a
 // helper thread runs them. What is left is run in finish(): the tail of a step needs no other
 // thread.
 //
@@ -76,6 +77,12 @@ class StepPipeline final : private SetEngine::Guest {
   /// wrong in any item; the step is over then too.
   void finish();
 
+  /// Inside a host: the helper runs items during the step, not the owner. That is faster where it
+  /// has a core of its own. The same bits, and ranks may differ. Between steps.
+  void use_helper(bool on);
+  /// Whether that makes a difference. Once there is a plan.
+  [[nodiscard]] bool can_choose_helper() const;
+
   /// For the owner's own collectives, between finish() and the next mark_ready().
   [[nodiscard]] Communicator& communicator() noexcept { return *communicator_; }
 
@@ -90,6 +97,8 @@ class StepPipeline final : private SetEngine::Guest {
 
  private:
   void helper_main();
+  /// Who runs an item that becomes ready before finish(). Under mutex_.
+  [[nodiscard]] bool is_helpers(std::size_t item) const;
   void stand_in() override;
   void begin(bool has_joined);
   /// What a rank says at the beginning of a step.
@@ -112,9 +121,10 @@ class StepPipeline final : private SetEngine::Guest {
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::vector<bool> ready_;  // guarded by mutex_; by item
-  std::size_t next_ = 0;     // guarded by mutex_; the first item not done
-  bool has_begun_ = false;   // of the thread that runs items
+  std::vector<bool> ready_;      // guarded by mutex_; by item
+  std::size_t next_ = 0;         // guarded by mutex_; the first item not done
+  bool prefers_helper_ = false;  // guarded by mutex_
+  bool has_begun_ = false;       // of the thread that runs items
   /// What has been shown to the others and is not done; of the thread that runs items.
   enum class Shown { nothing, greeting, item } shown_ = Shown::nothing;
   bool is_running_ = false;        // guarded by mutex_; the helper is inside an item

@@ -6,6 +6,7 @@
 #include "base/files.h"
 #include "kolo/error.h"
 #include "multiproc/train/toy.h"
+#include "support/arrangement.h"
 
 namespace kolo::test {
 namespace {
@@ -255,18 +256,38 @@ TEST(State, IsSharedOut) {
   });
 }
 
-TEST(Autotune, EndsAndChangesNothingButSpeed) {
+/// Trains until tuning is over and beyond; returns what was logged.
+std::string tuned_log(const std::vector<int>& host_of_rank) {
   const TempDir directory;
   const std::string log = (directory.path() / "tune.csv").string();
-  run_ranks(2, [&](Engine& engine, ProcessRank&) {
+  run_ranks_on(host_of_rank, [&](Engine& engine, ProcessRank&) {
     DistributedOptimizerOptions options;
     options.autotune = true;
     options.autotune_log = log;
     options.bucket_bytes = 600;
-    expect_close(train_together(engine, 110, sgd(), options), train_alone(110, sgd()), kSame);
+    constexpr int kSteps = 145;  // eleven trials at most, of twelve steps
+    const Reference run = train_together(engine, kSteps, sgd(), options);
+    expect_close(run, train_alone(kSteps, sgd()), kSame);
+    expect_same_bits(engine, run.weights);
   });
-  const std::string text = read_file(log);
-  EXPECT_THAT(text, testing::StartsWith("trial,bucket_bytes,seconds_per_step,chosen\n0,600,"));
+  return read_file(log);
+}
+
+TEST(Autotune, EndsAndChangesNothingButSpeed) {
+  const std::string text = tuned_log({0, 0});
+  EXPECT_THAT(text, testing::StartsWith("trial,bucket_bytes,reduced_by,one_trip_bytes,"
+                                        "seconds_per_step,chosen\n0,600,trainer,0,"));
+  EXPECT_THAT(text, testing::HasSubstr(",helper,0,"));
+  EXPECT_THAT(text, testing::HasSubstr(",1\n"));
+}
+
+TEST(Autotune, TriesSizesOfTripsBetweenHosts) {
+  if (std::string why; !is_available({"", "gloo", {0, 1}, "gloo"}, &why)) GTEST_SKIP() << why;
+  const std::string text = tuned_log({0, 1});
+  EXPECT_THAT(text, testing::HasSubstr("\n0,600,helper,262144,"));
+  EXPECT_THAT(text, testing::HasSubstr(",65536,"));
+  EXPECT_THAT(text, testing::HasSubstr(",1048576,"));
+  EXPECT_THAT(text, testing::Not(testing::HasSubstr(",trainer,")));  // there is no choice
   EXPECT_THAT(text, testing::HasSubstr(",1\n"));
 }
 
