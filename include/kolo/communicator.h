@@ -1,6 +1,7 @@
 // Collective operations over a group of ranks.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -38,8 +39,14 @@ struct TensorRef {
 };
 
 /// Called once the sizes are known, with the number of elements from each rank; returns where the
-/// result (their sum of elements) shall be written.
+/// result (their sum of elements) shall be written. If it throws, its rank throws the same, the
+/// others unavailable that names it (unless the data was so small that they have it
+/// already), and the communicator stays usable.
 using OutputAllocator = std::function<void*(std::span<const std::size_t> counts)>;
+
+/// Told of each copy that an operation makes besides reducing: when it began and ended.
+using CopyNote = std::function<void(std::chrono::steady_clock::time_point begin,
+                                    std::chrono::steady_clock::time_point end)>;
 
 /// A group of ranks that call collective operations in the same order.
 ///

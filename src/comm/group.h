@@ -46,7 +46,7 @@ struct Card {
   OpKind kind = OpKind::barrier;
   DataType type = DataType::uint8;
   ReduceOp op = ReduceOp::sum;
-  std::uint8_t reserved = 0;
+  std::uint8_t reason = 0;  ///< of a refusal
   std::int32_t root = -1;
   std::uint64_t count = 0;     ///< elements; part of the signature only where it must agree
   std::uint64_t row_size = 1;  ///< elements per row

@@ -17,6 +17,11 @@ std::vector<int> everybody(const Communicator& communicator) {
   return all;
 }
 
+Error no_room(const Request& request, const char* why) {
+  return {ErrorCode::unavailable, fmt::format("{} '{}': no room for the result: {}",
+                                              comm::to_string(request.kind), request.name, why)};
+}
+
 }  // namespace
 
 SetEngine::SetEngine(Communicator& parent, std::vector<int> world_ranks, int id,
@@ -250,9 +255,10 @@ void SetEngine::execute(const Decision& decision) {
     error = why.rank()
                 ? Error(why.code(), why.message(), ranks_[static_cast<std::size_t>(*why.rank())])
                 : why;
-  } catch (const std::exception& why) {
-    // An allocator of the caller's: the others have moved on, so this rank cannot stay.
-    error = Error(ErrorCode::internal, why.what());
+  } catch (const std::exception& why) {  // from an allocator of the caller's
+    error = no_room(decision.requests[0], why.what());
+  } catch (...) {
+    error = no_room(decision.requests[0], "its allocator threw");
   }
   const auto done = Timeline::Clock::now();
   for (const auto& operation : operations) {
