@@ -80,9 +80,9 @@ class Communicator {
   void allreduce(const void* input, void* output, std::size_t count, DataType type,
                  ReduceOp op = ReduceOp::average, Scaling scaling = {});
 
-  /// All tensors are reduced as one operation. They may differ in type.
+  /// All tensors are reduced as one operation, packed into one buffer. They may differ in type.
   void grouped_allreduce(std::span<const TensorRef> tensors, ReduceOp op = ReduceOp::average,
-                         Scaling scaling = {});
+                         Scaling scaling = {}, const CopyNote& note = nullptr);
 
   /// `input` has rows × row_size elements; rank r receives its share of the rows, the first
   /// rows % size ranks one more than the others (see rows_of_rank). sum and average only.

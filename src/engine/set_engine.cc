@@ -247,10 +247,16 @@ void SetEngine::execute(const Decision& decision) {
   std::vector<std::shared_ptr<Operation>> operations;
   operations.reserve(decision.requests.size());
   for (const Request& request : decision.requests) operations.push_back(take(request.name));
+  struct Span {
+    Timeline::Clock::time_point begin, end;
+  };
+  std::vector<Span> copies;
+  CopyNote note;
+  if (timeline_->is_on()) note = [&](auto from, auto to) { copies.push_back({from, to}); };
   const auto begin = Timeline::Clock::now();
   std::optional<Error> error;
   try {
-    executor_->execute(decision.requests, operations);
+    executor_->execute(decision.requests, operations, note);
   } catch (const Error& why) {
     error = why.rank()
                 ? Error(why.code(), why.message(), ranks_[static_cast<std::size_t>(*why.rank())])
@@ -264,10 +270,13 @@ void SetEngine::execute(const Decision& decision) {
   for (const auto& operation : operations) {
     if (operation == nullptr) continue;
     if (timeline_->is_on()) {
+      const std::string& name = operation->request.name;
       const std::size_t bytes = operation->request.bytes();
-      timeline_->span("queued", operation->request.name, operation->submitted, begin, bytes);
-      timeline_->span(operations.size() > 1 ? "reduced, fused" : "reduced", operation->request.name,
-                      begin, done, bytes);
+      timeline_->mark("ready", name, operation->submitted);
+      timeline_->span("queued", name, operation->submitted, begin, bytes);
+      timeline_->span(operations.size() > 1 ? "reduced, fused" : "reduced", name, begin, done,
+                      bytes);
+      for (const auto& [from, to] : copies) timeline_->span("copied", name, from, to, bytes);
     }
     if (error)
       operation->fail(*error);

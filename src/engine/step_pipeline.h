@@ -8,10 +8,9 @@
 // Who runs items while the owner still works on later ones? Inside a host, the owner itself: an
 // item is shown to the others when it is ready, and whenever the owner comes by (mark_ready,
 // progress) it does its part of those that all have shown. Nobody waits and no thread competes with
-// backward for the core. Where that does not work (wires, items that are more than an allreduce), or
-// where use_helper() says so, a
-// helper thread runs them. What is left is run in finish(): the tail of a step needs no other
-// thread.
+// backward for the core. Where that does not work (wires, items that are more than an allreduce),
+// or where use_helper() says so, a helper thread runs them. What is left is run in finish(): the
+// tail of a step needs no other thread.
 //
 // Each step begins with a meeting of one word per rank: all have the same plan, and who has joined.
 // A rank that has joined stands in with zeros until all have.
@@ -86,6 +85,11 @@ class StepPipeline final : private SetEngine::Guest {
   /// For the owner's own collectives, between finish() and the next mark_ready().
   [[nodiscard]] Communicator& communicator() noexcept { return *communicator_; }
 
+  /// For the timeline: something was copied for an item, from `begin` until now. Only to be called
+  /// while is_recorded().
+  [[nodiscard]] bool is_recorded() const noexcept { return timeline_->is_on(); }
+  void note_copy(std::size_t item, std::chrono::steady_clock::time_point begin, std::size_t bytes);
+
   /// How long the items of the steps took since the last call (without waiting for ranks that had
   /// not come, where that can be told), and how long finish() took (with it).
   struct Times {
@@ -112,6 +116,7 @@ class StepPipeline final : private SetEngine::Guest {
   void run_item(std::size_t item);
   void advance();
   void note(std::size_t item, std::chrono::steady_clock::time_point start);
+  void note_ready(std::size_t item, std::chrono::steady_clock::time_point when);
 
   StepWork& work_;
   std::shared_ptr<SetEngine> set_;
@@ -121,7 +126,9 @@ class StepPipeline final : private SetEngine::Guest {
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::vector<bool> ready_;      // guarded by mutex_; by item
+  std::vector<bool> ready_;  // guarded by mutex_; by item
+  /// Guarded by mutex_; by item, while there is a timeline.
+  std::vector<std::chrono::steady_clock::time_point> ready_since_;
   std::size_t next_ = 0;         // guarded by mutex_; the first item not done
   bool prefers_helper_ = false;  // guarded by mutex_
   bool has_begun_ = false;       // of the thread that runs items

@@ -84,6 +84,27 @@ void GradientExchange::on_gradient(std::size_t index) {
   pipeline_->mark_ready(state.bucket);
 }
 
+/// Notes a copy between a gradient and its bucket, from construction to the end of the scope.
+class GradientExchange::CopyWatch {
+ public:
+  CopyWatch(GradientExchange& exchange, std::size_t index)
+      : exchange_(exchange), index_(index), is_on_(exchange.pipeline_->is_recorded()) {
+    if (is_on_) begin_ = std::chrono::steady_clock::now();
+  }
+  ~CopyWatch() {
+    const Parameter& state = exchange_.states_[index_];
+    if (is_on_) exchange_.pipeline_->note_copy(state.bucket, begin_, state.view.nbytes());
+  }
+  CopyWatch(const CopyWatch&) = delete;
+  CopyWatch& operator=(const CopyWatch&) = delete;
+
+ private:
+  GradientExchange& exchange_;
+  const std::size_t index_;
+  const bool is_on_;
+  std::chrono::steady_clock::time_point begin_;
+};
+
 void GradientExchange::collect(std::size_t index) {
   torch::NoGradGuard no_grad;
   Parameter& state = states_[index];
@@ -94,10 +115,10 @@ void GradientExchange::collect(std::size_t index) {
     return;
   }
   used_[index] = 1;
+  if (!grad.is_sparse() && grad.data_ptr() == state.view.data_ptr()) return;
+  const CopyWatch watch(*this, index);
   if (grad.is_sparse()) {
     state.view.copy_(grad.to_dense());
-  } else if (grad.data_ptr() == state.view.data_ptr()) {
-    return;
   } else if (!state.is_staged && grad.strides() == state.view.strides() &&
              grad.scalar_type() == state.view.scalar_type()) {
     std::memcpy(state.view.data_ptr(), grad.data_ptr(), state.view.nbytes());
@@ -184,6 +205,7 @@ void GradientExchange::hand_back(std::size_t index) {
     return;
   }
   if (!grad.defined() || grad.is_sparse()) grad = torch::empty_like(parameters_[index]);
+  const CopyWatch watch(*this, index);
   grad.copy_(state.view);
 }
 

@@ -84,6 +84,8 @@ class GradientExchange final : public runtime::StepWork {
     std::shared_ptr<torch::autograd::Node> keeps_accumulator;
   };
 
+  class CopyWatch;
+
   void on_gradient(std::size_t index);
   /// Brings the gradient to its place; zero if there is none.
   void collect(std::size_t index);

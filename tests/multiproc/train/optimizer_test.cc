@@ -3,7 +3,11 @@
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
+#include <map>
+#include <set>
+
 #include "base/files.h"
+#include "base/json.h"
 #include "kolo/error.h"
 #include "multiproc/train/toy.h"
 #include "support/arrangement.h"
@@ -289,6 +293,47 @@ TEST(Autotune, TriesSizesOfTripsBetweenHosts) {
   EXPECT_THAT(text, testing::HasSubstr(",1048576,"));
   EXPECT_THAT(text, testing::Not(testing::HasSubstr(",trainer,")));  // there is no choice
   EXPECT_THAT(text, testing::HasSubstr(",1\n"));
+}
+
+TEST(Timeline, ShowsGradientsOnTheirWay) {
+  const TempDir directory;
+  const std::string path = (directory.path() / "trace.json").string();
+  constexpr int kSteps = 3;
+  run_ranks(2, [&](Engine& engine, ProcessRank&) {
+    ToyNet net = make_net();
+    auto inner = sgd()(net->parameters());
+    DistributedOptimizerOptions options;
+    options.engine = &engine;
+    options.bucket_bytes = 600;
+    DistributedOptimizer optimizer(*inner, net->named_parameters(), options);
+    const auto step = [&](int number) {
+      optimizer.zero_grad();
+      loss_of(net, batch_of(number, engine.rank(), 2)).backward();
+      optimizer.step();
+    };
+    step(0);  // agrees on buckets
+    engine.start_timeline(path);
+    for (int i = 1; i <= kSteps; ++i) step(i);
+    engine.stop_timeline();
+    EXPECT_GT(optimizer.bucket_count(), 1U);
+  });
+  // Of each rank: every bucket is queued and reduced in each step, and every gradient that there
+  // is, of three layers of four, is copied into one.
+  std::map<int, std::map<std::string, int>> events;
+  std::map<int, std::set<std::string>> buckets;
+  for (const Json& event : parse_json(read_file(path), path)) {
+    const std::string row = event.value("tid", "");
+    if (!row.starts_with("bucket")) continue;
+    const int rank = event.at("pid").get<int>();
+    ++events[rank][event.at("name").get<std::string>()];
+    buckets[rank].insert(row);
+  }
+  for (int r = 0; r < 2; ++r) {
+    const int count = static_cast<int>(buckets[r].size()) * kSteps;
+    EXPECT_GT(count, kSteps);
+    for (const char* what : {"ready", "queued", "reduced"}) EXPECT_EQ(events[r][what], count);
+    EXPECT_EQ(events[r]["copied"], 3 * 2 * kSteps);
+  }
 }
 
 TEST(Mistakes, AreErrorsOnAllRanks) {
