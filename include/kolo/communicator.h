@@ -1,6 +1,7 @@
 // Collective operations over a group of ranks.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -38,8 +39,14 @@ struct TensorRef {
 };
 
 /// Called once the sizes are known, with the number of elements from each rank; returns where the
-/// result (their sum of elements) shall be written.
+/// result (their sum of elements) shall be written. If it throws, its rank throws the same, the
+/// others unavailable that names it (unless the data was so small that they have it
+/// already), and the communicator stays usable.
 using OutputAllocator = std::function<void*(std::span<const std::size_t> counts)>;
+
+/// Told of each copy that an operation makes besides reducing: when it began and ended.
+using CopyNote = std::function<void(std::chrono::steady_clock::time_point begin,
+                                    std::chrono::steady_clock::time_point end)>;
 
 /// A group of ranks that call collective operations in the same order.
 ///
@@ -73,9 +80,9 @@ class Communicator {
   void allreduce(const void* input, void* output, std::size_t count, DataType type,
                  ReduceOp op = ReduceOp::average, Scaling scaling = {});
 
-  /// All tensors are reduced as one operation. They may differ in type.
+  /// All tensors are reduced as one operation, packed into one buffer. They may differ in type.
   void grouped_allreduce(std::span<const TensorRef> tensors, ReduceOp op = ReduceOp::average,
-                         Scaling scaling = {});
+                         Scaling scaling = {}, const CopyNote& note = nullptr);
 
   /// `input` has rows × row_size elements; rank r receives its share of the rows, the first
   /// rows % size ranks one more than the others (see rows_of_rank). sum and average only.
@@ -134,6 +141,15 @@ class Communicator {
   void complete();
   /// What `rank` showed at the meeting that is done.
   [[nodiscard]] const void* shown_by(int rank) const;
+
+  // --- speed
+  // --------------------------------------------------------------------------------------
+  /// Between hosts, an allreduce of up to this many bytes (of one rank, times the others) takes one
+  /// trip, in which everybody sends all to all; a larger one two, in which each byte travels less.
+  /// Results are the same bits. 0: this rank talks over no wire, and setting it does nothing. To be
+  /// set to the same on every rank, between operations.
+  [[nodiscard]] std::size_t one_trip_bytes() const noexcept;
+  void set_one_trip_bytes(std::size_t bytes) noexcept;
 
   // --- groups and memory ----------------------------------------------------------------------
   /// A new group of some of the ranks (any order; member i becomes rank i). Collective over this

@@ -82,24 +82,32 @@ void sign(Card& card, Agree what, std::uint64_t salt) {
   card.signature = (sum ^ (sum >> 32)) | 1;
 }
 
-Card refusal(OpKind kind) {
+Card refusal(OpKind kind, Refusal why) {
   Card card;
   card.kind = kind;
   card.signature = kRefused;
+  card.reason = static_cast<std::uint8_t>(why);
   return card;
 }
 
-std::string describe_mismatch(const Exchanged& all, int size) {
-  for (int r = 0; r < size; ++r)
-    if (all.card(r).signature == kRefused)
-      return fmt::format("{}: rank {} called it with arguments that are wrong by themselves",
-                         to_string(all.card(r).kind), r);
+Error mismatch(const Exchanged& all, int size) {
+  for (int r = 0; r < size; ++r) {
+    const Card& card = all.card(r);
+    if (card.signature != kRefused) continue;
+    if (static_cast<Refusal>(card.reason) == Refusal::no_room)
+      return {ErrorCode::unavailable,
+              fmt::format("{}: rank {} has no room for the result", to_string(card.kind), r)};
+    return {ErrorCode::invalid_argument,
+            fmt::format("{}: rank {} called it with arguments that are wrong by themselves",
+                        to_string(card.kind), r)};
+  }
   for (int r = 1; r < size; ++r)
     if (all.card(r).signature != all.card(0).signature)
-      return fmt::format("ranks disagree about {}: rank 0 called {}, rank {} called {}",
-                         differences(all.card(0), all.card(r)), describe(all.card(0)), r,
-                         describe(all.card(r)));
-  return "ranks disagree";
+      return {ErrorCode::invalid_argument,
+              fmt::format("ranks disagree about {}: rank 0 called {}, rank {} called {}",
+                          differences(all.card(0), all.card(r)), describe(all.card(0)), r,
+                          describe(all.card(r)))};
+  return {ErrorCode::invalid_argument, "ranks disagree"};
 }
 
 }  // namespace kolo::comm

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "comm/group.h"
+#include "kolo/error.h"
 
 namespace kolo::comm {
 
@@ -13,12 +14,15 @@ enum class Agree { all, all_but_count };
 /// Fills in the signature. `salt` stands for whatever else must agree (a list of tensors, say).
 void sign(Card& card, Agree what, std::uint64_t salt = 0);
 
-/// A card that fits nobody's: shown by a rank whose call is wrong, so that the others do not wait
-/// for it.
-Card refusal(OpKind kind);
+/// Why a rank refuses to take part.
+enum class Refusal : std::uint8_t { wrong_arguments = 0, no_room = 1 };
 
-/// One line on who brought what. Only for exchanges that did not agree.
-std::string describe_mismatch(const Exchanged& all, int size);
+/// A card that fits nobody's: shown by a rank whose call is wrong, or that has no room for the
+/// result, so that the others do not wait for it.
+Card refusal(OpKind kind, Refusal why = Refusal::wrong_arguments);
+
+/// Who brought what, in one line. Only for exchanges that did not agree.
+[[nodiscard]] Error mismatch(const Exchanged& all, int size);
 
 /// A good 64-bit mix of two numbers (the finaliser of splitmix64).
 [[nodiscard]] constexpr std::uint64_t mix(std::uint64_t a, std::uint64_t b) noexcept {

@@ -28,6 +28,11 @@ Communicator::~Communicator() = default;
 
 std::string Communicator::transport() const { return group_->describe(); }
 
+std::size_t Communicator::one_trip_bytes() const noexcept { return group_->one_trip_bytes(); }
+void Communicator::set_one_trip_bytes(std::size_t bytes) noexcept {
+  group_->set_one_trip_bytes(bytes);
+}
+
 void Communicator::barrier() {
   Card card;
   card.kind = OpKind::barrier;

@@ -63,8 +63,7 @@ void Communicator::complete() {
   const Deferred::Kind kind = std::exchange(deferred_->kind, Deferred::Kind::none);
   if (kind == Deferred::Kind::none) return;
   const comm::Exchanged all = group_->take_up();
-  if (!all.agreed())
-    throw Error(ErrorCode::invalid_argument, comm::describe_mismatch(all, group_->size()));
+  if (!all.agreed()) throw comm::mismatch(all, group_->size());
   if (kind == Deferred::Kind::allreduce)
     return group_->reduce_own_part(deferred_->count, deferred_->how);
   deferred_->shown.clear();

@@ -38,12 +38,16 @@ std::vector<std::size_t> Communicator::allgather(const void* input, std::size_t 
     counts[r] = all.card(r).count;
     bytes[r] = counts[r] * element;
   }
-  auto* out = static_cast<std::byte*>(output(counts));
   const std::size_t longest = *std::max_element(bytes.begin(), bytes.end());
   if (longest > eager) {
-    group_->allgather(input, out, bytes);
+    // One more meeting: nobody begins before all have room for the result.
+    void* const room = comm::make_room(*group_, card.kind, [&] { return output(counts); });
+    card.output = comm::address(room);
+    comm::meet(*group_, card, nullptr, 0);
+    group_->allgather(input, room, bytes);
     return counts;
   }
+  auto* out = static_cast<std::byte*>(output(counts));
   for (int r = 0; r < size(); ++r) {
     comm::copy_bytes(out, all.payload(r, bytes[r]), bytes[r]);
     out += bytes[r];
@@ -151,7 +155,8 @@ std::vector<std::size_t> Communicator::alltoall(const void* input, std::size_t r
     received[r] = table[r][rank()];
     elements[r] = received[r] * row_size;
   }
-  move_blocks(input, output(elements), size_of(type) * row_size, table);
+  void* const room = comm::make_room(*group_, kKind, [&] { return output(elements); });
+  move_blocks(input, room, size_of(type) * row_size, table);
   return received;
 }
 
@@ -170,8 +175,9 @@ std::vector<std::size_t> Communicator::gather(const void* input, std::size_t cou
   const auto table = share_counts(card, mine);
   std::vector<std::size_t> counts(size());
   for (int r = 0; r < size(); ++r) counts[r] = table[r][root];
-  void* out = rank() == root ? output(counts) : nullptr;
-  move_blocks(input, out, size_of(type), table);
+  void* const room = comm::make_room(*group_, OpKind::gather,
+                                     [&] { return rank() == root ? output(counts) : nullptr; });
+  move_blocks(input, room, size_of(type), table);
   return counts;
 }
 

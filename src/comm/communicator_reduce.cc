@@ -83,7 +83,8 @@ void Communicator::allreduce(OpKind kind, std::uint64_t salt, const void* input,
 }
 
 void Communicator::grouped_allreduce(std::span<const TensorRef> tensors, ReduceOp op,
-                                     Scaling scaling) {
+                                     Scaling scaling, const CopyNote& note) {
+  using Clock = std::chrono::steady_clock;
   // The salt makes every meeting of the group agree on the whole list.
   std::uint64_t salt = comm::mix(tensors.size(), 1);
   for (const TensorRef& tensor : tensors)
@@ -111,19 +112,25 @@ void Communicator::grouped_allreduce(std::span<const TensorRef> tensors, ReduceO
     for (const TensorRef& tensor : tensors)
       if (of_type(tensor)) total += tensor.count;
     std::byte* packed = scratch_->own(total * size_of(type));
-    std::size_t place = 0;
-    for (const TensorRef& tensor : tensors) {
-      if (!of_type(tensor)) continue;
-      comm::copy_bytes(packed + place, tensor.input, tensor.count * size_of(type));
-      place += tensor.count * size_of(type);
-    }
+    // Calls copy(tensor, its place in the packed buffer, its bytes) for each.
+    const auto each = [&](auto copy) {
+      const auto begin = note ? Clock::now() : Clock::time_point();
+      std::byte* place = packed;
+      for (const TensorRef& tensor : tensors) {
+        if (!of_type(tensor)) continue;
+        const std::size_t bytes = tensor.count * size_of(type);
+        copy(tensor, place, bytes);
+        place += bytes;
+      }
+      if (note) note(begin, Clock::now());
+    };
+    each([](const TensorRef& tensor, std::byte* place, std::size_t bytes) {
+      comm::copy_bytes(place, tensor.input, bytes);
+    });
     allreduce(OpKind::grouped_allreduce, salt, packed, packed, total, type, op, scaling);
-    place = 0;
-    for (const TensorRef& tensor : tensors) {
-      if (!of_type(tensor)) continue;
-      comm::copy_bytes(tensor.output, packed + place, tensor.count * size_of(type));
-      place += tensor.count * size_of(type);
-    }
+    each([](const TensorRef& tensor, const std::byte* place, std::size_t bytes) {
+      comm::copy_bytes(tensor.output, place, bytes);
+    });
   }
 }
 

@@ -46,7 +46,7 @@ struct Card {
   OpKind kind = OpKind::barrier;
   DataType type = DataType::uint8;
   ReduceOp op = ReduceOp::sum;
-  std::uint8_t reserved = 0;
+  std::uint8_t reason = 0;  ///< of a refusal
   std::int32_t root = -1;
   std::uint64_t count = 0;     ///< elements; part of the signature only where it must agree
   std::uint64_t row_size = 1;  ///< elements per row
@@ -112,6 +112,12 @@ class Group {
 
   /// Largest payload of exchange(). At least 48.
   [[nodiscard]] virtual std::size_t eager_bytes() const noexcept = 0;
+
+  /// Where two ways of an allreduce between hosts part: up to this many bytes from a member
+  /// everything goes to everybody in one trip, beyond it to owners of slices and back. The bits are
+  /// the same. To be changed on all members alike, between operations. 0: no wire here.
+  [[nodiscard]] virtual std::size_t one_trip_bytes() const noexcept { return 0; }
+  virtual void set_one_trip_bytes(std::size_t) noexcept {}
 
   /// Meets all members. See the top of this file. Throws peer_lost.
   virtual Exchanged exchange(const Card& card, const void* payload, std::size_t bytes) = 0;

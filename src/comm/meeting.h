@@ -18,7 +18,7 @@ inline std::uint64_t address(const void* memory) { return reinterpret_cast<std::
 inline Exchanged meet(Group& group, const Card& card, const void* payload, std::size_t bytes) {
   const Exchanged all = group.exchange(card, payload, bytes);
   if (!all.agreed()) [[unlikely]]
-    throw Error(ErrorCode::invalid_argument, describe_mismatch(all, group.size()));
+    throw mismatch(all, group.size());
   return all;
 }
 
@@ -29,6 +29,18 @@ template <class... Args>
   group.exchange(refusal(kind), nullptr, 0);
   throw Error(ErrorCode::invalid_argument, fmt::format("{}: ", to_string(kind)) +
                                                fmt::format(format, std::forward<Args>(args)...));
+}
+
+/// Calls the caller's allocator between two meetings of an operation. If it throws, the others hear
+/// of it at the second one.
+template <class Allocate>
+void* make_room(Group& group, OpKind kind, Allocate allocate) {
+  try {
+    return allocate();
+  } catch (...) {
+    group.exchange(refusal(kind, Refusal::no_room), nullptr, 0);
+    throw;
+  }
 }
 
 inline void check_memory(Group& group, OpKind kind, const void* memory, std::size_t count,

@@ -15,7 +15,8 @@ std::size_t rows_of(const Shape& shape) {
 }  // namespace
 
 void Executor::reduce(const std::vector<Request>& requests,
-                      const std::vector<std::shared_ptr<Operation>>& operations) {
+                      const std::vector<std::shared_ptr<Operation>>& operations,
+                      const CopyNote& note) {
   std::vector<TensorRef> tensors;
   std::vector<std::vector<std::byte>> zeros;  // what a rank that has joined brings
   for (std::size_t i = 0; i < requests.size(); ++i) {
@@ -39,15 +40,16 @@ void Executor::reduce(const std::vector<Request>& requests,
     communicator_.allreduce(tensors[0].input, tensors[0].output, tensors[0].count, tensors[0].type,
                             first.op, first.scaling);
   else
-    communicator_.grouped_allreduce(tensors, first.op, first.scaling);
+    communicator_.grouped_allreduce(tensors, first.op, first.scaling, note);
 }
 
 void Executor::execute(const std::vector<Request>& requests,
-                       const std::vector<std::shared_ptr<Operation>>& operations) {
+                       const std::vector<std::shared_ptr<Operation>>& operations,
+                       const CopyNote& note) {
   const Request& request = requests[0];
   switch (request.kind) {
     case OpKind::allreduce:
-    case OpKind::grouped_allreduce: return reduce(requests, operations);
+    case OpKind::grouped_allreduce: return reduce(requests, operations, note);
     case OpKind::barrier: return communicator_.barrier();
     default: break;
   }

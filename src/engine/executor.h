@@ -16,13 +16,13 @@ class Executor {
 
   /// `operations[i]` belongs to `requests[i]`, or is null when this rank has joined and brings
   /// zeros. Leaves counts in the operations; they are not marked as done. Throws what the
-  /// communicator throws.
+  /// communicator throws. `note` is told of copies, if there is one.
   void execute(const std::vector<Request>& requests,
-               const std::vector<std::shared_ptr<Operation>>& operations);
+               const std::vector<std::shared_ptr<Operation>>& operations, const CopyNote& note);
 
  private:
   void reduce(const std::vector<Request>& requests,
-              const std::vector<std::shared_ptr<Operation>>& operations);
+              const std::vector<std::shared_ptr<Operation>>& operations, const CopyNote& note);
 
   Communicator& communicator_;
 };

@@ -17,6 +17,11 @@ std::vector<int> everybody(const Communicator& communicator) {
   return all;
 }
 
+Error no_room(const Request& request, const char* why) {
+  return {ErrorCode::unavailable, fmt::format("{} '{}': no room for the result: {}",
+                                              comm::to_string(request.kind), request.name, why)};
+}
+
 }  // namespace
 
 SetEngine::SetEngine(Communicator& parent, std::vector<int> world_ranks, int id,
@@ -242,26 +247,36 @@ void SetEngine::execute(const Decision& decision) {
   std::vector<std::shared_ptr<Operation>> operations;
   operations.reserve(decision.requests.size());
   for (const Request& request : decision.requests) operations.push_back(take(request.name));
+  struct Span {
+    Timeline::Clock::time_point begin, end;
+  };
+  std::vector<Span> copies;
+  CopyNote note;
+  if (timeline_->is_on()) note = [&](auto from, auto to) { copies.push_back({from, to}); };
   const auto begin = Timeline::Clock::now();
   std::optional<Error> error;
   try {
-    executor_->execute(decision.requests, operations);
+    executor_->execute(decision.requests, operations, note);
   } catch (const Error& why) {
     error = why.rank()
                 ? Error(why.code(), why.message(), ranks_[static_cast<std::size_t>(*why.rank())])
                 : why;
-  } catch (const std::exception& why) {
-    // An allocator of the caller's: the others have moved on, so this rank cannot stay.
-    error = Error(ErrorCode::internal, why.what());
+  } catch (const std::exception& why) {  // from an allocator of the caller's
+    error = no_room(decision.requests[0], why.what());
+  } catch (...) {
+    error = no_room(decision.requests[0], "its allocator threw");
   }
   const auto done = Timeline::Clock::now();
   for (const auto& operation : operations) {
     if (operation == nullptr) continue;
     if (timeline_->is_on()) {
+      const std::string& name = operation->request.name;
       const std::size_t bytes = operation->request.bytes();
-      timeline_->span("queued", operation->request.name, operation->submitted, begin, bytes);
-      timeline_->span(operations.size() > 1 ? "reduced, fused" : "reduced", operation->request.name,
-                      begin, done, bytes);
+      timeline_->mark("ready", name, operation->submitted);
+      timeline_->span("queued", name, operation->submitted, begin, bytes);
+      timeline_->span(operations.size() > 1 ? "reduced, fused" : "reduced", name, begin, done,
+                      bytes);
+      for (const auto& [from, to] : copies) timeline_->span("copied", name, from, to, bytes);
     }
     if (error)
       operation->fail(*error);

@@ -36,7 +36,8 @@ void StepPipeline::mark_ready(std::size_t item) {
     std::lock_guard lock(mutex_);
     if (ready_.size() < work_.items()) ready_.resize(work_.items());
     ready_[item] = true;
-    if (!communicator_->can_defer() || !work_.as_allreduce(item)) {
+    if (timeline_->is_on()) note_ready(item, Clock::now());
+    if (is_helpers(item)) {
       // The last item is the owner's: it comes to finish() before another thread would be awake.
       must_wake = item == next_ && !is_running_ && item + 1 < work_.items();
       if (must_wake && !helper_.joinable()) helper_ = std::thread([this] { helper_main(); });
@@ -48,12 +49,25 @@ void StepPipeline::mark_ready(std::size_t item) {
     progress();
 }
 
+bool StepPipeline::is_helpers(std::size_t item) const {
+  return prefers_helper_ || !communicator_->can_defer() || !work_.as_allreduce(item);
+}
+
+void StepPipeline::use_helper(bool on) {
+  std::lock_guard lock(mutex_);
+  prefers_helper_ = on;
+}
+
+bool StepPipeline::can_choose_helper() const {
+  return communicator_->can_defer() && work_.as_allreduce(0).has_value();
+}
+
 // --- by the owner, without waiting ---------------------------------------------------------------
 
 void StepPipeline::progress() {
   if (!communicator_->can_defer()) return;
   std::unique_lock lock(mutex_);
-  if (error_ || is_running_ || helper_.joinable()) return;
+  if (error_ || is_running_ || is_helpers(next_)) return;
   try {
     advance();
   } catch (...) {
@@ -90,7 +104,7 @@ void StepPipeline::advance() {
 void StepPipeline::helper_main() {
   std::unique_lock lock(mutex_);
   const auto has_work = [&] {
-    return !is_finishing_ && !error_ && next_ < ready_.size() && ready_[next_];
+    return !is_finishing_ && !error_ && next_ < ready_.size() && ready_[next_] && is_helpers(next_);
   };
   while (true) {
     changed_.wait(lock, [&] { return is_stopping_ || has_work(); });
@@ -124,6 +138,9 @@ void StepPipeline::finish() {
   changed_.wait(lock, [&] { return !is_running_; });
   std::exception_ptr error = error_;
   std::size_t item = next_;
+  // What nobody marked is ready now.
+  for (std::size_t i = item; timeline_->is_on() && i < work_.items(); ++i)
+    note_ready(i, begin_of_finish);
   lock.unlock();
   try {
     if (!error) {
@@ -137,6 +154,7 @@ void StepPipeline::finish() {
   times_.in_finish += Clock::now() - begin_of_finish;
   ++times_.steps;
   ready_.assign(ready_.size(), false);
+  ready_since_.clear();
   next_ = 0;
   has_begun_ = false;
   shown_ = Shown::nothing;
@@ -168,8 +186,23 @@ void StepPipeline::run_item(std::size_t item) {
 void StepPipeline::note(std::size_t item, Clock::time_point start) {
   const auto end = Clock::now();
   times_.total += end - start;
-  if (timeline_->is_on())
-    timeline_->span("reduced", work_.name_of(item), start, end, work_.bytes_of(item));
+  if (!timeline_->is_on()) return;
+  const std::string name = work_.name_of(item);
+  const std::size_t bytes = work_.bytes_of(item);
+  if (item < ready_since_.size() && ready_since_[item] != Clock::time_point()) {
+    timeline_->mark("ready", name, ready_since_[item]);
+    timeline_->span("queued", name, ready_since_[item], start, bytes);
+  }
+  timeline_->span("reduced", name, start, end, bytes);
+}
+
+void StepPipeline::note_ready(std::size_t item, Clock::time_point when) {
+  if (ready_since_.size() <= item) ready_since_.resize(item + 1);
+  if (ready_since_[item] == Clock::time_point()) ready_since_[item] = when;
+}
+
+void StepPipeline::note_copy(std::size_t item, Clock::time_point begin, std::size_t bytes) {
+  timeline_->span("copied", work_.name_of(item), begin, Clock::now(), bytes);
 }
 
 // --- the beginning of a step ---------------------------------------------------------------------

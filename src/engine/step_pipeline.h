@@ -8,9 +8,9 @@
 // Who runs items while the owner still works on later ones? Inside a host, the owner itself: an
 // item is shown to the others when it is ready, and whenever the owner comes by (mark_ready,
 // progress) it does its part of those that all have shown. Nobody waits and no thread competes with
-// backward for the core. Where that does not work (wires, items that are more than an allreduce) a
-// helper thread runs them. What is left is run in finish(): the tail of a step needs no other
-// thread.
+// backward for the core. Where that does not work (wires, items that are more than an allreduce),
+// or where use_helper() says so, a helper thread runs them. What is left is run in finish(): the
+// tail of a step needs no other thread.
 //
 // Each step begins with a meeting of one word per rank: all have the same plan, and who has joined.
 // A rank that has joined stands in with zeros until all have.
@@ -76,8 +76,19 @@ class StepPipeline final : private SetEngine::Guest {
   /// wrong in any item; the step is over then too.
   void finish();
 
+  /// Inside a host: the helper runs items during the step, not the owner. That is faster where it
+  /// has a core of its own. The same bits, and ranks may differ. Between steps.
+  void use_helper(bool on);
+  /// Whether that makes a difference. Once there is a plan.
+  [[nodiscard]] bool can_choose_helper() const;
+
   /// For the owner's own collectives, between finish() and the next mark_ready().
   [[nodiscard]] Communicator& communicator() noexcept { return *communicator_; }
+
+  /// For the timeline: something was copied for an item, from `begin` until now. Only to be called
+  /// while is_recorded().
+  [[nodiscard]] bool is_recorded() const noexcept { return timeline_->is_on(); }
+  void note_copy(std::size_t item, std::chrono::steady_clock::time_point begin, std::size_t bytes);
 
   /// How long the items of the steps took since the last call (without waiting for ranks that had
   /// not come, where that can be told), and how long finish() took (with it).
@@ -90,6 +101,8 @@ class StepPipeline final : private SetEngine::Guest {
 
  private:
   void helper_main();
+  /// Who runs an item that becomes ready before finish(). Under mutex_.
+  [[nodiscard]] bool is_helpers(std::size_t item) const;
   void stand_in() override;
   void begin(bool has_joined);
   /// What a rank says at the beginning of a step.
@@ -103,6 +116,7 @@ class StepPipeline final : private SetEngine::Guest {
   void run_item(std::size_t item);
   void advance();
   void note(std::size_t item, std::chrono::steady_clock::time_point start);
+  void note_ready(std::size_t item, std::chrono::steady_clock::time_point when);
 
   StepWork& work_;
   std::shared_ptr<SetEngine> set_;
@@ -113,8 +127,11 @@ class StepPipeline final : private SetEngine::Guest {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<bool> ready_;  // guarded by mutex_; by item
-  std::size_t next_ = 0;     // guarded by mutex_; the first item not done
-  bool has_begun_ = false;   // of the thread that runs items
+  /// Guarded by mutex_; by item, while there is a timeline.
+  std::vector<std::chrono::steady_clock::time_point> ready_since_;
+  std::size_t next_ = 0;         // guarded by mutex_; the first item not done
+  bool prefers_helper_ = false;  // guarded by mutex_
+  bool has_begun_ = false;       // of the thread that runs items
   /// What has been shown to the others and is not done; of the thread that runs items.
   enum class Shown { nothing, greeting, item } shown_ = Shown::nothing;
   bool is_running_ = false;        // guarded by mutex_; the helper is inside an item

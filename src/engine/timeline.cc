@@ -10,6 +10,11 @@
 #include "base/log.h"
 
 namespace kolo::runtime {
+namespace {
+
+using Microseconds = std::chrono::duration<double, std::micro>;
+
+}  // namespace
 
 void Timeline::start(int rank, std::function<void()> ship) {
   std::lock_guard lock(mutex_);
@@ -25,18 +30,25 @@ void Timeline::stop() { is_on_ = false; }
 void Timeline::span(std::string_view what, std::string_view name, Clock::time_point begin,
                     Clock::time_point end, std::size_t bytes) {
   if (!is_on()) return;
-  using Microseconds = std::chrono::duration<double, std::micro>;
+  add(what, name, begin,
+      fmt::format(R"("ph":"X","dur":{:.3f},"args":{{"bytes":{}}})",
+                  Microseconds(end - begin).count(), bytes));
+}
+
+void Timeline::mark(std::string_view what, std::string_view name, Clock::time_point when) {
+  if (is_on()) add(what, name, when, R"("ph":"i","s":"t")");
+}
+
+void Timeline::add(std::string_view what, std::string_view name, Clock::time_point when,
+                   std::string_view rest) {
   std::function<void()> ship;
   {
     std::lock_guard lock(mutex_);
     // One row per operation: the viewer shows processes (ranks) and their threads (names).
     const std::string quoted = Json(name).dump(-1, ' ', false, Json::error_handler_t::replace);
-    lines_ += fmt::format(
-        R"(,{{"name":"{}","cat":"kolo","ph":"X","pid":{},"tid":{},"ts":{:.3f},"dur":{:.3f},)"
-        R"("args":{{"bytes":{}}}}})"
-        "\n",
-        what, rank_, quoted, Microseconds(begin - epoch_).count(),
-        Microseconds(end - begin).count(), bytes);
+    lines_ += fmt::format(R"(,{{"name":"{}","cat":"kolo","pid":{},"tid":{},"ts":{:.3f},{}}})"
+                          "\n",
+                          what, rank_, quoted, Microseconds(when - epoch_).count(), rest);
     if (lines_.size() >= kEnoughToShip) ship = ship_;
   }
   if (ship) ship();

@@ -27,15 +27,21 @@ class Timeline {
   void stop();
   [[nodiscard]] bool is_on() const noexcept { return is_on_.load(std::memory_order_relaxed); }
 
-  /// A span of one operation: "queued", "negotiated", "reduced", "copied" …
+  /// A span of one operation: "queued", "reduced", "copied" …
   void span(std::string_view what, std::string_view name, Clock::time_point begin,
             Clock::time_point end, std::size_t bytes = 0);
+  /// A moment of one operation: "ready".
+  void mark(std::string_view what, std::string_view name, Clock::time_point when);
 
   /// Events since the last call, one per line, each with a comma in front.
   std::string take();
 
  private:
   static constexpr std::size_t kEnoughToShip = 16 * 1024;
+
+  /// One event; `rest` are its own fields.
+  void add(std::string_view what, std::string_view name, Clock::time_point when,
+           std::string_view rest);
 
   std::atomic<bool> is_on_{false};
   std::mutex mutex_;

@@ -42,8 +42,6 @@ GradientExchange::GradientExchange(Engine& engine, ProcessSetId set,
       states_(parameters_.size()),
       used_(parameters_.size()) {
   is_tuning_ = options_.autotune;
-  if (is_tuning_ && pipeline_->communicator().rank() == 0)
-    tuner_.emplace(options_.rules.bucket_bytes);
   if (!options_.uses_hooks) return;
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     if (!parameters_[i].requires_grad()) continue;
@@ -86,6 +84,27 @@ void GradientExchange::on_gradient(std::size_t index) {
   pipeline_->mark_ready(state.bucket);
 }
 
+/// Notes a copy between a gradient and its bucket, from construction to the end of the scope.
+class GradientExchange::CopyWatch {
+ public:
+  CopyWatch(GradientExchange& exchange, std::size_t index)
+      : exchange_(exchange), index_(index), is_on_(exchange.pipeline_->is_recorded()) {
+    if (is_on_) begin_ = std::chrono::steady_clock::now();
+  }
+  ~CopyWatch() {
+    const Parameter& state = exchange_.states_[index_];
+    if (is_on_) exchange_.pipeline_->note_copy(state.bucket, begin_, state.view.nbytes());
+  }
+  CopyWatch(const CopyWatch&) = delete;
+  CopyWatch& operator=(const CopyWatch&) = delete;
+
+ private:
+  GradientExchange& exchange_;
+  const std::size_t index_;
+  const bool is_on_;
+  std::chrono::steady_clock::time_point begin_;
+};
+
 void GradientExchange::collect(std::size_t index) {
   torch::NoGradGuard no_grad;
   Parameter& state = states_[index];
@@ -96,10 +115,10 @@ void GradientExchange::collect(std::size_t index) {
     return;
   }
   used_[index] = 1;
+  if (!grad.is_sparse() && grad.data_ptr() == state.view.data_ptr()) return;
+  const CopyWatch watch(*this, index);
   if (grad.is_sparse()) {
     state.view.copy_(grad.to_dense());
-  } else if (grad.data_ptr() == state.view.data_ptr()) {
-    return;
   } else if (!state.is_staged && grad.strides() == state.view.strides() &&
              grad.scalar_type() == state.view.scalar_type()) {
     std::memcpy(state.view.data_ptr(), grad.data_ptr(), state.view.nbytes());
@@ -147,23 +166,33 @@ void GradientExchange::finish() {
 
 /// What the first rank wished at the end of this step holds for the next one.
 void GradientExchange::tune() {
-  constexpr std::uint64_t kDone = 1;
-  const std::uint64_t wish = std::exchange(wished_bucket_bytes_, 0);
-  if ((wish & kDone) != 0) is_tuning_ = false;
-  if ((wish & ~kDone) != 0 && (wish & ~kDone) != options_.rules.bucket_bytes)
-    change_bucket_size(wish & ~kDone);
-  if (!tuner_ || !is_tuning_) return;
+  const Wish wish = std::exchange(wish_, {});
+  if (wish.is_new) apply(wish.settings);
+  if (wish.is_last) is_tuning_ = false;
+  if (!is_tuning_ || pipeline_->communicator().rank() != 0 || brings_zeros_) return;
   const auto now = std::chrono::steady_clock::now();
   const auto since = std::exchange(last_step_, now);
-  if (since == std::chrono::steady_clock::time_point()) return;
-  const auto next = tuner_->record(std::chrono::duration<double>(now - since).count());
-  const std::size_t bytes = next.value_or(options_.rules.bucket_bytes);
-  if (tuner_->is_done()) {
-    wished_bucket_bytes_ = (bytes & ~kDone) | kDone;
-    if (!options_.autotune_log.empty()) write_file_atomically(options_.autotune_log, tuner_->csv());
-  } else if (next) {
-    wished_bucket_bytes_ = bytes & ~kDone;
+  if (!tuner_) {  // the first step had no beginning
+    StepSettings given;
+    given.bucket_bytes = options_.rules.bucket_bytes;
+    given.one_trip_bytes = pipeline_->communicator().one_trip_bytes();
+    given.uses_helper = !pipeline_->can_choose_helper();
+    tuner_.emplace(given, pipeline_->can_choose_helper());
+    return;
   }
+  const auto next = tuner_->record(std::chrono::duration<double>(now - since).count());
+  if (next) wish_.settings = *next;
+  wish_.is_new = next.has_value();
+  wish_.is_last = tuner_->is_done();
+  if (tuner_->is_done() && !options_.autotune_log.empty())
+    write_file_atomically(options_.autotune_log, tuner_->csv());
+}
+
+void GradientExchange::apply(const StepSettings& settings) {
+  if (settings.bucket_bytes != options_.rules.bucket_bytes)
+    change_bucket_size(settings.bucket_bytes);
+  pipeline_->use_helper(settings.uses_helper);
+  pipeline_->communicator().set_one_trip_bytes(settings.one_trip_bytes);
 }
 
 void GradientExchange::hand_back(std::size_t index) {
@@ -176,6 +205,7 @@ void GradientExchange::hand_back(std::size_t index) {
     return;
   }
   if (!grad.defined() || grad.is_sparse()) grad = torch::empty_like(parameters_[index]);
+  const CopyWatch watch(*this, index);
   grad.copy_(state.view);
 }
 
@@ -190,8 +220,7 @@ void GradientExchange::run(Communicator& communicator, std::size_t item) {
 void GradientExchange::end_step(Communicator& communicator) {
   if (brings_zeros_) std::fill(used_.begin(), used_.end(), std::uint8_t{0});
   communicator.allreduce(used_.data(), used_.data(), used_.size(), DataType::uint8, ReduceOp::max);
-  if (is_tuning_)
-    communicator.broadcast(&wished_bucket_bytes_, sizeof wished_bucket_bytes_, DataType::uint8, 0);
+  if (is_tuning_) communicator.broadcast(&wish_, sizeof wish_, DataType::uint8, 0);
   for (std::size_t i = 0; i < parameters_.size(); ++i)
     if (infos_[i].is_sparse && used_[i] != 0) gather_sparse(communicator, i);
 }

@@ -18,8 +18,8 @@
 #include "engine/step_pipeline.h"
 #include "kolo/torch/distributed_optimizer.h"
 #include "train/bucket_plan.h"
-#include "train/bucket_tuner.h"
 #include "train/gradient_reducer.h"
+#include "train/step_tuner.h"
 
 namespace kolo::train {
 
@@ -84,6 +84,8 @@ class GradientExchange final : public runtime::StepWork {
     std::shared_ptr<torch::autograd::Node> keeps_accumulator;
   };
 
+  class CopyWatch;
+
   void on_gradient(std::size_t index);
   /// Brings the gradient to its place; zero if there is none.
   void collect(std::size_t index);
@@ -92,7 +94,9 @@ class GradientExchange final : public runtime::StepWork {
   std::vector<std::uint32_t> agree_on_order(Communicator& communicator);
   void agree_on_sparse(Communicator& communicator);
   void make_buckets(Communicator& communicator);
-  /// Between steps; the gradients move along.
+  /// Between steps, on all ranks alike.
+  void apply(const StepSettings& settings);
+  /// The gradients move along.
   void change_bucket_size(std::size_t bytes);
   void tune();
   void end_step(Communicator& communicator);
@@ -114,9 +118,15 @@ class GradientExchange final : public runtime::StepWork {
   std::vector<GradientBucket> buckets_;
   std::vector<std::uint8_t> used_;  // by parameter: has a gradient here; after a step: anywhere
   std::function<void(Communicator&)> planned_;
-  std::optional<BucketTuner> tuner_;  // on the first rank
+  std::optional<StepTuner> tuner_;  // on the first rank
   std::chrono::steady_clock::time_point last_step_;
-  std::uint64_t wished_bucket_bytes_ = 0;  // said by the first rank at the end of a step; 0: none
+  /// What the first rank says at the end of a step.
+  struct Wish {
+    StepSettings settings;
+    bool is_new = false;
+    bool is_last = false;
+  };
+  Wish wish_;
   bool is_tuning_ = false;
   bool brings_zeros_ = false;
   bool refuses_zeros_ = false;

@@ -52,6 +52,33 @@ TEST_P(Allreduce, TransportIsTheOneExpected) {
   run([&](Communicator& comm) { EXPECT_EQ(comm.transport(), GetParam().expected); });
 }
 
+// Sizes between what travels with the meeting and what takes two trips in any case.
+TEST_P(Allreduce, TheSwitchToOneTripDoesNotChangeBits) {
+  constexpr std::size_t kCount = 60'001;
+  for (const DataType type : {DataType::float32, DataType::bfloat16}) {
+    const auto inputs = make_inputs(type, kCount, 5, range_for(type, ReduceOp::average));
+    std::vector<std::vector<Bytes>> outputs(3, std::vector<Bytes>(size()));
+    run([&](Communicator& comm) {
+      const std::size_t given = comm.one_trip_bytes();
+      const std::size_t trips[] = {given, 1, std::size_t{64} << 20};
+      for (std::size_t i = 0; i < 3; ++i) {
+        comm.set_one_trip_bytes(trips[i]);
+        Bytes data = inputs[comm.rank()];
+        comm.allreduce(data.data(), data.data(), kCount, type);
+        outputs[i][comm.rank()] = data;
+      }
+      comm.set_one_trip_bytes(given);
+      EXPECT_EQ(comm.one_trip_bytes(), given);
+      if (comm.rank() == 0) {
+        EXPECT_EQ(given != 0, GetParam().expected != "shm" && GetParam().expected != "solo");
+      }
+    });
+    for (std::size_t i = 0; i < 3; ++i)
+      for (int r = 0; r < size(); ++r) ASSERT_TRUE(same_bytes(outputs[i][r], outputs[0][0])) << r;
+    ASSERT_TRUE(is_reduction(outputs[0][0], inputs, type, ReduceOp::average, {}));
+  }
+}
+
 TEST_P(Allreduce, EveryTypeOperationAndSmallSize) {
   for (DataType type : kAllTypes) {
     std::vector<Case> cases;

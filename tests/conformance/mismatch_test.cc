@@ -293,6 +293,48 @@ TEST_P(Mismatch, ScatterRootExpectsAnotherCountThanItSends) {
   });
 }
 
+// One rank's allocator fails after sizes were agreed on: nobody may be left waiting for its data.
+TEST_P(Mismatch, ARankWithoutRoomForTheResult) {
+  constexpr std::size_t kCount = 50'000;
+  using Call = std::function<void(Communicator&, const std::vector<double>&, OutputAllocator)>;
+  const std::pair<const char*, Call> calls[] = {
+      {"allgather",
+       [](Communicator& c, const auto& data, OutputAllocator room) {
+         c.allgather(data.data(), kCount, 1, DataType::float64, room);
+       }},
+      {"alltoall",
+       [](Communicator& c, const auto& data, OutputAllocator room) {
+         std::vector<std::size_t> splits(static_cast<std::size_t>(c.size()), 0);
+         splits[0] = kCount;
+         c.alltoall(data.data(), kCount, 1, DataType::float64, splits, room);
+       }},
+      {"gather",
+       [](Communicator& c, const auto& data, OutputAllocator room) {
+         c.gather(data.data(), kCount, DataType::float64, 0, room);
+       }},
+  };
+  run([&](Communicator& comm) {
+    const std::vector<double> data(kCount, comm.rank());
+    for (const auto& [name, call] : calls) {
+      SCOPED_TRACE(testing::Message() << name << " on rank " << comm.rank());
+      std::vector<double> all;
+      if (comm.rank() == 0) {
+        EXPECT_THROW(call(comm, data, [](auto) -> void* { throw std::bad_alloc(); }),
+                     std::bad_alloc);
+      } else {
+        const Error error = expect_error(ErrorCode::unavailable,
+                                         [&] { call(comm, data, Communicator::into(all)); });
+        EXPECT_THAT(error.message(), HasSubstr("rank 0 has no room"));
+      }
+      call(comm, data, Communicator::into(all));  // now there is room
+      if (comm.rank() == 0) {
+        ASSERT_EQ(all.size(), kCount * static_cast<std::size_t>(comm.size()));
+        EXPECT_EQ(all.back(), comm.size() - 1);
+      }
+    }
+  });
+}
+
 // A mismatch in a subset is the subset's affair.
 TEST_P(Mismatch, StaysInsideTheSubset) {
   run([&](Communicator& comm) {

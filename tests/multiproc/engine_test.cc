@@ -167,6 +167,51 @@ TEST(EngineTimeline, HoldsEveryRankAndIsValidAtEveryInstant) {
   }
 }
 
+// A group of tensors is packed into one buffer, reduced there and unpacked.
+TEST(EngineTimeline, TellsReadyQueuedReducedAndCopied) {
+  const TempDir directory;
+  const std::string path = (directory.path() / "trace.json").string();
+  ProcessRanks ranks({.host_of_rank = {0, 0}}, [&](ProcessRank& me) {
+    Context context(me.options(30s));
+    Engine engine(context, {.timeline = path});
+    std::vector<float> a(100), b(5000);
+    engine.synchronize(engine.grouped_allreduce_async("pair", {in_place(a), in_place(b)}));
+    engine.allreduce("single", in_place(a));
+    engine.stop_timeline();
+    return std::string("done");
+  });
+  for (const Outcome& outcome : ranks.finish()) EXPECT_EQ(outcome.error, "");
+  struct Row {
+    std::map<std::string, std::vector<std::pair<double, double>>> spans;  // begin and end
+  };
+  std::map<std::pair<int, std::string>, Row> rows;
+  for (const Json& event : parse_json(read_file(path), path)) {
+    if (event.at("ph") == "M") continue;
+    const double begin = event.at("ts").get<double>();
+    rows[{event.at("pid").get<int>(), event.at("tid").get<std::string>()}]
+        .spans[event.at("name").get<std::string>()]
+        .emplace_back(begin, begin + event.value("dur", 0.0));
+  }
+  constexpr double kRounding = 0.01;  // times are written with three digits
+  for (int r = 0; r < 2; ++r) {
+    for (const char* name : {"pair", "single"}) {
+      SCOPED_TRACE(testing::Message() << name << " of rank " << r);
+      auto& spans = rows[{r, name}].spans;
+      ASSERT_EQ(spans["ready"].size(), 1U);
+      ASSERT_EQ(spans["queued"].size(), 1U);
+      ASSERT_EQ(spans["reduced"].size(), 1U);
+      const auto [begin, end] = spans["reduced"][0];
+      EXPECT_NEAR(spans["ready"][0].first, spans["queued"][0].first, kRounding);
+      EXPECT_NEAR(spans["queued"][0].second, begin, kRounding);
+      ASSERT_EQ(spans["copied"].size(), name == std::string("pair") ? 2U : 0U);
+      for (const auto& copied : spans["copied"]) {
+        EXPECT_GE(copied.first, begin - kRounding);
+        EXPECT_LE(copied.second, end + kRounding);
+      }
+    }
+  }
+}
+
 TEST(EngineDefault, BelongsToTheDefaultContext) {
   ProcessRanks ranks({.host_of_rank = {0, 0}}, [](ProcessRank& me) {
     EXPECT_THROW((void)engine(), Error);

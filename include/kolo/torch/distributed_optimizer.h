@@ -74,9 +74,10 @@ struct DistributedOptimizerOptions {
   /// Size of the buckets in which gradients are reduced. 0: KOLO_BUCKET_BYTES, else 4 MiB.
   std::size_t bucket_bytes = 0;
 
-  /// Tries other sizes of buckets during the first steps, ends by itself, and stays with the given
-  /// size unless another was faster twice. Not with shard_optimizer_state, PowerSGD or top-k.
-  /// Also: KOLO_AUTOTUNE=1.
+  /// Tries other sizes of buckets and switch points (who reduces buckets during backward; the size
+  /// up to which an allreduce between hosts takes one trip) during the first steps, ends by itself,
+  /// and stays with the given ones unless others were faster twice. Not with
+  /// shard_optimizer_state, PowerSGD or top-k. Also: KOLO_AUTOTUNE=1.
   bool autotune = false;
   /// The first rank writes there what was tried (CSV). Empty: KOLO_AUTOTUNE_LOG, else nowhere.
   std::string autotune_log{};
@@ -166,7 +167,7 @@ class DistributedOptimizer {
 
   /// Buckets of the agreed plan; 0 before the first step.
   [[nodiscard]] std::size_t bucket_count() const noexcept;
-  /// Whether sizes of buckets are still being tried.
+  /// Whether autotune is still trying.
   [[nodiscard]] bool is_tuning() const noexcept;
 
  private:

@@ -35,6 +35,12 @@ class HierarchicalGroup final : public Group {
 
   [[nodiscard]] std::string describe() const override { return description_; }
   [[nodiscard]] std::size_t eager_bytes() const noexcept override { return eager_bytes_; }
+  [[nodiscard]] std::size_t one_trip_bytes() const noexcept override {
+    return lane_ == nullptr ? 0 : lane_->one_trip_bytes();
+  }
+  void set_one_trip_bytes(std::size_t bytes) noexcept override {
+    if (lane_ != nullptr) lane_->set_one_trip_bytes(bytes);
+  }
   Exchanged exchange(const Card& card, const void* payload, std::size_t bytes) override;
   void allreduce(const void* input, void* output, std::size_t count, const Reduction& how) override;
   void reducescatter(const void* input, void* output, std::span<const std::size_t> counts,

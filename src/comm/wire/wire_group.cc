@@ -14,6 +14,10 @@ constexpr std::size_t kPayloadOffset = sizeof(Card);
 constexpr std::size_t kMostSentEagerly = 64 * 1024;
 constexpr std::size_t kLeastEager = 1024;
 
+/// Up to so many bytes from a member in all one trip less counts more than the bytes.
+constexpr std::size_t kOneTripBytesOfTwo = 256 * 1024;
+constexpr std::size_t kOneTripBytes = 64 * 1024;
+
 /// In front of every message of send().
 struct Envelope {
   std::uint64_t bytes = 0;
@@ -82,12 +86,14 @@ WireGroup::WireGroup(std::shared_ptr<WireLink> link, ConnectWire connect)
     : Group(link->me(), link->size()),
       link_(std::move(link)),
       members_(all_members(*link_)),
-      connect_(std::move(connect)) {}
+      connect_(std::move(connect)),
+      one_trip_bytes_(size() == 2 ? kOneTripBytesOfTwo : kOneTripBytes) {}
 
 WireGroup::WireGroup(std::shared_ptr<WireLink> link, std::vector<int> members)
     : Group(index_of(members, link->me()), static_cast<int>(members.size())),
       link_(std::move(link)),
-      members_(std::move(members)) {}
+      members_(std::move(members)),
+      one_trip_bytes_(size() == 2 ? kOneTripBytesOfTwo : kOneTripBytes) {}
 
 WireGroup::~WireGroup() {
   // Nobody is there to receive the last sends, and one that failed has no ticket.

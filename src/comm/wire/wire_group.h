@@ -28,6 +28,8 @@ class WireGroup final : public Group {
 
   [[nodiscard]] std::string describe() const override { return link_->options().name; }
   [[nodiscard]] std::size_t eager_bytes() const noexcept override;
+  [[nodiscard]] std::size_t one_trip_bytes() const noexcept override { return one_trip_bytes_; }
+  void set_one_trip_bytes(std::size_t bytes) noexcept override { one_trip_bytes_ = bytes; }
   Exchanged exchange(const Card& card, const void* payload, std::size_t bytes) override;
   void allreduce(const void* input, void* output, std::size_t count, const Reduction& how) override;
   void reducescatter(const void* input, void* output, std::span<const std::size_t> counts,
@@ -73,6 +75,7 @@ class WireGroup final : public Group {
   std::shared_ptr<WireLink> link_;
   const std::vector<int> members_;  // members of the link
   const ConnectWire connect_;
+  std::size_t one_trip_bytes_;
   int subsets_ = 0;
 
   Scratch rows_;                          // of exchange()

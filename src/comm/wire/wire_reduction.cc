@@ -7,11 +7,6 @@
 namespace kolo::comm {
 namespace {
 
-/// Up to this many bytes from a member in all, everything goes to everybody: one trip less counts
-/// more than the bytes.
-constexpr std::size_t kSharedBytesOfTwo = 256 * 1024;
-constexpr std::size_t kSharedBytes = 64 * 1024;
-
 /// What a member reduces at a time: small enough for its cache, large enough that the trips and
 /// wake-ups between chunks do not count (at half of this they cost a fifth more), and a multiple of
 /// what Gloo sends as one packet.
@@ -32,7 +27,7 @@ WireReduction::WireReduction(WireGroup& group, const Reduction& how, std::size_t
       chunk_(chunk),
       chunks_((count + chunk - 1) / chunk),
       is_shared_(count * element_ * static_cast<std::size_t>(group.size() - 1) <=
-                 (group.size() == 2 ? kSharedBytesOfTwo : kSharedBytes)) {
+                 group.one_trip_bytes()) {
   part_bytes_ = 0;
   for (int r = 0; r < group_.size(); ++r)
     part_bytes_ = std::max(part_bytes_, slice(0, r).count * element_);

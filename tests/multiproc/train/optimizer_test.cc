@@ -3,9 +3,14 @@
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
+#include <map>
+#include <set>
+
 #include "base/files.h"
+#include "base/json.h"
 #include "kolo/error.h"
 #include "multiproc/train/toy.h"
+#include "support/arrangement.h"
 
 namespace kolo::test {
 namespace {
@@ -255,19 +260,80 @@ TEST(State, IsSharedOut) {
   });
 }
 
-TEST(Autotune, EndsAndChangesNothingButSpeed) {
+/// Trains until tuning is over and beyond; returns what was logged.
+std::string tuned_log(const std::vector<int>& host_of_rank) {
   const TempDir directory;
   const std::string log = (directory.path() / "tune.csv").string();
-  run_ranks(2, [&](Engine& engine, ProcessRank&) {
+  run_ranks_on(host_of_rank, [&](Engine& engine, ProcessRank&) {
     DistributedOptimizerOptions options;
     options.autotune = true;
     options.autotune_log = log;
     options.bucket_bytes = 600;
-    expect_close(train_together(engine, 110, sgd(), options), train_alone(110, sgd()), kSame);
+    constexpr int kSteps = 145;  // eleven trials at most, of twelve steps
+    const Reference run = train_together(engine, kSteps, sgd(), options);
+    expect_close(run, train_alone(kSteps, sgd()), kSame);
+    expect_same_bits(engine, run.weights);
   });
-  const std::string text = read_file(log);
-  EXPECT_THAT(text, testing::StartsWith("trial,bucket_bytes,seconds_per_step,chosen\n0,600,"));
+  return read_file(log);
+}
+
+TEST(Autotune, EndsAndChangesNothingButSpeed) {
+  const std::string text = tuned_log({0, 0});
+  EXPECT_THAT(text, testing::StartsWith("trial,bucket_bytes,reduced_by,one_trip_bytes,"
+                                        "seconds_per_step,chosen\n0,600,trainer,0,"));
+  EXPECT_THAT(text, testing::HasSubstr(",helper,0,"));
   EXPECT_THAT(text, testing::HasSubstr(",1\n"));
+}
+
+TEST(Autotune, TriesSizesOfTripsBetweenHosts) {
+  if (std::string why; !is_available({"", "gloo", {0, 1}, "gloo"}, &why)) GTEST_SKIP() << why;
+  const std::string text = tuned_log({0, 1});
+  EXPECT_THAT(text, testing::HasSubstr("\n0,600,helper,262144,"));
+  EXPECT_THAT(text, testing::HasSubstr(",65536,"));
+  EXPECT_THAT(text, testing::HasSubstr(",1048576,"));
+  EXPECT_THAT(text, testing::Not(testing::HasSubstr(",trainer,")));  // there is no choice
+  EXPECT_THAT(text, testing::HasSubstr(",1\n"));
+}
+
+TEST(Timeline, ShowsGradientsOnTheirWay) {
+  const TempDir directory;
+  const std::string path = (directory.path() / "trace.json").string();
+  constexpr int kSteps = 3;
+  run_ranks(2, [&](Engine& engine, ProcessRank&) {
+    ToyNet net = make_net();
+    auto inner = sgd()(net->parameters());
+    DistributedOptimizerOptions options;
+    options.engine = &engine;
+    options.bucket_bytes = 600;
+    DistributedOptimizer optimizer(*inner, net->named_parameters(), options);
+    const auto step = [&](int number) {
+      optimizer.zero_grad();
+      loss_of(net, batch_of(number, engine.rank(), 2)).backward();
+      optimizer.step();
+    };
+    step(0);  // agrees on buckets
+    engine.start_timeline(path);
+    for (int i = 1; i <= kSteps; ++i) step(i);
+    engine.stop_timeline();
+    EXPECT_GT(optimizer.bucket_count(), 1U);
+  });
+  // Of each rank: every bucket is queued and reduced in each step, and every gradient that there
+  // is, of three layers of four, is copied into one.
+  std::map<int, std::map<std::string, int>> events;
+  std::map<int, std::set<std::string>> buckets;
+  for (const Json& event : parse_json(read_file(path), path)) {
+    const std::string row = event.value("tid", "");
+    if (!row.starts_with("bucket")) continue;
+    const int rank = event.at("pid").get<int>();
+    ++events[rank][event.at("name").get<std::string>()];
+    buckets[rank].insert(row);
+  }
+  for (int r = 0; r < 2; ++r) {
+    const int count = static_cast<int>(buckets[r].size()) * kSteps;
+    EXPECT_GT(count, kSteps);
+    for (const char* what : {"ready", "queued", "reduced"}) EXPECT_EQ(events[r][what], count);
+    EXPECT_EQ(events[r]["copied"], 3 * 2 * kSteps);
+  }
 }
 
 TEST(Mistakes, AreErrorsOnAllRanks) {

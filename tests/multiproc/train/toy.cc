@@ -112,16 +112,19 @@ void expect_same_bits(Engine& engine, const std::vector<torch::Tensor>& tensors)
   }
 }
 
-void run_ranks(int count, const std::function<void(Engine&, ProcessRank&)>& body) {
-  ProcessRanks ranks({.host_of_rank = std::vector<int>(static_cast<std::size_t>(count), 0)},
-                     [&](ProcessRank& me) {
-                       at::set_num_threads(1);
-                       Context context(me.options(std::chrono::seconds(30)));
-                       Engine engine(context);
-                       body(engine, me);
-                       engine.barrier();
-                       return std::string("done");
-                     });
+void run_ranks(int count, const RankBody& body) {
+  run_ranks_on(std::vector<int>(static_cast<std::size_t>(count), 0), body);
+}
+
+void run_ranks_on(const std::vector<int>& host_of_rank, const RankBody& body) {
+  ProcessRanks ranks({.host_of_rank = host_of_rank}, [&](ProcessRank& me) {
+    at::set_num_threads(1);
+    Context context(me.options(std::chrono::seconds(30)));
+    Engine engine(context);
+    body(engine, me);
+    engine.barrier();
+    return std::string("done");
+  });
   for (const Outcome& outcome : ranks.finish()) {
     EXPECT_EQ(outcome.error, "");
     EXPECT_EQ(outcome.result, "done");

@@ -56,7 +56,10 @@ void expect_close(const Reference& a, const Reference& b, double tolerance);
 /// All ranks have the same bits.
 void expect_same_bits(Engine& engine, const std::vector<torch::Tensor>& tensors);
 
-/// Runs `body` on `count` forked ranks with an engine each; failures are the test's.
-void run_ranks(int count, const std::function<void(Engine&, ProcessRank&)>& body);
+/// Runs `body` on forked ranks with an engine each; failures are the test's.
+using RankBody = std::function<void(Engine&, ProcessRank&)>;
+void run_ranks_on(const std::vector<int>& host_of_rank, const RankBody& body);
+/// `count` ranks of one host.
+void run_ranks(int count, const RankBody& body);
 
 }  // namespace kolo::test

@@ -244,6 +244,30 @@ TEST_P(EngineTest, MovingDataNeedsThoseWhoJoined) {
   });
 }
 
+TEST_P(EngineTest, ARankWithoutRoomForTheResult) {
+  run([](Engine& engine) {
+    const std::vector<float> rows(20'000, 1.0F);
+    const auto gather = [&](const OutputAllocator& room) {
+      engine.synchronize(
+          engine.allgather_async("rows", rows.data(), {20'000}, DataType::float32, room));
+    };
+    std::vector<float> all;
+    for (int round = 0; round < 3; ++round) {
+      std::string text;
+      const bool fails = engine.rank() == round % engine.size();
+      const ErrorCode code = code_of(
+          [&] {
+            gather(fails ? [](auto) -> void* { throw std::bad_alloc(); } : Communicator::into(all));
+          },
+          &text);
+      EXPECT_EQ(code, ErrorCode::unavailable);
+      EXPECT_THAT(text, HasSubstr("no room for the result"));
+      gather(Communicator::into(all));
+      EXPECT_EQ(all.size(), rows.size() * static_cast<std::size_t>(engine.size()));
+    }
+  });
+}
+
 TEST_P(EngineTest, AcrossHosts) {
   std::vector<int> hosts;
   for (int r = 0; r < GetParam(); ++r) hosts.push_back(r / 2);

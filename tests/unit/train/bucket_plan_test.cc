@@ -3,8 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "train/bucket_tuner.h"
-
 namespace kolo::train {
 namespace {
 
@@ -54,38 +52,6 @@ TEST(BucketPlan, ShardsDivide) {
   const auto plan = make_bucket_plan(parameters, order, {.bucket_bytes = 1 << 20, .shards = 3});
   ASSERT_EQ(plan.buckets.size(), 2U);
   for (const auto& bucket : plan.buckets) EXPECT_EQ(bucket.count % 3, 0U);
-}
-
-/// Runs a tuner on a machine where a step takes `seconds(bytes)`; returns the size it ends with.
-std::size_t tuned(BucketTuner& tuner, std::size_t bytes,
-                  const std::function<double(std::size_t, int)>& seconds) {
-  int step = 0;
-  while (!tuner.is_done()) {
-    EXPECT_LT(step, 1000) << "it does not end";
-    if (const auto next = tuner.record(seconds(bytes, step++))) bytes = *next;
-  }
-  return bytes;
-}
-
-TEST(BucketTuner, FindsTheFastest) {
-  BucketTuner tuner(1000);
-  EXPECT_EQ(tuned(tuner, 1000, [](std::size_t b, int) { return b == 4000 ? 0.5 : 1.0; }), 4000U);
-  EXPECT_THAT(tuner.csv(), testing::HasSubstr(",4000,0.500000,1\n"));
-}
-
-TEST(BucketTuner, StaysWhenNothingIsFaster) {
-  BucketTuner tuner(1000);
-  EXPECT_EQ(tuned(tuner, 1000, [](std::size_t b, int) { return b == 1000 ? 1.0 : 1.2; }), 1000U);
-  BucketTuner level(1000);
-  EXPECT_EQ(tuned(level, 1000, [](std::size_t, int) { return 1.0; }), 1000U);
-}
-
-TEST(BucketTuner, DoesNotTrustASingleTrial) {
-  // 8000 looks faster the first time only: the machine was quiet then.
-  BucketTuner tuner(1000);
-  EXPECT_EQ(tuned(tuner, 1000,
-                  [](std::size_t b, int step) { return b == 8000 && step < 72 ? 0.5 : 1.0; }),
-            1000U);
 }
 
 }  // namespace
