@@ -170,6 +170,8 @@ int run_command_submit(const Arguments& arguments) {
     fmt::print("{}", script_for(folder, *system, submission.launch));
     return 0;
   }
+  // A launch that is refused leaves no job behind.
+  (void)script_for(folder, *system, submission.launch);
   auto database = there ? jobs::JobDatabase::open(folder) : jobs::JobDatabase::init(folder);
   database.set_application(submission.application);
   const auto job = database.create(submission.job);

@@ -78,7 +78,8 @@ void place(int verdict, int from, int to) {
     if (::getppid() != parent) ::_exit(127);  // it died before the line above
   }
   // Caught signals fall back to their defaults on exec, ignored and blocked ones do not.
-  for (int signal : {SIGPIPE, SIGINT, SIGTERM, SIGHUP, SIGCHLD, SIGQUIT}) ::signal(signal, SIG_DFL);
+  for (int signal : {SIGPIPE, SIGINT, SIGTERM, SIGHUP, SIGCHLD, SIGQUIT, SIGUSR1, SIGUSR2})
+    ::signal(signal, SIG_DFL);
   sigset_t none;
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);

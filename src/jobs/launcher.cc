@@ -16,7 +16,9 @@ class EndSignals {
   EndSignals() {
     sigset_t signals;
     ::sigemptyset(&signals);
-    for (const int signal : {SIGTERM, SIGINT, SIGHUP, SIGUSR1}) ::sigaddset(&signals, signal);
+    // SIGUSR1 and SIGUSR2 are what batch systems warn with.
+    for (const int signal : {SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2})
+      ::sigaddset(&signals, signal);
     ::pthread_sigmask(SIG_BLOCK, &signals, &before_);
     fd_ = Fd(::signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
     if (!fd_.valid()) throw_errno("cannot watch for signals");

@@ -43,7 +43,7 @@ struct LauncherSummary {
   std::int64_t finished = 0, failed = 0, runs = 0;
 };
 
-/// Returns when its time is over, it was told to end (SIGTERM, SIGINT), or had nothing to do. No
+/// Returns when its time is over, it was told to end (by a signal), or had nothing to do. No
 /// other thread may handle signals. Throws when no node answers or the database is broken; a
 /// database that cannot be reached is waited for.
 LauncherSummary run_launcher(JobDatabase& jobs, const LauncherOptions& options);

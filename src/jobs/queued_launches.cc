@@ -44,12 +44,15 @@ std::string launch_script(JobDatabase& jobs, const launch::BatchSystem& system,
   for (const auto& option : request.launcher_options) batch.commands += " " + shell_quoted(option);
   const auto own = jobs.folder() / "job-template.sh";
   const bool replaced = std::filesystem::exists(own);
+  if (!replaced) system.check(batch);
   const std::string text = replaced ? read_file(own) : std::string(system.script_template());
   return system.write_script(text, batch);
 }
 
 QueuedLaunch submit_launch(JobDatabase& jobs, launch::BatchSystem& system,
                            const LaunchRequest& request) {
+  // What cannot be written is refused before anything is recorded.
+  (void)launch_script(jobs, system, request, "");
   auto& database = *jobs.body().store;
   QueuedLaunch launch{.scheduler = std::string(system.name()),
                       .state = "pending-submission",
@@ -76,8 +79,8 @@ QueuedLaunch submit_launch(JobDatabase& jobs, launch::BatchSystem& system,
   const auto folder = jobs.folder();
   const auto script = folder / "qsubmit" / fmt::format("qlaunch{}.sh", launch.id);
   const auto log = folder / "log" / fmt::format("qlaunch{}.log", launch.id);
-  write_file_atomically(script, launch_script(jobs, system, request, log.string()), 0755);
   try {
+    write_file_atomically(script, launch_script(jobs, system, request, log.string()), 0755);
     launch.scheduler_id = system.submit(script);
   } catch (const Error&) {
     set_state(jobs, launch.id, "", "submit-failed");

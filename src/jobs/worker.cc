@@ -49,7 +49,7 @@ Worker::Worker(Fd in, Fd out)
   ::signal(SIGPIPE, SIG_IGN);
   // Ctrl-C in the launcher's terminal, or a batch system that ends all processes of an allocation:
   // the launcher decides what becomes of the tasks, and its end is ours.
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) ::signal(signal, SIG_IGN);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2}) ::signal(signal, SIG_IGN);
   sigset_t children;
   ::sigemptyset(&children);
   ::sigaddset(&children, SIGCHLD);

@@ -46,8 +46,8 @@ std::unique_ptr<BatchSystem> make_batch_system(const std::string& name) {
   if (on_path("sbatch")) return make_slurm();
   if (on_path("bsub")) return make_lsf();
   if (on_path("qsub")) {
-    // Three systems have a command of this name.
-    if (environment("SGE_ROOT")) return make_grid_engine();
+    // Three systems have a command of this name. Debian's Grid Engine sets no variables.
+    if (environment("SGE_ROOT") || on_path("qconf")) return make_grid_engine();
     if (environment("COBALT_CONFIG_FILES") || on_path("cqstat")) return make_cobalt();
     return make_pbs();
   }

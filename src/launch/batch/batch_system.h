@@ -45,6 +45,8 @@ class BatchSystem {
   /// The directive with which a queue, a project or a flag is written.
   [[nodiscard]] virtual std::string directive(std::string_view kind,
                                               const std::string& value) const = 0;
+  /// Throws invalid_argument for what the system's own template cannot ask for.
+  virtual void check(const BatchRequest& /*request*/) const {}
 
   /// The job's id. Throws unavailable with what was answered.
   virtual std::string submit(const std::filesystem::path& script) = 0;

@@ -34,19 +34,21 @@ class QsubSystem : public BatchSystem {
     if (!result.ok() && !is_about_unknown_jobs(result.errors + result.output))
       return trouble_with("qstat", result, ids);
     BatchAnswer answer;
+    bool understood = true;
     for (const auto& row : table_of(result.output)) {
-      // Other lines are titles and rules.
-      if (row.empty() || !is_number(row[0].substr(0, row[0].find('.')))) continue;
+      // Other lines are titles and rules. qstat may shorten the server's name.
+      const std::string number = row.empty() ? "" : row[0].substr(0, row[0].find('.'));
+      if (!is_number(number)) continue;
       const std::string word = row.size() > state_column() ? row[state_column()] : "";
-      const BatchState state = state_of(word);
-      if (state == BatchState::unknown)
-        answer.trouble = "qstat answered: " + shortened(fmt::format("{}", fmt::join(row, " ")));
-      // qstat may shorten the server's name.
-      const std::string number = row[0].substr(0, row[0].find('.'));
-      for (const auto& id : ids)
-        if (id.substr(0, id.find('.')) == number) answer.states[id] = state;
+      for (const auto& id : ids) {
+        if (id.substr(0, id.find('.')) != number) continue;
+        const BatchState state = answer.states[id] = state_of(word);
+        understood = understood && state != BatchState::unknown;
+        if (state == BatchState::unknown || is_stuck(word))
+          answer.trouble = "qstat answered: " + shortened(fmt::format("{}", fmt::join(row, " ")));
+      }
     }
-    fill_in(answer, ids, answer.trouble.empty() ? BatchState::finished : BatchState::unknown);
+    fill_in(answer, ids, understood ? BatchState::finished : BatchState::unknown);
     return answer;
   }
 
@@ -63,6 +65,8 @@ class QsubSystem : public BatchSystem {
   [[nodiscard]] virtual bool is_id(const std::string& word) const { return is_number(word); }
   [[nodiscard]] virtual std::size_t state_column() const = 0;
   [[nodiscard]] virtual BatchState state_of(const std::string& word) const = 0;
+  /// It waits, and will not run unless somebody helps.
+  [[nodiscard]] virtual bool is_stuck(const std::string& /*word*/) const { return false; }
   [[nodiscard]] virtual bool is_about_unknown_jobs(const std::string& /*errors*/) const {
     return false;
   }
@@ -155,11 +159,12 @@ class GridEngine final : public QsubSystem {
  public:
   [[nodiscard]] std::string_view name() const override { return "grid-engine"; }
   [[nodiscard]] std::string_view script_template() const override {
-    // Which parallel environment gives whole nodes is the site's own affair: --sched-flags.
+    // -notify: the launcher hears SIGUSR2 before the SIGKILL of qdel and of the end of its time.
     return R"(#!/bin/bash
 #$ -N kolo
 #$ -S /bin/bash
 #$ -V
+#$ -notify
 #$ -j y
 #$ -o {{log}}
 #$ -l h_rt={{hours}}
@@ -174,6 +179,17 @@ class GridEngine final : public QsubSystem {
     if (kind == "queue") return "#$ -q " + value;
     if (kind == "project") return "#$ -P " + value;
     return "#$ " + value;
+  }
+  // Which parallel environment gives whole nodes is the site's own affair.
+  void check(const BatchRequest& request) const override {
+    const bool parallel = std::any_of(
+        request.flags.begin(), request.flags.end(),
+        [](const std::string& flag) { return (" " + flag).find(" -pe ") != std::string::npos; });
+    if (request.nodes > 1 && !parallel)
+      throw_error(ErrorCode::invalid_argument,
+                  "Grid Engine gives several nodes by a parallel environment of the site (qconf "
+                  "-spl lists them); name one: --sched-flags '-pe NAME {}'",
+                  request.nodes);
   }
 
  protected:
@@ -192,6 +208,9 @@ class GridEngine final : public QsubSystem {
     const bool known = word.find_first_not_of("qwhrtsSTRdE") == std::string::npos;
     if (!known) return BatchState::unknown;
     return word.find('q') != std::string::npos ? BatchState::queued : BatchState::running;
+  }
+  [[nodiscard]] bool is_stuck(const std::string& word) const override {
+    return word.find('E') != std::string::npos;
   }
 };
 

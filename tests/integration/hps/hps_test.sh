@@ -186,6 +186,8 @@ submit() {
   refused 2 'which problem' "$kolo" submit hps ambs -w x
   refused 2 'which workflow' "$kolo" submit hps ambs --problem benchmark.hps.ackley
   refused 2 'usage' "$kolo" submit cnn x
+  refused 2 '-pe NAME 2' "$kolo" submit hps ambs -w refused -n 2 --scheduler grid-engine --problem benchmark.hps.ackley
+  [[ ! -e refused ]] || fail 'what was refused left a database behind'
   refused 2 'agents need' "$kolo" submit nas ppo -w x -n 2 --num-agents 3 --problem benchmark.nas.linear_reg
 }
 

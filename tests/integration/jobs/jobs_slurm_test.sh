@@ -31,7 +31,7 @@ mkdir here
 "$kolo" app --name sleep --exec 'sleep 60'
 "$kolo" app --name ranks --exec "$rank"
 
-queue_is() { "${on_node[@]}" "$kolo" ls queues | grep -q "slurm .* $1"; }
+queue_is() { launch_is 1 "$1" ${on_node[@]+"${on_node[@]}"}; }
 
 case "$case_name" in
   # Three nodes, one job on each; then a program of two ranks on two of them.
@@ -77,7 +77,8 @@ case "$case_name" in
     ;;
   # The allocation ends before the launcher thinks so: Slurm tells it, and what runs, runs again with the next one.
   time_limit)
-    a="$("$kolo" job --name a --app sleep)"
+    "$kolo" app --name long --exec 'sleep 600' # Slurm looks at limits only now and then
+    a="$("$kolo" job --name a --app long)"
     "$kolo" submit-launch -n 2 -t 1 --launcher-flags '--persistent --grace-seconds 1 --time-limit-minutes 30'
     eventually 30 is_state "$a" RUNNING
     eventually 120 is_state "$a" RESTART_READY

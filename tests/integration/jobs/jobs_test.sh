@@ -151,6 +151,13 @@ limits() {
   kill %1
   wait %1 || true
   eventually 20 is_state "$c" RESTART_READY
+  # The same by the warning of a batch system, which may reach workers too.
+  "$kolo" launcher --persistent --grace-seconds 1 >/dev/null &
+  eventually 20 is_state "$c" RUNNING
+  for pid in $(pgrep -P $! -f 'kolo worker$') $!; do kill -USR2 "$pid"; done
+  wait $! || true
+  eventually 20 is_state "$c" RESTART_READY
+  has "$("$kolo" ls --history --id "$c" | tail -n 2)" 'RUN_TIMEOUT] the launcher was told to end (signal 12)'
   if pgrep -f '^sleep 60.25$' >/dev/null; then fail 'a task was left behind'; fi
 }
 
@@ -285,10 +292,21 @@ batch_fakes() {
 
   fake qsub '[[ "$1" == -terse ]] || exit 1; grep "^#\\$" "$2" >seen; echo 42'
   fake qstat 'printf "job-ID  prior   name user state submit/start at queue slots\n-----\n     42 0.50000 kolo me %s 01/01/2026 00:00:00 all.q 1\n" "${ANSWER:-qw}"'
-  has "$(submit grid-engine)" 'grid-engine job 42'
-  has "$(<seen)" '#$ -l h_rt=01:30:00'
+  refused 2 "name one: --sched-flags '-pe NAME 3'" submit grid-engine
+  has "$(submit grid-engine --sched-flags '-pe nodes 3')" 'grid-engine job 42'
+  for line in '#$ -l h_rt=01:30:00' '#$ -notify' '#$ -pe nodes 3'; do has "$(<seen)" "$line"; done
   queue_says '42                queued'
   ANSWER=r queue_says '42                running'
+  ANSWER=dr queue_says '42                running'
+  ANSWER=Eqw queue_says '42                queued'
+  ANSWER=Eqw queue_says 'qstat answered: 42 0.50000 kolo me Eqw'
+  # What others have there is not our trouble.
+  fake qstat 'printf "     43 0.50000 their job you r 01/01/2026 00:00:00 all.q 1\n"'
+  queue_says '42                finished'
+  # It is known by a command that the others do not have.
+  mkdir alone
+  for tool in qsub qconf; do ln -s "$scratch/bin/qsub" "alone/$tool"; done
+  has "$(env -u SGE_ROOT -u KOLO_BATCH_SYSTEM PATH="$scratch/alone" "$kolo" submit-launch --dry-run)" '#$ -N kolo'
 
   # Answers that cannot be understood are shown, and change nothing.
   fake qsub 'echo "qsub: queue fast is closed" >&2; exit 3'
@@ -296,11 +314,13 @@ batch_fakes() {
   fake qsub 'echo "all good"'
   refused 1 'did not answer with a job'"'"'s number: all good' submit pbs
   rm bin/qsub
-  refused 1 'cannot run qsub' submit pbs
+  PATH="$scratch/bin" refused 1 'cannot run qsub' submit pbs
   queue_says 'submit-failed'
   # The user's own template.
   printf '#!/bin/sh\n# mine: {{nodes}} nodes ${x}\n{{commands}}\n' >"$KOLO_DB/job-template.sh"
   has "$("$kolo" submit-launch -n 3 --scheduler pbs --dry-run)" '# mine: 3 nodes ${x}'
+  printf '#!/bin/sh\n#$ -pe nodes {{nodes}}\n{{commands}}\n' >"$KOLO_DB/job-template.sh"
+  has "$("$kolo" submit-launch -n 3 --scheduler grid-engine --dry-run)" '#$ -pe nodes 3'
   echo '{{nonsense}}' >"$KOLO_DB/job-template.sh"
   refused 2 'nonsense' "$kolo" submit-launch -n 3 --scheduler pbs --dry-run
   refused 1 'batch system' "$kolo" submit-launch --scheduler slurmy

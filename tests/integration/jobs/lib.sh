@@ -4,8 +4,8 @@
 scratch="$(mktemp -d "${TMPDIR:-/tmp}/kolo-jobs.XXXXXX")"
 cleanup_jobs() {
   local pid
-  for pid in $(jobs -p); do kill "$pid" 2>/dev/null; done
-  wait 2>/dev/null
+  for pid in $(jobs -p); do kill "$pid" 2>/dev/null || true; done # some have ended
+  wait 2>/dev/null || true
   rm -rf "$scratch"
 }
 trap cleanup_jobs EXIT
@@ -45,6 +45,12 @@ eventually() {
   done
 }
 is_state() { [[ "$(state "$1")" == "$2" ]]; }
+# launch_is NUMBER STATE [HOW TO RUN kolo…]: the batch system says so of that launch.
+launch_is() {
+  local number="$1" wanted="$2"
+  shift 2
+  [[ "$("$@" "$kolo" ls queues 2>/dev/null | awk -v n="$number" '$1 == n { print $(NF - 2) }')" == "$wanted" ]]
+}
 file_has() { grep -qsF -- "$2" "$1"; }
 
 launcher() { timeout 40 "$kolo" launcher --idle-seconds 0.2 --grace-seconds 1 "$@"; }

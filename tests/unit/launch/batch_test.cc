@@ -42,6 +42,20 @@ TEST(BatchScript, KnowsItsWords) {
   EXPECT_THROW((void)system->write_script("{{open", {.log = "", .commands = ""}), Error);
 }
 
+TEST(BatchScript, AsksGridEngineForSeveralNodesOnlyByAParallelEnvironment) {
+  const auto system = make_grid_engine();
+  BatchRequest request{.nodes = 3, .log = "", .commands = ""};
+  EXPECT_THROW(system->check(request), Error);
+  request.flags = {"-m be", "-l exclusive -pe nodes 3"};
+  EXPECT_NO_THROW(system->check(request));
+  request.flags = {"-l x-pe=1"};
+  EXPECT_THROW(system->check(request), Error);
+  request.nodes = 1;
+  EXPECT_NO_THROW(system->check(request));
+  // Without it qdel and the end of the time would kill the launcher at once.
+  EXPECT_THAT(std::string(system->script_template()), HasSubstr("#$ -notify\n"));
+}
+
 TEST(Nodefile, CountsHowOftenAHostIsNamed) {
   EXPECT_THAT(parse_nodefile("a\nb\na\n\n# c\n"), ElementsAre(Host{"a", 2}, Host{"b", 1}));
   EXPECT_THAT(parse_nodefile("h1 2 all.q@h1 UNDEFINED\nh2 4 all.q\n"),
