@@ -142,8 +142,7 @@ class Communicator {
   /// What `rank` showed at the meeting that is done.
   [[nodiscard]] const void* shown_by(int rank) const;
 
-  // --- speed
-  // --------------------------------------------------------------------------------------
+  // --- speed ----------------------------------------------------------------------------------
   /// Between hosts, an allreduce of up to this many bytes (of one rank, times the others) takes one
   /// trip, in which everybody sends all to all; a larger one two, in which each byte travels less.
   /// Results are the same bits. 0: this rank talks over no wire, and setting it does nothing. To be
