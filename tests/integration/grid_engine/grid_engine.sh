@@ -7,7 +7,7 @@
 #                             It has the queue all.q, a slot on each host, and the parallel environment "nodes" for -pe nodes 3.
 #   grid_engine_stop_master   ends sge_qmaster at once, as if its host had been lost; jobs go on
 #   grid_engine_start_master  starts it (again)
-#   grid_engine_down          removes its files; what runs ends with the hosts: hosts_down first
+#   grid_engine_down          ends the daemons at once; their jobs end and their files go with the hosts: hosts_down
 #
 # All files are the caller's own, and networks are those of the hosts, so that several can exist at once. What the packages
 # have set up on this machine is not touched.
@@ -43,8 +43,7 @@ grid_engine_possible() {
 grid_engine_up_on_hosts() {
   local name
   grid_engine_possible || return
-  grid_engine_dir="$(mktemp -d "${TMPDIR:-/tmp}/kolo-ge.XXXXXX")"
-  chmod 755 "$grid_engine_dir"
+  grid_engine_dir="$hosts_dir/grid_engine"
   export SGE_ROOT="$grid_engine_dir" SGE_CELL=kolo
   _grid_engine_write_cell
   grid_engine_start_master || return
@@ -68,13 +67,26 @@ grid_engine_start_master() {
 }
 
 grid_engine_stop_master() {
-  kill -9 "$(<"$grid_engine_dir/spool/qmaster.pid")"
+  _grid_engine_kill sge_qmaster
   _hosts_until 30 _grid_engine_is_silent && return
   _grid_engine_say 'the master was there 30 s after its end'
   return 1
 }
 
-grid_engine_down() { [[ -z "$grid_engine_dir" ]] || rm -rf "$grid_engine_dir"; }
+# They take their time when they are asked.
+grid_engine_down() {
+  _grid_engine_kill sge_execd
+  _grid_engine_kill sge_qmaster
+}
+
+_grid_engine_kill() {
+  local name pid
+  for name in "${hosts[@]}"; do
+    for pid in $(pids_on "$name"); do
+      if [[ "$(ps -o comm= -p "$pid" || true)" == "$1" ]]; then kill -9 "$pid" 2>/dev/null || true; fi
+    done
+  done
+}
 
 _grid_engine_answers() { run_on "${hosts[0]}" qhost >/dev/null 2>&1; }
 _grid_engine_is_silent() { ! _grid_engine_answers; }

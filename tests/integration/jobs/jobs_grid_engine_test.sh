@@ -13,7 +13,7 @@ source "$here/../hosts/hosts.sh"
 source "$here/../grid_engine/grid_engine.sh"
 grid_engine_possible
 hosts_up 3
-trap 'hosts_down || true; grid_engine_down; cleanup_jobs' EXIT
+trap 'grid_engine_down; hosts_down || true; cleanup_jobs' EXIT
 grid_engine_up_on_hosts
 on_node=(run_on "${hosts[0]}")
 export KOLO_BATCH_SYSTEM=grid-engine
