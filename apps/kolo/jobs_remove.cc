@@ -1,6 +1,7 @@
 // kolo rm, kolo kill: they select jobs as kolo ls does, and say so when nothing is selected.
 #include "base/errors.h"
 #include "commands.h"
+#include "jobs/queued_launches.h"
 #include "jobs_common.h"
 
 namespace kolo::app {
@@ -35,9 +36,13 @@ int run_command_rm(const Arguments& arguments) {
   const auto table = with_filters(
       {{"all", "", "", "", "", "all of them"}, {"force", "-f", "", "", "", "as Balsam has it"}});
   const Options options(table, arguments);
-  constexpr std::string_view kUsage = "kolo rm jobs|apps [OPTIONS]";
+  constexpr std::string_view kUsage = "kolo rm jobs|apps|queues [ID …] [OPTIONS]";
   if (options.has("help")) {
-    print_options_help(kUsage, "Removes jobs (not their folders) or applications.", table);
+    print_options_help(
+        kUsage,
+        "Removes jobs (not their folders) or applications; takes launches out of batch queues,\n"
+        "and ends those that run.",
+        table);
     return 0;
   }
   if (options.words().empty()) throw_error(ErrorCode::invalid_argument, "usage: {}", kUsage);
@@ -58,7 +63,17 @@ int run_command_rm(const Arguments& arguments) {
     fmt::print("removed {} applications\n", removed);
     return 0;
   }
-  if (what != "jobs") throw_error(ErrorCode::invalid_argument, "jobs or apps, not '{}'", what);
+  if (what == "queues") {
+    std::vector<std::int64_t> ids;
+    for (std::size_t i = 1; i < options.words().size(); ++i)
+      ids.push_back(static_cast<std::int64_t>(parse_job_id(options.words()[i])));
+    if (ids.empty() && !options.has("all"))
+      throw_error(ErrorCode::invalid_argument, "which launches? Their numbers, or --all");
+    fmt::print("cancelled {} launches\n", jobs::cancel_launches(database, ids));
+    return 0;
+  }
+  if (what != "jobs")
+    throw_error(ErrorCode::invalid_argument, "jobs, apps or queues, not '{}'", what);
   fmt::print("removed {} jobs\n", database.remove(selected(database, options, 1)));
   return 0;
 }

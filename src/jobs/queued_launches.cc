@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "base/errors.h"
 #include "base/files.h"
@@ -91,6 +92,30 @@ QueuedLaunch submit_launch(JobDatabase& jobs, launch::BatchSystem& system,
   return launch;
 }
 
+namespace {
+
+bool is_open(const QueuedLaunch& launch) {
+  return !launch.scheduler_id.empty() && launch.state != "finished";
+}
+
+}  // namespace
+
+std::int64_t cancel_launches(JobDatabase& jobs, const std::vector<std::int64_t>& ids) {
+  std::string trouble;
+  std::map<std::string, std::vector<std::string>> open;  // by batch system
+  std::int64_t count = 0;
+  std::set<std::int64_t> wanted(ids.begin(), ids.end());
+  for (const auto& launch : queued_launches(jobs, true, trouble)) {
+    if ((wanted.erase(launch.id) == 0 && !ids.empty()) || !is_open(launch)) continue;
+    open[launch.scheduler].push_back(launch.scheduler_id);
+    ++count;
+  }
+  if (!wanted.empty()) throw_error(ErrorCode::not_found, "there is no launch {}", *wanted.begin());
+  for (const auto& [name, scheduler_ids] : open)
+    launch::make_batch_system(name)->cancel(scheduler_ids);
+  return count;
+}
+
 std::vector<QueuedLaunch> queued_launches(JobDatabase& jobs, bool ask, std::string& trouble) {
   std::vector<QueuedLaunch> all;
   auto& row = jobs.body().store->prepare(
@@ -101,8 +126,7 @@ std::vector<QueuedLaunch> queued_launches(JobDatabase& jobs, bool ask, std::stri
   if (!ask) return all;
   std::map<std::string, std::vector<QueuedLaunch*>> open;
   for (auto& launch : all)
-    if (!launch.scheduler_id.empty() && launch.state != "finished")
-      open[launch.scheduler].push_back(&launch);
+    if (is_open(launch)) open[launch.scheduler].push_back(&launch);
   for (auto& [name, launches] : open) {
     std::vector<std::string> ids;
     for (const auto* launch : launches) ids.push_back(launch->scheduler_id);

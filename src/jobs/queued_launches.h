@@ -39,4 +39,9 @@ QueuedLaunch submit_launch(JobDatabase& jobs, launch::BatchSystem& system,
 /// answer is in `trouble`.
 std::vector<QueuedLaunch> queued_launches(JobDatabase& jobs, bool ask, std::string& trouble);
 
+/// Takes launches that have not finished out of their queues, or ends them; `ids` empty = all.
+/// Returns how many there were. Throws not_found for an id that is none of them, unavailable with
+/// what the batch system answered.
+std::int64_t cancel_launches(JobDatabase& jobs, const std::vector<std::int64_t>& ids);
+
 }  // namespace kolo::jobs

@@ -50,7 +50,7 @@ case "$case_name" in
     same "$(grep -c 'of 4 over shm+gloo: fine' "$data/default/many_$many/many.out")" 4
     eventually 60 queue_is 2 finished
     ;;
-  # qdel: the launcher ends its tasks in order, and they run again with the next one. A launch that waits is just gone.
+  # Taken out of the queue: the launcher ends its tasks in order, and they run again with the next one. A launch that waits is just gone.
   cancel)
     a="$("$kolo" job --name a --app twice)"
     b="$("$kolo" job --name b --app twice)"
@@ -60,7 +60,7 @@ case "$case_name" in
     eventually 60 queue_is 1 running
     submit 1 '--idle-seconds 1' '-h'
     queue_is 2 queued || fail 'a launch that is held is not shown as queued'
-    "${on_node[@]}" qdel "$(number_of 1)" "$(number_of 2)" >/dev/null
+    same "$("${on_node[@]}" "$kolo" rm queues 1 2)" 'cancelled 2 launches'
     for i in "$a" "$b"; do
       eventually 60 is_state "$i" RESTART_READY
       has "$("$kolo" ls --history --id "$i")" 'RUN_TIMEOUT] the launcher was told to end'

@@ -49,13 +49,13 @@ case "$case_name" in
     fi
     eventually 60 queue_is finished
     ;;
-  # scancel: the launcher ends its task in order, and the job runs again with the next one.
+  # Taken out of the queue: the launcher ends its task in order, and the job runs again with the next one.
   cancel)
     a="$("$kolo" job --name a --app sleep)"
     "$kolo" submit-launch -n 1 -t 5 --launcher-flags '--persistent --grace-seconds 1'
     eventually 60 is_state "$a" RUNNING
     queue_is running
-    scancel "$("$kolo" ls queues | awk '$2 == "slurm" { print $3 }')"
+    same "$("$kolo" rm queues 1)" 'cancelled 1 launches'
     eventually 60 is_state "$a" RESTART_READY
     has "$("$kolo" ls --history --id "$a")" 'RUN_TIMEOUT'
     eventually 60 queue_is finished

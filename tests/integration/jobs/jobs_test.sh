@@ -266,6 +266,10 @@ batch_fakes() {
   for line in '#PBS -l select=3' '#PBS -l walltime=01:30:00' '#PBS -q fast' '#PBS -A proj' '#PBS -m be'; do has "$(<seen)" "$line"; done
   queue_says '1234.server.site  queued'
   ANSWER=R queue_says '1234.server.site  running'
+  refused 1 'there is no launch 99' "$kolo" rm queues 99
+  refused 2 'which launches' "$kolo" rm queues
+  same "$("$kolo" rm queues 1)" 'cancelled 1 launches'
+  has "$(<calls)" 'qdel 1234.server.site'
   ANSWER='???' queue_says 'qstat answered: 1234.server kolo me 00:00:01 ??? fast'
   fake qstat 'echo "qstat: Unknown Job Id 1234.server" >&2; exit 153'
   queue_says '1234.server.site  finished'
@@ -288,6 +292,11 @@ batch_fakes() {
   has "$(submit lsf)" 'lsf job 777'
   for line in '#BSUB -nnodes 3' '#BSUB -W 1:30' '#BSUB -q fast' '#BSUB -P proj'; do has "$(<seen)" "$line"; done
   queue_says '777               queued'
+  fake bkill 'echo "Job <777>: not yours"; exit 255'
+  refused 1 'not yours' "$kolo" rm queues --all
+  fake bkill ''
+  same "$("$kolo" rm queues --all)" 'cancelled 1 launches'
+  has "$(<calls)" 'bkill 777'
   ANSWER=EXIT queue_says '777               finished'
 
   fake qsub '[[ "$1" == -terse ]] || exit 1; grep "^#\\$" "$2" >seen; echo 42'
