@@ -205,6 +205,7 @@ void DistributedOptimizer::synchronize() {
   State& state = *state_;
   if (state.exchange == nullptr || state.options.op == ReduceOp::adasum) return;
   state.exchange->finish();
+  if (state.shards != nullptr) state.shards->hand_out(*state.exchange);
   state.is_synchronized = true;
 }
 

@@ -56,6 +56,8 @@ class GradientExchange final : public runtime::StepWork {
   [[nodiscard]] const std::vector<torch::Tensor>& parameters() const noexcept {
     return parameters_;
   }
+  /// After finish(): whether any rank had a gradient of it.
+  [[nodiscard]] bool is_used(std::size_t parameter) const { return used_[parameter] != 0; }
   /// Called once, when the plan is made. Collective.
   void when_planned(std::function<void(Communicator&)> action) { planned_ = std::move(action); }
 

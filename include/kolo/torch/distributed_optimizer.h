@@ -67,8 +67,8 @@ struct DistributedOptimizerOptions {
   /// Each rank keeps the optimizer's state of its share of the parameters alone and updates those
   /// (ZeRO stage 1; Rajbhandari et al., 2020). Optimizers that treat each element by itself (SGD,
   /// Adam, AdamW, RMSprop, Adagrad) are shared out evenly by element, others by whole parameters.
-  /// A parameter without a gradient counts as one with a gradient of zero. Not with join(),
-  /// adasum, compression that is lossy, or sparse gradients.
+  /// State that it has already is shared out. Not with join(), adasum, compression that is lossy,
+  /// or sparse gradients.
   bool shard_optimizer_state = false;
 
   /// Size of the buckets in which gradients are reduced. 0: KOLO_BUCKET_BYTES, else 4 MiB.

@@ -101,14 +101,16 @@ TEST(Optimizer, WeightsAreTheSameBitsAfter200Steps) {
 }
 
 /// One process does what the ranks do: the mean of their losses, each with its branch.
-void expect_branches_agree(Engine& engine, const std::function<int(int step, int rank)>& branch) {
+void expect_branches_agree(Engine& engine, const std::function<int(int step, int rank)>& branch,
+                           const MakeOptimizer& make = sgd(0.9, 0.1), bool is_sharded = false) {
   const int n = engine.size();
   ToyNet net = make_net(), alone = make_net();
-  auto inner = sgd(0.9, 0.1)(net->parameters());
-  auto lone_optimizer = sgd(0.9, 0.1)(alone->parameters());
+  auto inner = make(net->parameters());
+  auto lone_optimizer = make(alone->parameters());
   DistributedOptimizerOptions options;
   options.engine = &engine;
   options.bucket_bytes = 600;
+  options.shard_optimizer_state = is_sharded;
   DistributedOptimizer optimizer(*inner, net->named_parameters(), options);
   for (int step = 0; step < 12; ++step) {
     optimizer.zero_grad();
@@ -133,6 +135,18 @@ TEST(Branches, MayDifferBetweenRanksAndSteps) {
     expect_branches_agree(engine, [](int step, int rank) { return (step + rank) % 2; });
     expect_branches_agree(engine, [](int step, int) { return step / 3 % 2; });  // unused by all
     expect_branches_agree(engine, [](int step, int rank) { return rank == 1 && step > 4 ? 1 : 0; });
+  });
+}
+
+// Momentum, weight decay and Adam's count of steps leave what nobody used alone.
+TEST(Branches, AreTheSameWithSharedOutState) {
+  run_ranks(3, [](Engine& engine, ProcessRank&) {
+    for (const MakeOptimizer& make : {sgd(0.9, 0.1), adam()}) {
+      expect_branches_agree(
+          engine, [](int step, int) { return step / 3 % 2; }, make, true);  // unused by all
+      expect_branches_agree(
+          engine, [](int step, int rank) { return (step + rank) % 2; }, make, true);
+    }
   });
 }
 
