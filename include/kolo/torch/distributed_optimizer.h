@@ -165,6 +165,18 @@ class DistributedOptimizer {
   };
   [[nodiscard]] Times take_times();
 
+  /// For checkpoints (kolo/torch/checkpoint.h does it). The optimizer's options and state as one
+  /// process would have them, on the first rank of the process set; "" on the others. Collective if
+  /// the state is shared out. Throws unsupported for optimizers that are not copyable.
+  [[nodiscard]] std::string gather_optimizer_state();
+  /// What that gave, on every rank; the number of ranks may be another.
+  void load_optimizer_state(const std::string& bytes);
+  /// What compression has left out so far on this rank; "" if nothing.
+  [[nodiscard]] std::string residuals() const;
+  /// What residuals() gave on each rank of a run, on every rank. With another number of ranks all
+  /// get an equal share; with one, nothing is compressed, and they are dropped with a warning.
+  void load_residuals(const std::vector<std::string>& of_ranks);
+
   /// Buckets of the agreed plan; 0 before the first step.
   [[nodiscard]] std::size_t bucket_count() const noexcept;
   /// Whether autotune is still trying.
