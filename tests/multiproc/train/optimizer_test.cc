@@ -258,6 +258,24 @@ TEST(Joined, RanksBringZeros) {
   });
 }
 
+// Each time another rank is the last, by one step in which the others stand in.
+TEST(Joined, TheLastIsTheLast) {
+  run_ranks(3, [](Engine& engine, ProcessRank&) {
+    torch::nn::Linear layer(4, 3);
+    torch::optim::SGD inner(layer->parameters(), 0.1);
+    DistributedOptimizer optimizer(inner, {.engine = &engine});
+    for (int round = 0; round < 30; ++round) {
+      const int last = round % 3;
+      for (int step = engine.rank() == last ? 0 : 1; step < 2; ++step) {
+        optimizer.zero_grad();
+        layer->forward(torch::ones({2, 4})).sum().backward();
+        optimizer.step();
+      }
+      ASSERT_EQ(engine.join(), last) << "round " << round;
+    }
+  });
+}
+
 TEST(State, IsSharedOut) {
   run_ranks(2, [](Engine& engine, ProcessRank&) {
     torch::nn::Linear layer(200, 301);
