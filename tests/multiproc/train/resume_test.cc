@@ -174,7 +174,7 @@ TEST(Resumed, SharedOutStateFitsAnyNumberOfRanks) {
   }
 }
 
-/// The mean over ranks of what was left out, of all parameters one after the other.
+/// What one rank has left out, of all parameters one after the other.
 torch::Tensor errors_of(const std::string& residuals) {
   std::vector<torch::Tensor> parts;
   for (const auto& [name, tensor] : train::load_tensors(residuals))
