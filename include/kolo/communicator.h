@@ -40,8 +40,8 @@ struct TensorRef {
 
 /// Called once the sizes are known, with the number of elements from each rank; returns where the
 /// result (their sum of elements) shall be written. If it throws, its rank throws the same, the
-/// others unavailable that names it (unless the data was so small that they have it
-/// already), and the communicator stays usable.
+/// others throw `unavailable` with its number in the text (unless the data was so small that they
+/// have it already), and the communicator stays usable.
 using OutputAllocator = std::function<void*(std::span<const std::size_t> counts)>;
 
 /// Told of each copy that an operation makes besides reducing: when it began and ended.

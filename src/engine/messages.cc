@@ -111,7 +111,8 @@ Lost decode_lost(std::string_view payload) {
   return lost;
 }
 
-std::string encode_join() { return encode_frame(static_cast<std::uint8_t>(MessageType::join), ""); }
+std::string encode_join() { return frame(MessageType::join, {}); }
+std::string encode_join_noted() { return frame(MessageType::join_noted, {}); }
 
 std::string encode_trace(std::string_view lines) {
   return encode_frame(static_cast<std::uint8_t>(MessageType::trace), lines);

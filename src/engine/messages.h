@@ -5,6 +5,7 @@
 //                     trace    events for the timeline
 //   leader → member   decide   what to do next, the same list to all
 //                     lost     a member is gone; the set is over
+//                     join_noted   that you have joined is known
 #pragma once
 
 #include <string>
@@ -17,7 +18,14 @@
 namespace kolo::runtime {
 
 /// Numbers are part of the protocol: never reuse one.
-enum class MessageType : std::uint8_t { submit = 1, join = 2, decide = 3, lost = 4, trace = 5 };
+enum class MessageType : std::uint8_t {
+  submit = 1,
+  join = 2,
+  decide = 3,
+  lost = 4,
+  trace = 5,
+  join_noted = 6,
+};
 
 /// One thing that all members do next.
 struct Decision {
@@ -49,6 +57,7 @@ std::vector<Decision> decode_decisions(std::string_view payload);
 std::string encode_lost(const Lost& lost);
 Lost decode_lost(std::string_view payload);
 std::string encode_join();
+std::string encode_join_noted();
 std::string encode_trace(std::string_view lines);
 
 }  // namespace kolo::runtime

@@ -94,11 +94,17 @@ int SetEngine::join() {
     if (ended_) throw *ended_;
     if (is_joining_) throw_error(ErrorCode::failed_precondition, "join: this rank has joined");
     is_joining_ = true;
-    join_announced_ = false;
+    join_announced_ = join_noted_ = false;
     last_joined_.reset();
     guests = guests_;
   }
   star_->wake();
+  {
+    // Not before the leader knows: whoever joins after a step in which this rank stood in would
+    // else seem to have joined before it.
+    std::unique_lock lock(mutex_);
+    join_changed_.wait(lock, [&] { return join_noted_ || ended_; });
+  }
   std::vector<std::thread> others;
   for (std::size_t i = 1; i < guests.size(); ++i)
     others.emplace_back([guest = guests[i]] { guest->stand_in(); });
@@ -164,7 +170,11 @@ void SetEngine::negotiate(const Star::News& news) {
         for (Request& request : decode_submit(frame.payload))
           coordinator_->submit(from, std::move(request), now);
         break;
-      case MessageType::join: coordinator_->join(from); break;
+      case MessageType::join:
+        coordinator_->join(from);
+        star_->send(from, encode_join_noted());
+        break;
+      case MessageType::join_noted: note_join(); break;
       case MessageType::decide:
         for (Decision& decision : decode_decisions(frame.payload))
           decisions_.push_back(std::move(decision));
@@ -211,7 +221,10 @@ void SetEngine::take_submissions() {
   const auto now = Coordinator::Clock::now();
   if (leads()) {
     for (const auto& operation : operations) coordinator_->submit(0, operation->request, now);
-    if (announces_join) coordinator_->join(0);
+    if (announces_join) {
+      coordinator_->join(0);
+      note_join();
+    }
     return;
   }
   if (!operations.empty()) {
@@ -221,6 +234,12 @@ void SetEngine::take_submissions() {
     star_->send(0, encode_submit(requests));
   }
   if (announces_join) star_->send(0, encode_join());
+}
+
+void SetEngine::note_join() {
+  std::lock_guard lock(mutex_);
+  join_noted_ = true;
+  join_changed_.notify_all();
 }
 
 void SetEngine::carry_out(const Decision& decision) {

@@ -67,6 +67,7 @@ class SetEngine {
   void run();
   void negotiate(const Star::News& news);
   void take_submissions();
+  void note_join();
   void carry_timeline();
   void carry_out(const Decision& decision);
   void execute(const Decision& decision);
@@ -96,6 +97,7 @@ class SetEngine {
   std::optional<Error> ended_;                      // guarded by mutex_
   bool is_joining_ = false;                         // guarded by mutex_
   bool join_announced_ = false;                     // guarded by mutex_
+  bool join_noted_ = false;                         // guarded by mutex_; the leader knows
   std::optional<int> last_joined_;                  // guarded by mutex_
   std::vector<Guest*> guests_;                      // guarded by mutex_
   bool stopping_ = false;                           // guarded by mutex_

@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "train/dtype.h"
 #include "train/gradient_exchange.h"
+#include "train/optim/serialization.h"
 #include "train/shards.h"
 
 namespace kolo {
@@ -205,6 +206,7 @@ void DistributedOptimizer::synchronize() {
   State& state = *state_;
   if (state.exchange == nullptr || state.options.op == ReduceOp::adasum) return;
   state.exchange->finish();
+  if (state.shards != nullptr) state.shards->hand_out(*state.exchange);
   state.is_synchronized = true;
 }
 
@@ -320,6 +322,37 @@ DistributedOptimizer::Times DistributedOptimizer::take_times() {
   if (state_->exchange == nullptr) return {};
   const auto times = state_->exchange->pipeline().take_times();
   return {times.total, times.in_finish, times.steps};
+}
+
+std::string DistributedOptimizer::gather_optimizer_state() {
+  State& state = *state_;
+  train::check_copyable(state.optimizer);  // on every rank: nobody may wait for one that threw
+  if (state.shards != nullptr)
+    return state.shards->gather_state(state.exchange->pipeline().communicator());
+  const bool is_first = state.is_alone || state.engine->rank(state.options.process_set) == 0;
+  return is_first ? train::optimizer_bytes(state.optimizer) : "";
+}
+
+void DistributedOptimizer::load_optimizer_state(const std::string& bytes) {
+  if (state_->shards != nullptr)
+    state_->shards->load_state(bytes);
+  else
+    train::load_optimizer_bytes(state_->optimizer, bytes);
+}
+
+std::string DistributedOptimizer::residuals() const {
+  return state_->exchange == nullptr ? "" : state_->exchange->residuals();
+}
+
+void DistributedOptimizer::load_residuals(const std::vector<std::string>& of_ranks) {
+  if (state_->exchange != nullptr) return state_->exchange->load_residuals(of_ranks);
+  for (const std::string& bytes : of_ranks)
+    if (!bytes.empty()) {
+      log::warning(
+          "DistributedOptimizer: one rank compresses nothing; the residuals of the checkpoint are "
+          "dropped");
+      return;
+    }
 }
 
 std::size_t DistributedOptimizer::bucket_count() const noexcept {

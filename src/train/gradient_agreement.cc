@@ -48,6 +48,7 @@ void GradientExchange::plan(Communicator& communicator) {
   order_ = agree_on_order(communicator);
   plan_ = make_bucket_plan(infos_, order_, options_.rules);
   make_buckets(communicator);
+  put_residuals(communicator);
   if (planned_) planned_(communicator);
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     if (infos_[i].is_sparse)

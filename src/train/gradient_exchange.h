@@ -50,12 +50,20 @@ class GradientExchange final : public runtime::StepWork {
   void measure_norms(bool on) noexcept { measures_norms_ = on; }
   [[nodiscard]] DistributedOptimizer::Norms norms() const noexcept { return norms_; }
 
+  /// What the reducer keeps between steps of this rank, for checkpoints; "" if nothing.
+  [[nodiscard]] std::string residuals() const;
+  /// What each rank of a run had. With another number of ranks everybody gets an equal share of
+  /// what was left out. Before the first step or between steps.
+  void load_residuals(const std::vector<std::string>& of_ranks);
+
   [[nodiscard]] runtime::StepPipeline& pipeline() noexcept { return *pipeline_; }
   [[nodiscard]] const BucketPlan& buckets_planned() const noexcept { return plan_; }
   [[nodiscard]] std::vector<GradientBucket>& buckets() noexcept { return buckets_; }
   [[nodiscard]] const std::vector<torch::Tensor>& parameters() const noexcept {
     return parameters_;
   }
+  /// After finish(): whether any rank had a gradient of it.
+  [[nodiscard]] bool is_used(std::size_t parameter) const { return used_[parameter] != 0; }
   /// Called once, when the plan is made. Collective.
   void when_planned(std::function<void(Communicator&)> action) { planned_ = std::move(action); }
 
@@ -94,6 +102,10 @@ class GradientExchange final : public runtime::StepWork {
   std::vector<std::uint32_t> agree_on_order(Communicator& communicator);
   void agree_on_sparse(Communicator& communicator);
   void make_buckets(Communicator& communicator);
+  /// Calls action(its name in checkpoints, tensor) for all that the reducer keeps.
+  void each_residual(
+      const std::function<void(const std::string&, const torch::Tensor&)>& action) const;
+  void put_residuals(Communicator& communicator);
   /// Between steps, on all ranks alike.
   void apply(const StepSettings& settings);
   /// The gradients move along.
@@ -128,6 +140,7 @@ class GradientExchange final : public runtime::StepWork {
   };
   Wish wish_;
   bool is_tuning_ = false;
+  NamedTensors loaded_residuals_;  // until there is a plan
   bool brings_zeros_ = false;
   bool refuses_zeros_ = false;
   bool measures_norms_ = false;

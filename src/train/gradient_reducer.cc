@@ -78,6 +78,11 @@ class HalfReducer final : public GradientReducer {
 
 }  // namespace
 
+torch::Tensor part_of(const torch::Tensor& flat, const GradientBucket& bucket, std::size_t member) {
+  return flat.narrow(0, static_cast<std::int64_t>(bucket.plan->members[member].offset),
+                     bucket.views[member].numel());
+}
+
 SharedBytes allocate(Communicator& communicator, std::size_t bytes) {
   return std::make_shared<Buffer<std::byte>>(
       communicator.allocate<std::byte>(std::max<std::size_t>(bytes, 1)));

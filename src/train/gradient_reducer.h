@@ -11,6 +11,7 @@
 #include "kolo/communicator.h"
 #include "kolo/torch/distributed_optimizer.h"
 #include "train/bucket_plan.h"
+#include "train/optim/serialization.h"
 
 namespace kolo::train {
 
@@ -24,6 +25,8 @@ struct GradientBucket {
   const BucketPlan::Bucket* plan = nullptr;
 };
 
+inline constexpr const char* kKeptError = "error";
+
 class GradientReducer {
  public:
   virtual ~GradientReducer() = default;
@@ -36,12 +39,27 @@ class GradientReducer {
   }
   /// The plan has changed: what was kept belongs to other buckets.
   virtual void forget() {}
+
+  // --- what is kept between steps, for checkpoints
+  // ------------------------------------------------
+  /// Makes room for it, as it is before the first step. Not collective.
+  virtual void prepare(Communicator&, std::size_t /*index*/, GradientBucket&) {}
+  /// What there is of one member of a bucket: views of it, by name. "error" is this rank's own;
+  /// anything else is the same on every rank.
+  [[nodiscard]] virtual NamedTensors kept(std::size_t /*index*/, const GradientBucket&,
+                                          std::size_t /*member*/) const {
+    return {};
+  }
 };
 
 std::unique_ptr<GradientReducer> make_gradient_reducer(const Compression& compression, ReduceOp op,
                                                        Scaling scaling);
 std::unique_ptr<GradientReducer> make_power_sgd_reducer(int rank, ReduceOp op);
 std::unique_ptr<GradientReducer> make_top_k_reducer(double ratio, ReduceOp op);
+
+/// What belongs to a member in a tensor laid out as its bucket is.
+[[nodiscard]] torch::Tensor part_of(const torch::Tensor& flat, const GradientBucket& bucket,
+                                    std::size_t member);
 
 SharedBytes allocate(Communicator& communicator, std::size_t bytes);
 /// A flat tensor over memory of the communicator, which it keeps alive.

@@ -40,10 +40,8 @@ class PowerSgdReducer final : public GradientReducer {
 
   void reduce(Communicator& communicator, std::size_t index, GradientBucket& bucket) override {
     torch::NoGradGuard no_grad;
-    if (kept_.size() <= index) kept_.resize(index + 1);
+    prepare(communicator, index, bucket);
     Kept& kept = kept_[index];
-    if (!kept.error.defined()) prepare(communicator, index, bucket, kept);
-
     bucket.flat.add_(kept.error);
     for (std::size_t i = 0; i < kept.matrices.size(); ++i) {
       Matrix& matrix = kept.matrices[i];
@@ -69,6 +67,19 @@ class PowerSgdReducer final : public GradientReducer {
     if (op_ == ReduceOp::sum) bucket.flat.mul_(communicator.size());
   }
   void forget() override { kept_.clear(); }
+
+  void prepare(Communicator& communicator, std::size_t index, GradientBucket& bucket) override {
+    if (kept_.size() <= index) kept_.resize(index + 1);
+    if (!kept_[index].error.defined()) make(communicator, index, bucket, kept_[index]);
+  }
+  [[nodiscard]] NamedTensors kept(std::size_t index, const GradientBucket& bucket,
+                                  std::size_t member) const override {
+    if (index >= kept_.size() || !kept_[index].error.defined()) return {};
+    NamedTensors all{{kKeptError, part_of(kept_[index].error, bucket, member)}};
+    for (const Matrix& matrix : kept_[index].matrices)
+      if (matrix.member == member) all["q"] = matrix.q;
+    return all;
+  }
 
  private:
   struct Matrix {
@@ -97,7 +108,7 @@ class PowerSgdReducer final : public GradientReducer {
     Message first, second;  // P and the wholes; Q
   };
 
-  void prepare(Communicator& communicator, std::size_t index, GradientBucket& bucket, Kept& kept) {
+  void make(Communicator& communicator, std::size_t index, GradientBucket& bucket, Kept& kept) {
     kept.error = torch::zeros_like(bucket.flat);
     std::int64_t first = 0, second = 0;
     for (std::size_t i = 0; i < bucket.views.size(); ++i) {
@@ -115,13 +126,13 @@ class PowerSgdReducer final : public GradientReducer {
       }
     }
     const auto type = bucket.flat.scalar_type();
-    const auto make = [&](Message& message, std::int64_t count) {
+    const auto make_message = [&](Message& message, std::int64_t count) {
       const auto bytes = static_cast<std::size_t>(count) * bucket.flat.element_size();
       message.memory = allocate(communicator, bytes);
       message.flat = tensor_over(message.memory, static_cast<std::size_t>(count), type);
     };
-    make(kept.first, first);
-    make(kept.second, second);
+    make_message(kept.first, first);
+    make_message(kept.second, second);
     first = second = 0;
     for (Matrix& matrix : kept.matrices) {
       const std::int64_t rank = std::min<std::int64_t>({rank_, matrix.rows, matrix.columns});

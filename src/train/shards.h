@@ -6,13 +6,18 @@
 // optimizer on that part alone, and shows the result to the others (allgather).
 // Cost: the bytes of one allreduce, in two halves; optimizer memory 1/n.
 //
-// Parts are equal slices for optimizers that treat each element by itself. For others (LARS, LAMB,
-// anything unknown) they are whole parameters, shared out by size, and gradients are reduced whole.
+// Parts are equal slices for optimizers that treat each element by itself; the optimizer has the
+// *piece* of each parameter that lies in this rank's slice. For others (LARS, LAMB, anything
+// unknown) parts are whole parameters, shared out by size, and gradients are reduced whole.
+//
+// A piece has a gradient if any rank had one of its parameter: so parameters that nobody used are
+// left alone, as in one process. For checkpoints the pieces of all ranks are put together again.
 #pragma once
 
 #include <torch/torch.h>
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "kolo/communicator.h"
@@ -26,11 +31,14 @@ bool is_elementwise(const torch::optim::Optimizer& optimizer);
 
 class Shards {
  public:
-  /// Throws failed_precondition if the optimizer has state already.
   explicit Shards(torch::optim::Optimizer& optimizer);
 
-  /// Moves the parameters into flat tensors and gives the optimizer this rank's part of them.
+  /// Moves the parameters into flat tensors and gives the optimizer this rank's part of them, and
+  /// of the state it has.
   void take_over(Communicator& communicator, GradientExchange& gradients);
+
+  /// After gradients were reduced: the optimizer's pieces get theirs.
+  void hand_out(const GradientExchange& gradients);
 
   /// After the optimizer's step: everybody's parts to everybody. Collective.
   void share(Communicator& communicator);
@@ -42,23 +50,41 @@ class Shards {
   /// A reducer that leaves each rank the reduced gradient of its part.
   std::unique_ptr<GradientReducer> make_reducer(ReduceOp op, Scaling scaling);
 
+  /// The optimizer as one process would have it, as optimizer_bytes(), on the first rank.
+  /// Collective. For optimizers that are copyable.
+  std::string gather_state(Communicator& communicator);
+  /// The other way, on every rank.
+  void load_state(const std::string& bytes);
+
  private:
+  /// What the optimizer has here of one parameter.
+  struct Piece {
+    std::size_t parameter = 0;
+    std::int64_t first = 0, count = 0;  // elements of the parameter, as they lie in memory
+    torch::Tensor values;
+    torch::Tensor gradient;  // when parts are slices
+  };
   struct Shard {
     SharedBytes values;     // all parameters of the bucket
     SharedBytes gradients;  // this rank's part, when parts are slices
     torch::Tensor flat;
     DataType type = DataType::float32;
+    int optimizer_group = 0;
     std::vector<std::size_t> bounds;  // of the ranks' parts, in elements
-    std::vector<torch::Tensor> own;   // what the optimizer has here
+    std::vector<Piece> own;
   };
   class Reducer;
 
-  void take_slice(Communicator& communicator, Shard& shard, std::vector<torch::Tensor>& group);
-  void take_whole(Communicator& communicator, Shard& shard, const BucketPlan::Bucket& planned,
-                  GradientExchange& gradients, std::vector<torch::Tensor>& group);
+  void take_slice(Communicator& communicator, Shard& shard, const BucketPlan::Bucket& planned);
+  void take_whole(Communicator& communicator, Shard& shard, const BucketPlan::Bucket& planned);
+  /// The optimizer has whole parameters and their state: it gets its pieces instead.
+  void share_out();
+  [[nodiscard]] std::string own_state() const;
 
   torch::optim::Optimizer& optimizer_;
   const bool elementwise_;
+  std::vector<torch::Tensor> parameters_;           // all; since take_over()
+  std::vector<std::vector<torch::Tensor>> groups_;  // of the optimizer, before take_over()
   std::vector<Shard> shards_;
 };
 

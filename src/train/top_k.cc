@@ -24,9 +24,8 @@ class TopKReducer final : public GradientReducer {
 
   void reduce(Communicator& communicator, std::size_t index, GradientBucket& bucket) override {
     torch::NoGradGuard no_grad;
-    if (errors_.size() <= index) errors_.resize(index + 1);
+    prepare(communicator, index, bucket);
     torch::Tensor& error = errors_[index];
-    if (!error.defined()) error = torch::zeros_like(bucket.flat);
     error.add_(bucket.flat);
     const auto k = std::max<std::int64_t>(
         1, static_cast<std::int64_t>(std::ceil(ratio_ * static_cast<double>(error.numel()))));
@@ -51,6 +50,16 @@ class TopKReducer final : public GradientReducer {
     if (op_ == ReduceOp::average) bucket.flat.div_(communicator.size());
   }
   void forget() override { errors_.clear(); }
+
+  void prepare(Communicator&, std::size_t index, GradientBucket& bucket) override {
+    if (errors_.size() <= index) errors_.resize(index + 1);
+    if (!errors_[index].defined()) errors_[index] = torch::zeros_like(bucket.flat);
+  }
+  [[nodiscard]] NamedTensors kept(std::size_t index, const GradientBucket& bucket,
+                                  std::size_t member) const override {
+    if (index >= errors_.size() || !errors_[index].defined()) return {};
+    return {{kKeptError, part_of(errors_[index], bucket, member)}};
+  }
 
  private:
   double ratio_;

@@ -1,8 +1,8 @@
 // Checkpoints: everything that a run needs to go on with the same bits.
 //
 //   kolo::Checkpointer checkpoints({.directory = "ckpt", .keep_last = 3});
-//   kolo::TrainingState state{.module = net.ptr().get(), .optimizer = &sgd, .scheduler = &rate,
-//                             .sampler = &sampler};
+//   kolo::TrainingState state{.module = net.ptr().get(), .distributed = &optimizer,
+//                             .scheduler = &rate, .sampler = &sampler};
 //   auto resumed = checkpoints.resume(state);            // collective; nullopt: nothing to resume
 //   …
 //   checkpoints.save(step, state, {.metric = loss});     // collective; rank 0 writes
@@ -22,13 +22,14 @@
 #include <vector>
 
 #include "kolo/torch/collectives.h"
+#include "kolo/torch/distributed_optimizer.h"
 #include "kolo/torch/rate_scheduler.h"
 #include "kolo/torch/sampler.h"
 
 namespace kolo {
 
-/// Named byte strings. What kolo writes: model, optimizer, scheduler, sampler, random.<rank>; names
-/// that begin with "user." are free.
+/// Named byte strings. What kolo writes: model, optimizer, scheduler, sampler, random.<rank>,
+/// residuals.<rank>; names that begin with "user." are free.
 using CheckpointParts = std::map<std::string, std::string>;
 
 struct CheckpointInfo {
@@ -80,10 +81,14 @@ class CheckpointFiles {
   CheckpointOptions options_;
 };
 
-/// What belongs to a run; null parts are left out. Not for a state that ranks share out (ZeRO).
+/// What belongs to a run; null parts are left out.
 struct TrainingState {
   torch::nn::Module* module = nullptr;
   torch::optim::Optimizer* optimizer = nullptr;
+  /// What is around the optimizer; takes its place. Needed for state that ranks share out and for
+  /// what PowerSGD and top-k have left out. Looked at by Checkpointer alone, which must be of the
+  /// same process set.
+  DistributedOptimizer* distributed = nullptr;
   RateScheduler* scheduler = nullptr;
   DistributedSampler* sampler = nullptr;
   bool random = true;               ///< libtorch's generator, of each rank
@@ -116,7 +121,8 @@ class Checkpointer {
   };
   /// Collective: the newest whole checkpoint into everybody's state; nullopt when there is none.
   /// With another number of ranks than it was saved with, generators of ranks it does not know are
-  /// seeded from rank and step.
+  /// seeded from rank and step, state that is shared out is shared out anew, and all get an equal
+  /// share of what compression has left out.
   std::optional<Resumed> resume(const TrainingState& state);
 
  private:

@@ -67,8 +67,8 @@ struct DistributedOptimizerOptions {
   /// Each rank keeps the optimizer's state of its share of the parameters alone and updates those
   /// (ZeRO stage 1; Rajbhandari et al., 2020). Optimizers that treat each element by itself (SGD,
   /// Adam, AdamW, RMSprop, Adagrad) are shared out evenly by element, others by whole parameters.
-  /// A parameter without a gradient counts as one with a gradient of zero. Not with join(),
-  /// adasum, compression that is lossy, or sparse gradients.
+  /// State that it has already is shared out. Not with join(), adasum, compression that is lossy,
+  /// or sparse gradients.
   bool shard_optimizer_state = false;
 
   /// Size of the buckets in which gradients are reduced. 0: KOLO_BUCKET_BYTES, else 4 MiB.
@@ -164,6 +164,18 @@ class DistributedOptimizer {
     int steps = 0;
   };
   [[nodiscard]] Times take_times();
+
+  /// For checkpoints (kolo/torch/checkpoint.h does it). The optimizer's options and state as one
+  /// process would have them, on the first rank of the process set; "" on the others. Collective if
+  /// the state is shared out. Throws unsupported for optimizers that are not copyable.
+  [[nodiscard]] std::string gather_optimizer_state();
+  /// What that gave, on every rank; the number of ranks may be another.
+  void load_optimizer_state(const std::string& bytes);
+  /// What compression has left out so far on this rank; "" if nothing.
+  [[nodiscard]] std::string residuals() const;
+  /// What residuals() gave on each rank of a run, on every rank. With another number of ranks all
+  /// get an equal share; with one, nothing is compressed, and they are dropped with a warning.
+  void load_residuals(const std::vector<std::string>& of_ranks);
 
   /// Buckets of the agreed plan; 0 before the first step.
   [[nodiscard]] std::size_t bucket_count() const noexcept;

@@ -35,6 +35,18 @@ std::string share_outcome(bool in_job, int rank, const CollectiveOptions& how, W
   return rest;
 }
 
+/// The state without what a DistributedOptimizer speaks for.
+TrainingState rest_of(const TrainingState& state) {
+  TrainingState rest = state;
+  if (state.distributed != nullptr) rest.optimizer = nullptr;
+  return rest;
+}
+
+std::string part_of_rank(const char* what, std::size_t rank) { return what + std::to_string(rank); }
+
+constexpr const char* kRandom = "random.";
+constexpr const char* kResiduals = "residuals.";
+
 }  // namespace
 
 Checkpointer::Checkpointer(CheckpointOptions options, CollectiveOptions how)
@@ -55,15 +67,21 @@ Checkpointer::Checkpointer(CheckpointOptions options, CollectiveOptions how)
 void Checkpointer::save(std::uint64_t step, const TrainingState& state, SaveOptions options) {
   const bool in_job = is_job(how_);
   CheckpointParts parts;
+  const auto gather = [&](const char* what, const std::string& mine) {
+    const auto all = in_job ? allgather_object(mine, how_) : std::vector<std::string>{mine};
+    for (std::size_t r = 0; r < all.size(); ++r) parts[part_of_rank(what, r)] = all[r];
+  };
   if (state.random && in_job) {
     TrainingState random_only;
     random_only.random = true;
-    const CheckpointParts mine = capture(random_only, rank_);
-    const auto all = allgather_object(mine.begin()->second, how_);
-    for (std::size_t r = 0; r < all.size(); ++r) parts["random." + std::to_string(r)] = all[r];
+    gather(kRandom, capture(random_only, rank_).begin()->second);
+  }
+  if (state.distributed != nullptr) {
+    parts["optimizer"] = state.distributed->gather_optimizer_state();
+    gather(kResiduals, state.distributed->residuals());
   }
   share_outcome(in_job, rank_, how_, [&] {
-    parts.merge(capture(state, 0));
+    parts.merge(capture(rest_of(state), 0));
     files_->write(step, parts, options.metric);
     return std::string();
   });
@@ -91,8 +109,20 @@ std::optional<Checkpointer::Resumed> Checkpointer::resume(const TrainingState& s
   const auto content =
       train::decode_checkpoint(std::string_view(bytes).substr(taken), "the checkpoint of rank 0");
   resumed.step = content.step;
-  restore(content.parts, state, rank_);
-  if (state.random && !content.parts.contains("random." + std::to_string(rank_)))
+  restore(content.parts, rest_of(state), rank_);
+  if (state.distributed != nullptr) {
+    const auto optimizer = content.parts.find("optimizer");
+    if (optimizer == content.parts.end())
+      throw_error(ErrorCode::invalid_argument, "checkpoint: it has no part 'optimizer'");
+    state.distributed->load_optimizer_state(optimizer->second);
+    std::vector<std::string> residuals;
+    for (auto found = content.parts.find(part_of_rank(kResiduals, 0)); found != content.parts.end();
+         found = content.parts.find(part_of_rank(kResiduals, residuals.size())))
+      residuals.push_back(found->second);
+    state.distributed->load_residuals(residuals);
+  }
+  if (state.random &&
+      !content.parts.contains(part_of_rank(kRandom, static_cast<std::size_t>(rank_))))
     torch::manual_seed(content.step * 1'000'003 + static_cast<std::uint64_t>(rank_));
   return resumed;
 }

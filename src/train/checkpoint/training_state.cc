@@ -15,7 +15,7 @@ constexpr const char* kUser = "user.";
 
 std::string random_part(int rank) { return "random." + std::to_string(rank); }
 
-using NamedTensors = std::map<std::string, torch::Tensor>;
+using train::NamedTensors;
 
 /// Parameters and buffers; they share memory with the network.
 NamedTensors tensors_of(const torch::nn::Module& module) {
@@ -26,28 +26,9 @@ NamedTensors tensors_of(const torch::nn::Module& module) {
   return all;
 }
 
-std::string key(const char* what, std::size_t number) { return what + std::to_string(number); }
-
 /// libtorch's own loading would put tensors of another shape in place without a word.
-std::string module_bytes(const torch::nn::Module& module) {
-  torch::serialize::OutputArchive archive;
-  std::size_t count = 0;
-  for (const auto& [name, tensor] : tensors_of(module)) {
-    archive.write(key("name", count), torch::IValue(name));
-    archive.write(key("tensor", count++), torch::IValue(tensor.detach()));
-  }
-  archive.write("count", torch::IValue(static_cast<int64_t>(count)));
-  return train::archive_bytes(archive);
-}
-
 void load_module(torch::nn::Module& module, const std::string& bytes) {
-  torch::serialize::InputArchive archive;
-  train::load_archive(archive, bytes);
-  NamedTensors saved;
-  const auto count = static_cast<std::size_t>(train::read<int64_t>(archive, "count"));
-  for (std::size_t i = 0; i < count; ++i)
-    saved[train::read<std::string>(archive, key("name", i).c_str())] =
-        train::read<torch::Tensor>(archive, key("tensor", i).c_str());
+  NamedTensors saved = train::load_tensors(bytes);
   NamedTensors mine = tensors_of(module);
   for (const auto& [name, tensor] : saved)
     if (!mine.contains(name))
@@ -89,7 +70,7 @@ const std::string& part(const CheckpointParts& parts, const std::string& name) {
 
 CheckpointParts capture(const TrainingState& state, int rank) {
   CheckpointParts parts;
-  if (state.module != nullptr) parts["model"] = module_bytes(*state.module);
+  if (state.module != nullptr) parts["model"] = train::tensors_bytes(tensors_of(*state.module));
   if (state.optimizer != nullptr) parts["optimizer"] = train::optimizer_bytes(*state.optimizer);
   if (state.scheduler != nullptr) parts["scheduler"] = state.scheduler->state();
   if (state.sampler != nullptr) parts["sampler"] = state.sampler->state();

@@ -47,7 +47,11 @@ void check_copyable(const torch::optim::Optimizer& optimizer) {
   for (const auto& group : optimizer.param_groups()) (void)make_state_like(group.options());
 }
 
-void save_optimizer(const torch::optim::Optimizer& optimizer, OutputArchive& archive) {
+void save_groups(
+    const torch::optim::Optimizer& optimizer,
+    const std::vector<std::vector<torch::Tensor>>& parameters,
+    const std::function<bool(const torch::Tensor& parameter, OutputArchive& state)>& write_state,
+    OutputArchive& archive) {
   const auto& groups = optimizer.param_groups();
   archive.write("kolo_version", torch::IValue(int64_t{1}));
   archive.write("groups", torch::IValue(static_cast<int64_t>(groups.size())));
@@ -55,17 +59,25 @@ void save_optimizer(const torch::optim::Optimizer& optimizer, OutputArchive& arc
     OutputArchive group(archive.compilation_unit()), options(archive.compilation_unit());
     groups[g].options().serialize(options);
     group.write("options", options);
-    const auto& params = groups[g].params();
-    group.write("params", torch::IValue(static_cast<int64_t>(params.size())));
-    for (std::size_t p = 0; p < params.size(); ++p) {
-      auto found = optimizer.state().find(state_key(params[p]));
-      if (found == optimizer.state().end()) continue;
+    group.write("params", torch::IValue(static_cast<int64_t>(parameters[g].size())));
+    for (std::size_t p = 0; p < parameters[g].size(); ++p) {
       OutputArchive state(archive.compilation_unit());
-      found->second->serialize(state);
-      group.write(numbered("state", p), state);
+      if (write_state(parameters[g][p], state)) group.write(numbered("state", p), state);
     }
     archive.write(numbered("group", g), group);
   }
+}
+
+void save_optimizer(const torch::optim::Optimizer& optimizer, OutputArchive& archive) {
+  std::vector<std::vector<torch::Tensor>> parameters;
+  for (const auto& group : optimizer.param_groups()) parameters.push_back(group.params());
+  const auto write_state = [&](const torch::Tensor& parameter, OutputArchive& state) {
+    const auto found = optimizer.state().find(state_key(parameter));
+    if (found == optimizer.state().end()) return false;
+    found->second->serialize(state);
+    return true;
+  };
+  save_groups(optimizer, parameters, write_state, archive);
 }
 
 void load_optimizer(torch::optim::Optimizer& optimizer, InputArchive& archive) {
@@ -96,6 +108,60 @@ void load_optimizer(torch::optim::Optimizer& optimizer, InputArchive& archive) {
     }
   }
   optimizer.state() = std::move(states);
+}
+
+NamedValues values_of(InputArchive& archive) {
+  NamedValues values;
+  for (const std::string& key : archive.keys()) archive.read(key, values[key]);
+  return values;
+}
+
+NamedValues values_of(const OptimizerParamState& state) {
+  OutputArchive out;
+  state.serialize(out);
+  InputArchive in;
+  load_archive(in, archive_bytes(out));
+  return values_of(in);
+}
+
+void write_values(const NamedValues& values, OutputArchive& archive) {
+  for (const auto& [key, value] : values) archive.write(key, value);
+}
+
+std::unique_ptr<OptimizerParamState> make_state(const OptimizerOptions& options,
+                                                const NamedValues& values) {
+  auto state = make_state_like(options);
+  OutputArchive out;
+  write_values(values, out);
+  InputArchive in;
+  load_archive(in, archive_bytes(out));
+  state->serialize(in);
+  return state;
+}
+
+std::string tensors_bytes(const NamedTensors& tensors) {
+  OutputArchive archive;
+  std::size_t count = 0;
+  for (const auto& [name, tensor] : tensors) {
+    archive.write(numbered("name", count), torch::IValue(name));
+    // A part of a larger tensor (of a bucket, say) would be written with all of it.
+    const bool is_part = tensor.storage().nbytes() != tensor.nbytes();
+    archive.write(numbered("tensor", count++),
+                  torch::IValue(is_part ? tensor.detach().clone() : tensor.detach()));
+  }
+  archive.write("count", torch::IValue(static_cast<int64_t>(count)));
+  return archive_bytes(archive);
+}
+
+NamedTensors load_tensors(const std::string& bytes) {
+  InputArchive archive;
+  load_archive(archive, bytes);
+  NamedTensors tensors;
+  const auto count = static_cast<std::size_t>(read<int64_t>(archive, "count"));
+  for (std::size_t i = 0; i < count; ++i)
+    tensors[read<std::string>(archive, numbered("name", i).c_str())] =
+        read<torch::Tensor>(archive, numbered("tensor", i).c_str());
+  return tensors;
 }
 
 std::string archive_bytes(OutputArchive& archive) {

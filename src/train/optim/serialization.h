@@ -7,9 +7,13 @@
 
 #include <torch/torch.h>
 
+#include <functional>
+#include <map>
+#include <memory>
 #include <sstream>
 #include <string>
 #include <type_traits>
+#include <vector>
 
 namespace kolo::train {
 
@@ -41,9 +45,31 @@ void check_copyable(const torch::optim::Optimizer& optimizer);
 
 void save_optimizer(const torch::optim::Optimizer& optimizer,
                     torch::serialize::OutputArchive& archive);
+/// The same from other hands: `parameters[g]` are those of group g, and `write_state` writes the
+/// state of one of them, or returns false if it has none.
+void save_groups(const torch::optim::Optimizer& optimizer,
+                 const std::vector<std::vector<torch::Tensor>>& parameters,
+                 const std::function<bool(const torch::Tensor& parameter,
+                                          torch::serialize::OutputArchive& state)>& write_state,
+                 torch::serialize::OutputArchive& archive);
 /// Throws invalid_argument when groups or parameters differ in number, unsupported for an optimizer
 /// that is not copyable.
 void load_optimizer(torch::optim::Optimizer& optimizer, torch::serialize::InputArchive& archive);
+
+/// The entries of an archive by name, and back: what the state of one parameter consists of,
+/// whatever the optimizer.
+using NamedValues = std::map<std::string, torch::IValue>;
+[[nodiscard]] NamedValues values_of(torch::serialize::InputArchive& archive);
+[[nodiscard]] NamedValues values_of(const torch::optim::OptimizerParamState& state);
+void write_values(const NamedValues& values, torch::serialize::OutputArchive& archive);
+/// A state of the type that goes with `options`. Throws unsupported for unknown ones.
+[[nodiscard]] std::unique_ptr<torch::optim::OptimizerParamState> make_state(
+    const torch::optim::OptimizerOptions& options, const NamedValues& values);
+
+/// Tensors by name as bytes, and back.
+using NamedTensors = std::map<std::string, torch::Tensor>;
+[[nodiscard]] std::string tensors_bytes(const NamedTensors& tensors);
+[[nodiscard]] NamedTensors load_tensors(const std::string& bytes);
 
 /// The whole of an archive as bytes, and back.
 [[nodiscard]] std::string archive_bytes(torch::serialize::OutputArchive& archive);

@@ -49,6 +49,7 @@ Trainer::Trainer(std::shared_ptr<torch::nn::Module> module, Forward forward, Los
   }
   state_.module = module_.get();
   state_.optimizer = &optimizer_;
+  state_.distributed = distributed_.get();
 }
 
 Trainer::~Trainer() = default;

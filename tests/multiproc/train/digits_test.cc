@@ -94,7 +94,7 @@ class DigitsRun {
   TrainingState state() {
     TrainingState all;
     all.module = net_.ptr().get();
-    all.optimizer = &sgd_;
+    all.distributed = &optimizer_;
     all.scheduler = &rate_;
     all.sampler = &sampler_;
     return all;
@@ -194,11 +194,13 @@ constexpr int kSteps = 90, kEvery = 20, kKilledAt = 53;
 /// Trains to the end, resuming if it can and saving now and then; `killed`: rank 1 waits for its
 /// end.
 std::string train_with_checkpoints(Engine& engine, ProcessRank& me,
+                                   const DistributedOptimizerOptions& distributed,
                                    const std::filesystem::path& directory, bool killed) {
   torch::manual_seed(5 + static_cast<std::uint64_t>(engine.rank()));
   Plan plan;
   plan.type = torch::kFloat32;
   plan.dropout = 0.2;  // another random mask on each rank
+  plan.distributed = distributed;
   DigitsRun run(engine, plan);
   CheckpointOptions options;
   options.directory = directory;
@@ -213,10 +215,10 @@ std::string train_with_checkpoints(Engine& engine, ProcessRank& me,
   return run.weights();
 }
 
-TEST(Digits, ARunThatWasKilledAndResumedEndsAsTheUndisturbedOne) {
+void expect_resumed_as_undisturbed(const DistributedOptimizerOptions& distributed) {
   TempDir dir;
   const std::string expected = result_of(2, [&](Engine& engine, ProcessRank& me) {
-    return train_with_checkpoints(engine, me, dir.path() / "undisturbed", false);
+    return train_with_checkpoints(engine, me, distributed, dir.path() / "undisturbed", false);
   });
   const auto disturbed = dir.path() / "killed";
   {
@@ -224,7 +226,7 @@ TEST(Digits, ARunThatWasKilledAndResumedEndsAsTheUndisturbedOne) {
       Context context(me.options(std::chrono::seconds(30)));
       Engine engine(context);
       try {
-        return train_with_checkpoints(engine, me, disturbed, true);
+        return train_with_checkpoints(engine, me, distributed, disturbed, true);
       } catch (const Error& error) {
         return std::string(to_string(error.code()));
       }
@@ -244,10 +246,28 @@ TEST(Digits, ARunThatWasKilledAndResumedEndsAsTheUndisturbedOne) {
                                std::filesystem::file_size(files.back().path) / 2);
 
   const std::string actual = result_of(2, [&](Engine& engine, ProcessRank& me) {
-    return train_with_checkpoints(engine, me, disturbed, false);
+    return train_with_checkpoints(engine, me, distributed, disturbed, false);
   });
   EXPECT_FALSE(expected.empty());
   EXPECT_TRUE(actual == expected);
+}
+
+TEST(Digits, ARunThatWasKilledAndResumedEndsAsTheUndisturbedOne) {
+  expect_resumed_as_undisturbed({});
+}
+
+TEST(Digits, SoDoesOneWhoseStateIsSharedOut) {
+  DistributedOptimizerOptions distributed;
+  distributed.shard_optimizer_state = true;
+  expect_resumed_as_undisturbed(distributed);
+}
+
+TEST(Digits, SoDoOnesWithCompressedGradients) {
+  for (const Compression how : {Compression::power_sgd(2), Compression::top_k(0.05)}) {
+    DistributedOptimizerOptions distributed;
+    distributed.compression = how;
+    expect_resumed_as_undisturbed(distributed);
+  }
 }
 
 TEST(Digits, TheNoiseScaleComesFromTheRanksOwnGradients) {

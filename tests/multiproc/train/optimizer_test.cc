@@ -101,14 +101,16 @@ TEST(Optimizer, WeightsAreTheSameBitsAfter200Steps) {
 }
 
 /// One process does what the ranks do: the mean of their losses, each with its branch.
-void expect_branches_agree(Engine& engine, const std::function<int(int step, int rank)>& branch) {
+void expect_branches_agree(Engine& engine, const std::function<int(int step, int rank)>& branch,
+                           const MakeOptimizer& make = sgd(0.9, 0.1), bool is_sharded = false) {
   const int n = engine.size();
   ToyNet net = make_net(), alone = make_net();
-  auto inner = sgd(0.9, 0.1)(net->parameters());
-  auto lone_optimizer = sgd(0.9, 0.1)(alone->parameters());
+  auto inner = make(net->parameters());
+  auto lone_optimizer = make(alone->parameters());
   DistributedOptimizerOptions options;
   options.engine = &engine;
   options.bucket_bytes = 600;
+  options.shard_optimizer_state = is_sharded;
   DistributedOptimizer optimizer(*inner, net->named_parameters(), options);
   for (int step = 0; step < 12; ++step) {
     optimizer.zero_grad();
@@ -133,6 +135,18 @@ TEST(Branches, MayDifferBetweenRanksAndSteps) {
     expect_branches_agree(engine, [](int step, int rank) { return (step + rank) % 2; });
     expect_branches_agree(engine, [](int step, int) { return step / 3 % 2; });  // unused by all
     expect_branches_agree(engine, [](int step, int rank) { return rank == 1 && step > 4 ? 1 : 0; });
+  });
+}
+
+// Momentum, weight decay and Adam's count of steps leave what nobody used alone.
+TEST(Branches, AreTheSameWithSharedOutState) {
+  run_ranks(3, [](Engine& engine, ProcessRank&) {
+    for (const MakeOptimizer& make : {sgd(0.9, 0.1), adam()}) {
+      expect_branches_agree(
+          engine, [](int step, int) { return step / 3 % 2; }, make, true);  // unused by all
+      expect_branches_agree(
+          engine, [](int step, int rank) { return (step + rank) % 2; }, make, true);
+    }
   });
 }
 
@@ -241,6 +255,24 @@ TEST(Joined, RanksBringZeros) {
             << "step " << step;
     }
     EXPECT_EQ(engine.join(), 2);
+  });
+}
+
+// Each time another rank is the last, by one step in which the others stand in.
+TEST(Joined, TheLastIsTheLast) {
+  run_ranks(3, [](Engine& engine, ProcessRank&) {
+    torch::nn::Linear layer(4, 3);
+    torch::optim::SGD inner(layer->parameters(), 0.1);
+    DistributedOptimizer optimizer(inner, {.engine = &engine});
+    for (int round = 0; round < 30; ++round) {
+      const int last = round % 3;
+      for (int step = engine.rank() == last ? 0 : 1; step < 2; ++step) {
+        optimizer.zero_grad();
+        layer->forward(torch::ones({2, 4})).sum().backward();
+        optimizer.step();
+      }
+      ASSERT_EQ(engine.join(), last) << "round " << round;
+    }
   });
 }
 
