@@ -179,7 +179,7 @@ void Controller::apply_clone(TrialState& trial, const Ruling& ruling) {
   std::string from = trial.checkpoints.empty() ? "from the beginning: neither has a checkpoint"
                                                : "from its own checkpoint: the other has none";
   if (!source.checkpoints.empty()) {
-    const auto& best = source.checkpoints.back();
+    const Checkpoint best = source.checkpoints.back();  // a copy: a replay is its own source
     try {
       const auto path = clone_checkpoint(best.path, trial.record.directory, best.iteration);
       const std::int64_t seq = next_seq();
