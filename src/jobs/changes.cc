@@ -63,7 +63,9 @@ bool Changes::apply(const Chain& chain) {
   if (!write(chain, steps, children)) return false;
   steps -= static_cast<std::int64_t>(chain.steps.size());
   for (const auto& step : chain.steps) lines_.push_back({chain.id, ++steps, step});
-  if (children > 0 && is_end(state)) tell_children(chain.id, state, chain.steps.back().time);
+  // Whoever brought it to its end has told them; giving back the hold of one that ended does not.
+  if (children > 0 && is_end(state) && !chain.steps.empty())
+    tell_children(chain.id, state, chain.steps.back().time);
   return true;
 }
 
