@@ -46,12 +46,22 @@ class Pilot {
     ended
   };
 
+  /// A write of which nobody knows whether it took place: the server went away before it answered.
+  /// It is repeated as it was, which Leases::write can tell from one that came too late; what has
+  /// happened since is written after it.
+  struct Doubt {
+    std::size_t steps = 0;
+    int retries = 0;
+    bool release = false;
+  };
+
   /// A job that this launcher has the lease of.
   struct Held {
     Job job;
     Hold hold;
     JobState written{};           // in the database
     std::vector<Step> pending{};  // since then
+    std::optional<Doubt> doubt{};
     Phase phase = Phase::waiting;
     std::optional<int> return_code{};
     int retries = 0;  // used since `written`

@@ -1,6 +1,9 @@
 // What a launcher says to the database and hears from it.
 #include <algorithm>
+#include <iterator>
 #include <optional>
+#include <span>
+#include <utility>
 
 #include "base/errors.h"
 #include "base/log.h"
@@ -96,13 +99,14 @@ void Pilot::flush() {
   std::vector<Changes::Chain> chains;
   std::vector<JobId> ids;
   for (const JobId id : dirty_) {
-    const Held& held = held_.at(id);
+    Held& held = held_.at(id);
+    if (!held.doubt) held.doubt = Doubt{held.pending.size(), held.retries, held.release};
     chains.push_back({.id = id,
                       .from = held.written,
-                      .steps = held.pending,
+                      .steps = std::span<const Step>(held.pending).first(held.doubt->steps),
                       .hold = held.hold,
-                      .release = held.release,
-                      .retries = held.retries,
+                      .release = held.doubt->release,
+                      .retries = held.doubt->retries,
                       .return_code = held.return_code});
     ids.push_back(id);
   }
@@ -116,12 +120,21 @@ void Pilot::flush() {
 
 void Pilot::settle(Held& held, bool written) {
   const JobId id = held.job.id;
+  const Doubt done = std::exchange(held.doubt, std::nullopt).value_or(Doubt{});
   if (written) {
-    if (!held.pending.empty()) held.written = held.pending.back().state;
-    held.pending.clear();
-    held.retries = 0;
-    held.return_code.reset();
-    if (held.release) held_.erase(id);
+    if (done.release) {
+      queue_->remove(id);
+      held_.erase(id);
+      return;
+    }
+    const auto end = held.pending.begin() + static_cast<std::ptrdiff_t>(done.steps);
+    if (done.steps > 0) held.written = std::prev(end)->state;
+    held.pending.erase(held.pending.begin(), end);
+    held.retries -= done.retries;
+    if (held.pending.empty() && !held.release)
+      held.return_code.reset();
+    else
+      dirty_.insert(id);  // what has happened since
     return;
   }
   held.pending.clear();

@@ -317,6 +317,7 @@ void Pilot::forget_killed(Held& held) {
   held.phase = Phase::ended;
   held.killed = true;
   held.pending.clear();
+  held.doubt.reset();
   held.retries = 0;
   held.return_code.reset();
   if (!is_end(held.written)) held.written = JobState::user_killed;
