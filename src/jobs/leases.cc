@@ -102,22 +102,39 @@ std::vector<Taken> Leases::select(const Wanted& wanted, bool several, int most) 
   row.bind(1, wanted.nodes).bind(2, wanted.cores).bind(3, wanted.gpus);
   if (!wanted.workflow.empty()) row.bind(4, wanted.workflow);
   row.bind(wanted.workflow.empty() ? 4 : 5, most);
+  auto taken = read_taken(row);
+  for (auto& one : taken) {
+    ++one.hold.attempt;
+    database_.prepare("UPDATE jobs SET lease = $1, queue = 0, attempt = $2 WHERE id = $3")
+        .bind(1, id_)
+        .bind(2, one.hold.attempt)
+        .bind(3, raw(one.job.id))
+        .run();
+  }
+  return taken;
+}
+
+std::vector<Taken> Leases::read_taken(store::Statement& row) {
   std::vector<Taken> taken;
   std::vector<bool> has_parents;
   while (row.next()) {
-    taken.push_back({read_job(row), {id_, row.integer(10) + 1}});
+    taken.push_back({read_job(row), {id_, row.integer(10)}});
     has_parents.push_back(row.integer(11) > 0);
   }
   for (std::size_t i = 0; i < taken.size(); ++i) {
     if (has_parents[i]) taken[i].job.parents = jobs_.parents(taken[i].job.id);
     taken[i].job.launcher = id_;
-    database_.prepare("UPDATE jobs SET lease = $1, queue = 0, attempt = $2 WHERE id = $3")
-        .bind(1, id_)
-        .bind(2, taken[i].hold.attempt)
-        .bind(3, raw(taken[i].job.id))
-        .run();
   }
   return taken;
+}
+
+std::vector<Taken> Leases::taken() {
+  auto& row = database_.prepare(
+      fmt::format("SELECT {}, j.attempt, j.parents FROM jobs j JOIN job_specs s ON s.id = j.id "
+                  "WHERE j.lease = $1 ORDER BY j.id",
+                  kJobColumns));
+  row.bind(1, id_);
+  return read_taken(row);
 }
 
 std::vector<Taken> Leases::take(const Wanted& wanted) {

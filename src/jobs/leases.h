@@ -50,8 +50,11 @@ class Leases {
 
   [[nodiscard]] std::int64_t id() const noexcept { return id_; }
 
-  /// The largest and longest first.
+  /// The largest and longest first. After an error nobody knows whether jobs were taken: taken()
+  /// tells.
   std::vector<Taken> take(const Wanted& wanted);
+  /// All jobs that this launcher has in the database.
+  std::vector<Taken> taken();
 
   /// One transaction; says of each chain whether it was written (or had been: it may be repeated
   /// after an error). Otherwise the job is not as it was: killed, or somebody else's.
@@ -79,6 +82,7 @@ class Leases {
   bool keep();
   bool was_written(const Changes::Chain& chain);
   std::vector<Taken> select(const Wanted& wanted, bool several, int most);
+  std::vector<Taken> read_taken(store::Statement& row);
 
   JobDatabase& jobs_;
   store::Database& database_;

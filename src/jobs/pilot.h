@@ -108,6 +108,7 @@ class Pilot {
   [[nodiscard]] bool wants_single() const;
   [[nodiscard]] bool wants_several() const;
   void take_jobs();
+  void adopt(Taken taken);
   void shed();
   void flush();
   void settle(Held& held, bool written);
@@ -162,7 +163,8 @@ class Pilot {
   std::optional<Deadline> give_up_;                // stopping, and the database does not answer
   bool look_single_ = true, look_several_ = true;  // there may be jobs to take
   bool look_for_kills_ = false;
-  std::size_t ahead_ = 2;  // jobs to have at hand beyond those that run
+  bool take_in_doubt_ = false;  // the server went away before it said which jobs were taken
+  std::size_t ahead_ = 2;       // jobs to have at hand beyond those that run
   Deadline::Clock::time_point last_take_{}, last_flush_{}, idle_since_{};
   std::optional<Deadline> database_again_;  // it did not answer; not before then
   std::chrono::milliseconds backoff_ = kFirstBackoff;

@@ -50,6 +50,12 @@ void Pilot::take_jobs() {
   const bool single = wants_single(), several = wants_several();
   if (!single && !several) return;
   try_database([&] {
+    if (take_in_doubt_) {
+      for (auto& one : leases_->taken())
+        if (!held_.contains(one.job.id)) adopt(std::move(one));
+      take_in_doubt_ = false;
+      return;  // and again, with what there is now
+    }
     // Some ahead of what runs: more when short jobs run it dry quickly, few when they are long and
     // another launcher could have them.
     const auto now = Clock::now();
@@ -65,21 +71,25 @@ void Pilot::take_jobs() {
                         .gpus = static_cast<double>(gpus_),
                         .one_rank_only = options_.mode == JobMode::serial,
                         .workflow = options_.workflow};
+    take_in_doubt_ = true;
     auto taken = leases_->take(wanted);
+    take_in_doubt_ = false;
     const auto large = std::count_if(taken.begin(), taken.end(),
                                      [](const Taken& one) { return one.job.num_nodes > 1; });
     const auto small = std::ssize(taken) - large;
     // Fewer than wanted: there are no more until somebody says so.
     if (single) look_single_ = small >= wanted.single;
     if (several) look_several_ = large >= wanted.several;
-    for (auto& one : taken) {
-      const JobId id = one.job.id;
-      const JobState state = one.job.state;
-      Held held{.job = std::move(one.job), .hold = one.hold, .written = state};
-      held.need = need_of(held.job, options_.mode);
-      advance(held_.insert_or_assign(id, std::move(held)).first->second);
-    }
+    for (auto& one : taken) adopt(std::move(one));
   });
+}
+
+void Pilot::adopt(Taken taken) {
+  const JobId id = taken.job.id;
+  const JobState state = taken.job.state;
+  Held held{.job = std::move(taken.job), .hold = taken.hold, .written = state};
+  held.need = need_of(held.job, options_.mode);
+  advance(held_.insert_or_assign(id, std::move(held)).first->second);
 }
 
 void Pilot::shed() {

@@ -151,7 +151,10 @@ void Pilot::start_runs() {
       start_run(held, start.places);
     } catch (const Error& error) {
       queue_->ended(start.id);
-      fail(held, error.message());
+      if (error.code() == ErrorCode::unavailable)
+        give_back(held);  // the database, not the job
+      else
+        fail(held, error.message());
     }
   }
 }

@@ -39,7 +39,7 @@ std::unique_ptr<PostgresServer> PostgresServer::start_new() {
                           programs.string(), directory));
   std::ofstream(server->directory_ / "data/postgresql.conf", std::ios::app)
       << "listen_addresses = ''\nunix_socket_directories = '" << directory
-      << "'\nfsync = off\nsynchronous_commit = off\nfull_page_writes = off\n"
+      << "'\nfsync = off\nfull_page_writes = off\n"
          "shared_buffers = 16MB\nmax_connections = 20\npassword_encryption = 'scram-sha-256'\n";
   std::ofstream(server->directory_ / "data/pg_hba.conf")
       << "local all app trust\nlocal all all scram-sha-256\n";
