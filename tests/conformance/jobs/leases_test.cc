@@ -49,6 +49,17 @@ TEST_P(LeasesTest, FinishesAJobAndFreesItsChild) {
   ASSERT_EQ(taken.size(), 1U);
   EXPECT_EQ(taken[0].job.id, a);
   EXPECT_TRUE(leases.take(wanted()).empty());
+  // A server may have gone away before it answered: what was taken can be asked for.
+  const auto again = leases.taken();
+  ASSERT_EQ(again.size(), taken.size());
+  for (const auto& one : again) {
+    const auto same = std::find_if(taken.begin(), taken.end(),
+                                   [&](const auto& other) { return other.job.id == one.job.id; });
+    ASSERT_NE(same, taken.end());
+    EXPECT_EQ(one.hold.launcher, same->hold.launcher);
+    EXPECT_EQ(one.hold.attempt, same->hold.attempt);
+  }
+  EXPECT_TRUE(Leases(*jobs_, kLong, "{}").taken().empty());
   EXPECT_THAT(leases.write({finish(taken[0])}), testing::ElementsAre(true));
   EXPECT_EQ(path_of(a),
             "CREATED READY STAGED_IN PREPROCESSED RUNNING RUN_DONE POSTPROCESSED JOB_FINISHED");
