@@ -147,23 +147,26 @@ TEST_F(TuneFailures, ATrialThatTakesTooLongFails) {
   how.max_concurrent_trials = 1;
   how.trial_time_limit = std::chrono::milliseconds(50);
   how.grace = std::chrono::milliseconds(10);
-  std::mutex mutex;
-  std::condition_variable changed;
-  bool over = false;
+  struct Gate {
+    std::mutex mutex;
+    std::condition_variable changed;
+    bool open = false;
+  };
+  const auto gate = std::make_shared<Gate>();  // the thread that is left behind outlives the test
   const auto analysis = tune::run(
-      [&](const Config& config, Session& session) {
+      [gate](const Config& config, Session& session) {
         if (config.at_path("x").as_integer() == 2) {  // hears nothing
-          std::unique_lock lock(mutex);
-          changed.wait(lock, [&over] { return over; });
+          std::unique_lock lock(gate->mutex);
+          gate->changed.wait(lock, [&] { return gate->open; });
         }
         session.report({{"loss", 1}});
       },
       how);
   {
-    const std::lock_guard lock(mutex);
-    over = true;
+    const std::lock_guard lock(gate->mutex);
+    gate->open = true;
   }
-  changed.notify_all();
+  gate->changed.notify_all();
   ASSERT_EQ(analysis.errors().size(), 1U);
   EXPECT_EQ(analysis.errors()[0]->error, "F_timeout");
   EXPECT_EQ(analysis.errors()[0]->config.at_path("x").as_integer(), 2);
