@@ -134,6 +134,7 @@ TEST_F(TuneSchedulers, PopulationsCopyCheckpointsOfTheBest) {
   again.name = "again";
   again.config = Spec(Spec::Dict{});
   again.num_samples = 1;
+  again.stop = {{"training_iteration", 40}};  // a copy of one that was through may be the last step
   again.scheduler = PopulationBasedTrainingReplay(policy.string());
   std::vector<double> rates;
   tune::run(
