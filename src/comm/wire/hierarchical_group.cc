@@ -70,7 +70,12 @@ HierarchicalGroup::HierarchicalGroup(std::unique_ptr<Group> local, const Topolog
     if (local_rank_ < lanes_) lane.push_back(host[local_rank_]);
   }
   if (is_leader()) leaders_ = std::make_unique<WireGroup>(link_, leaders);
-  if (local_rank_ < lanes_) lane_ = std::make_unique<WireGroup>(link_, lane);
+  if (local_rank_ < lanes_) {
+    lane_ = std::make_unique<WireGroup>(link_, lane);
+    // Lanes share the link of their host. Between two hosts one trip moves no more bytes than two.
+    if (lane_->size() > 2)
+      lane_->set_one_trip_bytes(lane_->one_trip_bytes() / static_cast<std::size_t>(lanes_));
+  }
 
   // What fits in every host's local exchange and, all ranks of a host together, across.
   const std::size_t across = (kBlobBytes - sizeof(BlobHead)) / largest;
