@@ -70,13 +70,16 @@ TEST(SearchRun, RecordsFailuresAndGoesOn) {
 
 TEST(SearchRun, GivesUpAnEvaluationThatHangs) {
   const TempDir folder;
-  std::mutex mutex;
-  std::condition_variable over;
-  bool done = false;
-  auto plan = plan_in(folder, [&](RunningJob& job) -> RunResult {
+  struct Gate {
+    std::mutex mutex;
+    std::condition_variable changed;
+    bool open = false;
+  };
+  const auto gate = std::make_shared<Gate>();  // the thread that is left behind outlives the test
+  auto plan = plan_in(folder, [gate](RunningJob& job) -> RunResult {
     if (job.id() != 1) return 1.0;
-    std::unique_lock lock(mutex);
-    over.wait(lock, [&] { return done; });
+    std::unique_lock lock(gate->mutex);
+    gate->changed.wait(lock, [&] { return gate->open; });
     return 2.0;
   });
   plan.max_evals = 3;
@@ -84,10 +87,10 @@ TEST(SearchRun, GivesUpAnEvaluationThatHangs) {
   plan.grace = std::chrono::milliseconds(10);
   const auto summary = run_search(plan);
   {
-    const std::lock_guard lock(mutex);
-    done = true;
+    const std::lock_guard lock(gate->mutex);
+    gate->open = true;
   }
-  over.notify_all();
+  gate->changed.notify_all();
   EXPECT_EQ(summary.evaluations, 3);
   EXPECT_EQ(summary.failures, 1);
   bool found = false;
