@@ -37,7 +37,7 @@ using namespace kolo::jobs;
 struct Settings {
   std::string kolo;
   bool slurm = false, quick = false;
-  /// For everything that is written, removed at the end: for some seconds after a file was removed
+  /// For everything that is written, removed at the end: for minutes after a file was removed
   /// ext4 makes new ones more slowly, so one round would disturb the next.
   std::filesystem::path scratch;
 

@@ -37,7 +37,7 @@ using Clock = std::chrono::steady_clock;
 
 struct BenchOptions {
   bool quick = false;
-  /// For everything that is written, removed at the end: for some seconds after a file was removed
+  /// For everything that is written, removed at the end: for minutes after a file was removed
   /// ext4 makes new ones more slowly, so one row would disturb the next.
   std::string scratch;
   std::string optuna;

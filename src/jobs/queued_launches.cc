@@ -16,6 +16,10 @@ namespace {
 /// The launcher ends a little before its allocation does: jobs are then ended in order.
 int launcher_minutes(int minutes) { return minutes > 4 ? minutes - 2 : std::max(1, minutes - 1); }
 
+bool is_open(const QueuedLaunch& launch) {
+  return !launch.scheduler_id.empty() && launch.state != "finished";
+}
+
 void set_state(JobDatabase& jobs, std::int64_t id, const std::string& scheduler_id,
                std::string_view state) {
   jobs.body()
@@ -91,14 +95,6 @@ QueuedLaunch submit_launch(JobDatabase& jobs, launch::BatchSystem& system,
   set_state(jobs, launch.id, launch.scheduler_id, launch.state);
   return launch;
 }
-
-namespace {
-
-bool is_open(const QueuedLaunch& launch) {
-  return !launch.scheduler_id.empty() && launch.state != "finished";
-}
-
-}  // namespace
 
 std::int64_t cancel_launches(JobDatabase& jobs, const std::vector<std::int64_t>& ids) {
   std::string trouble;

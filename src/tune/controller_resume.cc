@@ -59,6 +59,7 @@ void Controller::resume() {
   for (auto& [number, trial] : live_) open.push_back(trial);
   for (auto* trial : open) settle_after_replay(*trial);
   rewrite_stale_logs();
+  if (setup_.makes_directories) write_policy();
   event("resumed", std::nullopt, fmt::format("{} trials, {} open", trials_.size(), live_.size()));
 }
 

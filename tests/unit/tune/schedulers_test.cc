@@ -87,20 +87,18 @@ TEST_F(TuneSchedulers, PopulationsCopyCheckpointsOfTheBest) {
   how.stop = {{"training_iteration", 20}};
   how.scheduler =
       PopulationBasedTraining({{"rate", uniform(0, 1)}}, {{"perturbation_interval", 4}});
-  const auto analysis = tune::run(
-      [](const Config& config, Session& session) {
-        double score = 0;
-        if (auto checkpoint = session.checkpoint())
-          score = std::stod(read_file(*checkpoint / "score"));
-        for (;;) {
-          score += config.at_path("rate").as_number();
-          session.save_checkpoint([&](const std::filesystem::path& directory) {
-            write_file_atomically(directory / "score", std::to_string(score));
-          });
-          session.report({{"score", score}});
-        }
-      },
-      how);
+  const auto grows = [](const Config& config, Session& session) {
+    double score = 0;
+    if (auto checkpoint = session.checkpoint()) score = std::stod(read_file(*checkpoint / "score"));
+    for (;;) {
+      score += config.at_path("rate").as_number();
+      session.save_checkpoint([&](const std::filesystem::path& directory) {
+        write_file_atomically(directory / "score", std::to_string(score));
+      });
+      session.report({{"score", score}});
+    }
+  };
+  const auto analysis = tune::run(grows, how);
   ASSERT_EQ(analysis.trials().size(), 6U);
   int clones = 0;
   for (const auto& trial : analysis.trials()) {
@@ -125,6 +123,13 @@ TEST_F(TuneSchedulers, PopulationsCopyCheckpointsOfTheBest) {
     return lines;
   };
   EXPECT_GE(static_cast<int>(lines(directory / "pbt_global.txt").size()), clones);
+  // A study that was killed may have left less: resuming it writes them anew.
+  const std::string all = read_file(directory / "pbt_global.txt");
+  std::filesystem::remove(directory / "pbt_global.txt");
+  auto resumed = how;
+  resumed.resume = Resume::yes;
+  tune::run(grows, resumed);
+  EXPECT_EQ(read_file(directory / "pbt_global.txt"), all);
   std::filesystem::path policy;
   for (const auto& entry : std::filesystem::directory_iterator(directory))
     if (entry.path().filename().string().starts_with("pbt_policy_")) policy = entry.path();
