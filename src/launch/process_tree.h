@@ -16,6 +16,9 @@ std::vector<pid_t> descendants();
 /// Sends a signal to each of them, once; how many there were.
 int signal_descendants(int signal);
 
+/// This process's own children, adopted ones too.
+std::vector<pid_t> children();
+
 /// Whether this process has children, living or not yet waited for.
 bool has_children();
 

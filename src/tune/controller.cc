@@ -65,8 +65,9 @@ Controller::Controller(ControllerSetup setup, store::StudyStore& store, store::S
   seq_ = study_.seq;
   logged_ = study_.logged;
   elapsed_before_ = study_.elapsed;
-  resume();
+  // First, since it waits until nothing of an earlier controller's trials is left.
   executor_ = setup_.make_executor(inbox_);
+  resume();
   watcher_ = std::make_unique<Watcher>(store_.watch_requests(), inbox_);
 }
 

@@ -3,18 +3,24 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <map>
 #include <memory>
+#include <set>
 
+#include "base/deadline.h"
 #include "base/errors.h"
+#include "base/files.h"
 #include "base/frames.h"
+#include "base/log.h"
 #include "base/subprocess.h"
 #include "launch/environment.h"
 #include "launch/process_tree.h"
@@ -22,7 +28,11 @@
 namespace kolo::tune {
 namespace {
 
+using namespace std::chrono_literals;
+
 constexpr std::size_t kLargestMessage = 8U << 20;
+/// A killed process ends in no time, unless the kernel waits for a disk or a server on its behalf.
+constexpr auto kLongestDeath = 10s;
 enum class Order : std::uint8_t { start = 1, signal = 2 };
 
 void write_texts(ByteWriter& writer, const std::vector<std::string>& texts) {
@@ -58,18 +68,62 @@ bool send_message(int link, std::string_view bytes, int descriptor) {
   return sent >= 0;
 }
 
+/// A lock that the keeper and everything it starts inherit: it is free when all of them have gone.
+/// Without one (not every file system has locks) the study goes on all the same.
+Fd lock_for_a_family(const std::filesystem::path& directory) {
+  Fd lock(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const Deadline deadline = Deadline::after(kLongestDeath);
+  while (lock.valid() && ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
+    if (errno == EINTR) continue;
+    if (errno != EWOULDBLOCK) {
+      lock.reset();
+    } else if (deadline.passed()) {
+      log::warning("{} is still in use by processes of an earlier run of the study",
+                   directory.string());
+      lock.reset();
+    } else {
+      ::poll(nullptr, 0, 1);
+    }
+  }
+  return lock;
+}
+
+/// What /proc has of a process under this name; "" for one that is ending.
+std::string text_of(pid_t pid, std::string_view name) {
+  try {
+    return read_file(fmt::format("/proc/{}/{}", pid, name));
+  } catch (const Error&) {
+    return {};
+  }
+}
+bool is_ending(pid_t pid) {
+  return text_of(pid, "environ").empty() && text_of(pid, "cmdline").empty();
+}
+bool has_mark(pid_t pid, const std::string& mark) {
+  return ('\0' + text_of(pid, "environ")).find('\0' + mark + '\0') != std::string::npos;
+}
+
 /// The keeper's own life, in the forked child.
 class KeeperProcess {
  public:
-  explicit KeeperProcess(Fd link) : link_(std::move(link)) {
+  KeeperProcess(Fd link, Fd lock) : link_(std::move(link)), lock_(std::move(lock)) {
     ::setsid();
     const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
     for (int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) ::dup2(null, stream);
     // Nothing of the controller's stays open here: databases, terminals, other studies' pipes.
-    const int keep = ::fcntl(link_.get(), F_DUPFD_CLOEXEC, 3);
-    link_.reset(keep);
-    if (keep > 3) ::close_range(3, static_cast<unsigned>(keep) - 1, 0);
-    ::close_range(static_cast<unsigned>(keep) + 1, ~0U, 0);
+    unsigned first = 3;
+    std::array<Fd*, 2> kept{&link_, &lock_};
+    for (Fd* one : kept)
+      if (one->valid()) one->reset(::fcntl(one->get(), F_DUPFD_CLOEXEC, 3));
+    std::sort(kept.begin(), kept.end(),
+              [](Fd* left, Fd* right) { return left->get() < right->get(); });
+    for (const Fd* one : kept) {
+      if (!one->valid()) continue;
+      const auto number = static_cast<unsigned>(one->get());
+      if (number > first) ::close_range(first, number - 1, 0);
+      first = number + 1;
+    }
+    ::close_range(first, ~0U, 0);
     launch::adopt_orphans();
     sigset_t set;
     ::sigemptyset(&set);
@@ -84,8 +138,10 @@ class KeeperProcess {
   [[noreturn]] void live() {
     for (;;) {
       pollfd events[] = {{link_.get(), POLLIN, 0}, {children_.get(), POLLIN, 0}};
-      if (::poll(events, 2, -1) < 0 && errno != EINTR) break;
+      constexpr int kLookAgain = 100;
+      if (::poll(events, 2, endings_.empty() ? -1 : kLookAgain) < 0 && errno != EINTR) break;
       if (events[1].revents != 0) reap();
+      tell_endings();
       if (events[0].revents != 0 && !obey()) break;
     }
     // The controller has gone, and with it the trials.
@@ -133,18 +189,20 @@ class KeeperProcess {
     options.directory = reader.string();
     const std::string out_path = reader.string(), err_path = reader.string();
     const std::string variable = reader.string();
+    std::string mark = reader.string();
     if (descriptor.valid()) additions.push_back(fmt::format("{}={}", variable, descriptor.get()));
     options.environment = launch::merge_environment(environment_, additions);
     try {
       const Fd out = open_log(out_path), err = open_log(err_path);
       options.standard_output = out.get();
       options.standard_error = err.get();
-      if (descriptor.valid()) options.keep.push_back(descriptor.get());
+      for (const Fd* one : {&descriptor, &lock_})
+        if (one->valid()) options.keep.push_back(one->get());
       options.own_process_group = true;
       options.die_with_parent = true;
       Spawned child = spawn(options);
       child.wait_until_running();
-      programs_[child.pid()] = id;
+      programs_[child.pid()] = {id, std::move(mark)};
     } catch (const Error& error) {
       tell(id, 0, error.message());
     }
@@ -158,7 +216,7 @@ class KeeperProcess {
 
   void signal(RunId id, int signal) {
     for (const auto& [pid, program] : programs_)
-      if (program == id) ::kill(-pid, signal);
+      if (program.id == id) ::kill(-pid, signal);
   }
 
   void reap() {
@@ -168,12 +226,33 @@ class KeeperProcess {
     int status = 0;
     while (const pid_t pid = ::waitpid(-1, &status, WNOHANG)) {
       if (pid < 0) return;
+      for (auto& ending : endings_) ending.dying.erase(pid);
       const auto found = programs_.find(pid);
-      if (found == programs_.end()) continue;  // an orphan of a trial
+      if (found == programs_.end()) continue;  // what a program had left
       ::kill(-pid, SIGKILL);                   // what it left in its group
-      tell(found->second, status, "");
+      endings_.push_back({std::move(found->second), status, Deadline::after(kLongestDeath), {}});
       programs_.erase(found);
     }
+  }
+
+  /// What a program had started became a child of this process when the program ended, and so on
+  /// downwards.
+  void tell_endings() {
+    if (endings_.empty()) return;
+    auto orphans = launch::children();
+    std::erase_if(orphans, [this](pid_t pid) { return programs_.contains(pid); });
+    std::erase_if(endings_, [&](Ending& ending) {
+      for (const pid_t pid : orphans) {
+        if (ending.dying.contains(pid)) continue;
+        const bool marked = has_mark(pid, ending.program.mark);
+        if (marked) ::kill(pid, SIGKILL);
+        // Of one that is ending already nobody knows whose it was.
+        if (marked || is_ending(pid)) ending.dying.insert(pid);
+      }
+      if (!ending.dying.empty() && !ending.until.passed()) return false;
+      tell(ending.program.id, ending.status, "");
+      return true;
+    });
   }
 
   void tell(RunId id, int status, const std::string& error) {
@@ -183,16 +262,30 @@ class KeeperProcess {
     send_message(link_.get(), writer.bytes(), -1);
   }
 
-  Fd link_, children_;
+  struct Program {
+    RunId id;
+    std::string mark;
+  };
+  /// A program that has ended, but not yet all that it has left.
+  struct Ending {
+    Program program;
+    int status;
+    Deadline until;
+    std::set<pid_t> dying;  // children of this process, until they are waited for
+  };
+
+  Fd link_, lock_, children_;
   // Not touched beyond what a message needs, so that forks stay cheap.
   std::unique_ptr<char[]> buffer_{new char[kLargestMessage]};
   std::vector<std::string> environment_;
-  std::map<pid_t, RunId> programs_;
+  std::map<pid_t, Program> programs_;
+  std::vector<Ending> endings_;
 };
 
 }  // namespace
 
-Keeper::Keeper() {
+Keeper::Keeper(const std::filesystem::path& study_directory) {
+  Fd lock = lock_for_a_family(study_directory);
   int ends[2];
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
     throw_errno("cannot make a socket for the keeper of trials");
@@ -207,7 +300,7 @@ Keeper::Keeper() {
   if (pid_ == 0) {
     link_.reset();
     try {
-      KeeperProcess(std::move(other)).live();
+      KeeperProcess(std::move(other), std::move(lock)).live();
     } catch (...) {
       ::_exit(1);
     }
@@ -229,7 +322,7 @@ bool Keeper::start(const KeptProgram& program) {
   write_texts(writer, program.environment);
   writer.string(program.directory.string());
   writer.string(program.out.string()).string(program.err.string());
-  writer.string(program.descriptor_variable);
+  writer.string(program.descriptor_variable).string(program.mark);
   return send_message(link_.get(), writer.bytes(), program.descriptor);
 }
 

@@ -3,6 +3,10 @@
 // It is forked from the controller and does nothing but start programs, tell their ends, and kill.
 // When the controller is gone, however that happened, it kills everything below it; when it is
 // killed itself, the kernel kills the programs.
+//
+// A program's end is told when nothing of it is left: what it started and left behind is killed
+// before. And a keeper begins when nothing of an earlier one of the same study is left. So two runs
+// of a trial never write into its directory at the same time.
 #pragma once
 
 #include <sys/types.h>
@@ -26,6 +30,8 @@ struct KeptProgram {
   /// Kept open in the program, which is told its number by this variable.
   int descriptor = -1;
   std::string descriptor_variable;
+  /// The entry of `environment` by which all processes of this run, and no others, are known.
+  std::string mark;
 };
 
 /// What the keeper says.
@@ -37,8 +43,8 @@ struct KeeperNews {
 
 class Keeper {
  public:
-  /// Forks.
-  Keeper();
+  /// Waits for what is left of an earlier keeper of the study in this directory, then forks.
+  explicit Keeper(const std::filesystem::path& study_directory);
   ~Keeper();
   Keeper(const Keeper&) = delete;
   Keeper& operator=(const Keeper&) = delete;

@@ -52,7 +52,7 @@ class ProcessExecutor final : public TrialExecutor {
   ProcessExecutor(std::shared_ptr<Inbox> inbox, ProcessSetup setup)
       : inbox_(std::move(inbox)),
         setup_(std::move(setup)),
-        keeper_(std::make_unique<Keeper>()),
+        keeper_(std::make_unique<Keeper>(setup_.study_directory)),
         wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
         thread_([this] { listen(); }) {}
 
@@ -82,7 +82,9 @@ class ProcessExecutor final : public TrialExecutor {
       run.err_from = fs::exists(run.err, none) ? fs::file_size(run.err, none) : 0;
       program.descriptor = opened.trial_end.get();
       program.descriptor_variable = kTrialFd;
-      program.environment = environment_for(order, opened.token);
+      program.mark = fmt::format("{}={}", kTrialToken, opened.token);
+      program.environment = environment_for(order);
+      program.environment.push_back(program.mark);
       program.environment.insert(program.environment.end(), command.environment.begin(),
                                  command.environment.end());
       run.channel = opened.channel;
@@ -142,14 +144,13 @@ class ProcessExecutor final : public TrialExecutor {
     return found != runs_.end() && found->second.id == id ? &found->second : nullptr;
   }
 
-  std::vector<std::string> environment_for(const StartOrder& order, const std::string& token) {
+  std::vector<std::string> environment_for(const StartOrder& order) {
     auto entries = parameter_variables(order.config);
     const auto set = [&entries](const char* name, const std::string& value) {
       entries.push_back(fmt::format("{}={}", name, value));
     };
     set("KOLO_TRIAL_PROTOCOL", std::to_string(kTrialProtocol));
     set(kTrialSocket, channels_.socket_path().string());
-    set(kTrialToken, token);
     set(kTrialId, order.trial_id);
     set(kTrialName, order.trial_name);
     set(kTrialDir, order.directory.string());
@@ -247,7 +248,7 @@ class ProcessExecutor final : public TrialExecutor {
     // Somebody killed it, and with it the trials. A new one takes its place.
     std::vector<RunId> lost;
     for (const auto& [trial, run] : runs_) lost.push_back(run.id);
-    keeper_ = std::make_unique<Keeper>();
+    keeper_ = std::make_unique<Keeper>(setup_.study_directory);
     for (const RunId id : lost) {
       channels_.close(id, take_, refuse_);
       finish(id, "the process that keeps the trials was killed", std::nullopt);

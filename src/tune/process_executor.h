@@ -18,6 +18,7 @@ struct TrialCommand {
 };
 
 struct ProcessSetup {
+  std::filesystem::path study_directory;
   std::function<TrialCommand(const StartOrder&)> command;
   /// The name of a bare number on the last line of output.
   std::string metric;

@@ -251,6 +251,7 @@ ProgramResult run_program_study(ProgramStudy study, const ProgramRun& run) {
   setup.interrupted = run.interrupted;
   setup.make_executor = [&](std::shared_ptr<Inbox> inbox) {
     ProcessSetup process;
+    process.study_directory = record.directory;
     process.metric = spec.objectives.empty() ? "" : spec.objectives.front().metric;
     process.last_line_reports = true;
     process.command = [&study, &run](const StartOrder& order) {

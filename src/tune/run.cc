@@ -126,7 +126,7 @@ Analysis run(Runnable trainable, Options options) {
   setup.make_executor = [&](std::shared_ptr<Inbox> inbox) -> std::unique_ptr<TrialExecutor> {
     if (executor == Executor::thread)
       return make_thread_executor(std::move(inbox), trainable, policy);
-    return make_self_executor(std::move(inbox), trainable, call);
+    return make_self_executor(std::move(inbox), trainable, call, study.directory);
   };
   setup.observers = default_observers(options);
   setup.options = options;

@@ -155,7 +155,8 @@ void run_if_trial(const Runnable& trainable, const Options& /*options*/,
 }
 
 std::unique_ptr<TrialExecutor> make_self_executor(std::shared_ptr<Inbox> inbox,
-                                                  const Runnable& trainable, const SelfCall& call) {
+                                                  const Runnable& trainable, const SelfCall& call,
+                                                  const fs::path& study_directory) {
   if (trainable.ranks()) check_hosts(*trainable.ranks());
   TrialCommand command;
   command.argv = own_command_line();
@@ -169,6 +170,7 @@ std::unique_ptr<TrialExecutor> make_self_executor(std::shared_ptr<Inbox> inbox,
                          fmt::format("{}={}", kCall, call.number()),
                          fmt::format("{}={}", kPast, past)};
   ProcessSetup setup;
+  setup.study_directory = study_directory;
   setup.command = [command](const StartOrder&) { return command; };
   return make_process_executor(std::move(inbox), std::move(setup));
 }

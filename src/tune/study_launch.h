@@ -34,7 +34,8 @@ void run_if_trial(const Runnable& trainable, const Options& options, const Class
 
 /// Trials are this program, started again.
 std::unique_ptr<TrialExecutor> make_self_executor(std::shared_ptr<Inbox> inbox,
-                                                  const Runnable& trainable, const SelfCall& call);
+                                                  const Runnable& trainable, const SelfCall& call,
+                                                  const std::filesystem::path& study_directory);
 
 /// What is drawn on the terminal, as options.verbose wants it.
 std::vector<std::shared_ptr<Observer>> default_observers(const Options& options);

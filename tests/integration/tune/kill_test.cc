@@ -38,28 +38,10 @@ constexpr std::uint32_t kSlower = kSanitized ? 4 : 1;
 constexpr Case kCases[] = {{"slow", 150, 120, 40, 5000, 60'000},
                            {"slowranks", 50, 12, 4, 20'000, 200'000}};
 
-std::vector<pid_t> children_of(pid_t pid) {
-  std::vector<pid_t> children;
-  std::error_code gone;
-  for (const auto& thread : fs::directory_iterator(fmt::format("/proc/{}/task", pid), gone)) {
-    std::ifstream list(thread.path() / "children");
-    for (pid_t child = 0; list >> child;) children.push_back(child);
-  }
-  return children;
-}
-
 bool is_rank(pid_t pid) {
   std::ifstream file(fmt::format("/proc/{}/environ", pid));
   const std::string variables{std::istreambuf_iterator<char>(file), {}};
   return variables.find("KOLO_TRIAL_ROLE=rank") != std::string::npos;
-}
-
-/// The controller and everything below it.
-std::vector<pid_t> family(pid_t pid) {
-  std::vector<pid_t> all{pid};
-  for (std::size_t i = 0; i < all.size(); ++i)
-    for (const pid_t child : children_of(all[i])) all.push_back(child);
-  return all;
 }
 
 class TuneKill : public testing::TestWithParam<Case> {

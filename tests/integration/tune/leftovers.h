@@ -1,4 +1,4 @@
-// Processes that a test's programs have left behind.
+// The processes of a test's programs, and those they have left behind.
 #pragma once
 
 #include <poll.h>
@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,25 @@
 #include "base/files.h"
 
 namespace kolo::test {
+
+inline std::vector<pid_t> children_of(pid_t pid) {
+  std::vector<pid_t> children;
+  std::error_code gone;
+  for (const auto& thread :
+       std::filesystem::directory_iterator(fmt::format("/proc/{}/task", pid), gone)) {
+    std::ifstream list(thread.path() / "children");
+    for (pid_t child = 0; list >> child;) children.push_back(child);
+  }
+  return children;
+}
+
+/// A process and everything below it.
+inline std::vector<pid_t> family(pid_t pid) {
+  std::vector<pid_t> all{pid};
+  for (std::size_t i = 0; i < all.size(); ++i)
+    for (const pid_t child : children_of(all[i])) all.push_back(child);
+  return all;
+}
 
 /// Processes whose command line has this text. One that has ended has none.
 inline std::vector<pid_t> processes_naming(const std::string& text) {

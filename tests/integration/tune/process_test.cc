@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/wait.h>
 
 #include <set>
 
@@ -106,6 +107,48 @@ TEST_F(TuneProcess, TrialsEndWhenTheyAreTold) {
 TEST_F(TuneProcess, NothingOutlivesTheStudy) {
   const auto result = run("orphan", "orphan", 2);
   ASSERT_TRUE(result.ok()) << result.errors;
+  EXPECT_TRUE(nothing_left());
+}
+
+TEST_F(TuneProcess, ARunIsOverWhenNothingOfItIsLeft) {
+  const auto result = run("heir", "heir", 3);
+  EXPECT_EQ(result.output, "3 trials, 0 errors\n") << result.errors;
+  const Analysis analysis = read("heir");
+  for (const auto& trial : analysis.trials()) EXPECT_EQ(trial.failures, 1) << trial.error;
+}
+
+TEST_F(TuneProcess, AControllerBeginsWhenNothingOfTheLastOneIsLeft) {
+  const auto start = [this] {
+    SpawnOptions options;
+    options.argv = {KOLO_TUNE_PROGRAM, scratch_.path().string(), "endless", "endless", "1"};
+    options.environment = current_environment();
+    Spawned program = spawn(options);
+    program.wait_until_running();
+    return program.pid();
+  };
+  const auto end = [](pid_t pid) {
+    ::kill(pid, SIGKILL);
+    ::waitpid(pid, nullptr, 0);
+  };
+  const pid_t first = start();
+  const Deadline deadline = Deadline::after(30s);
+  std::vector<pid_t> all;
+  while (all.size() < 3 && !deadline.passed()) {  // the controller, its keeper, a trial
+    all = family(first);
+    ::poll(nullptr, 0, 1);
+  }
+  ASSERT_EQ(all.size(), 3U);
+  ::kill(all[1], SIGSTOP);  // it cannot kill the trial
+  end(first);
+  const pid_t second = start();
+  // However slow this machine is, a right one passes.
+  ::poll(nullptr, 0, 300);
+  EXPECT_EQ(family(second).size(), 1U);
+  ::kill(all[1], SIGCONT);
+  while (family(second).size() < 3 && !deadline.passed()) ::poll(nullptr, 0, 1);
+  EXPECT_EQ(family(second).size(), 3U);
+  EXPECT_NE(::kill(all[2], 0), 0) << "two runs of one trial at once";
+  end(second);
   EXPECT_TRUE(nothing_left());
 }
 

@@ -1,8 +1,10 @@
 // A study whose trials are this program: tune_program DIRECTORY STUDY MODE [SAMPLES].
 //
 // Modes: plain, crash (every third trial kills itself), ranks (2 ranks that add up), lostrank
-// (rank 1 kills itself in the first run), orphan (leaves a process behind), stop (never ends by
-// itself), slow, slowranks, hosts (2 ranks on each of those in TUNE_PROGRAM_HOSTS, with commas).
+// (rank 1 kills itself in the first run), orphan (leaves a process behind), heir (so too, and kills
+// itself in the first run; the second fails if it meets that process), stop (never ends by itself),
+// endless (so too, and is not told to), slow, slowranks, hosts (2 ranks on each of those in
+// TUNE_PROGRAM_HOSTS, with commas).
 #include <fmt/format.h>
 #include <signal.h>
 #include <unistd.h>
@@ -39,15 +41,29 @@ void save(Session& session, int epoch) {
   });
 }
 
+pid_t leave_a_process() {
+  const pid_t pid = ::fork();
+  if (pid != 0) return pid;
+  ::setsid();
+  for (;;) ::pause();
+}
+
+void leave_an_heir(const std::filesystem::path& directory) {
+  const auto file = directory / "heir";
+  if (!std::filesystem::exists(file)) {
+    write_file_atomically(file, std::to_string(leave_a_process()));
+    ::raise(SIGKILL);
+  }
+  if (::kill(std::stoi(read_file(file)), 0) == 0) throw std::runtime_error("the heir is alive");
+}
+
 void train(const Config& config, Session& session) {
   const double x = config.at_path("x").as_number();
   const bool ring = is_ring();
   if (ring) kolo::init();
-  if (mode == "orphan" && ::fork() == 0) {
-    ::setsid();
-    ::pause();
-  }
-  const int last = mode == "stop" ? 1'000'000 : 4;
+  if (mode == "orphan") leave_a_process();
+  if (mode == "heir") leave_an_heir(session.trial_dir());
+  const int last = mode == "stop" || mode == "endless" ? 1'000'000 : 4;
   for (int epoch = epoch_of(session) + 1; epoch <= last; ++epoch) {
     if (mode == "crash" && config.at_path("n").as_integer() % 3 == 0) {
       ::signal(SIGSEGV, SIG_DFL);  // sanitizers have a handler of their own
@@ -93,7 +109,7 @@ int main(int argc, char** argv) {
   options.executor = tune::Executor::process;
   options.resume = tune::Resume::automatic;
   options.raise_on_failed_trial = false;
-  options.max_failures = mode == "lostrank" ? 1 : is_slow() ? -1 : 0;
+  options.max_failures = mode == "lostrank" || mode == "heir" ? 1 : is_slow() ? -1 : 0;
   options.verbose = 0;
   options.seed = 5;
   options.total_resources = tune::Resources{.cpu = 2};
