@@ -133,6 +133,7 @@ void Pilot::settle(Held& held, bool written) {
   const Doubt done = std::exchange(held.doubt, std::nullopt).value_or(Doubt{});
   if (written) {
     if (done.release) {
+      if (held.killed && !is_end(held.written)) look_again();  // it waits to be run as it is now
       queue_->remove(id);
       held_.erase(id);
       return;
@@ -151,23 +152,25 @@ void Pilot::settle(Held& held, bool written) {
   held.retries = 0;
   held.return_code.reset();
   held.release = false;
-  if (held.killed) {  // not even its lease is ours any more
-    held_.erase(id);
-    return;
-  }
   std::optional<JobState> state;
   if (!try_database([&] { state = leases_->state_of(id, held.hold); })) {
     dirty_.insert(id);  // and again
     return;
   }
-  if (state && !is_end(*state) && held.task == 0) {
+  if (held.killed && !state) {  // not even its lease is ours any more
+    held_.erase(id);
+    return;
+  }
+  if (state) held.written = *state;
+  if (state && !is_end(*state) && held.task == 0 && !held.killed) {
     // A user has moved it on.
-    held.job.state = held.written = *state;
+    held.job.state = *state;
     held.phase = Phase::waiting;
     queue_->remove(id);
     return advance(held);
   }
-  // Killed by the user, or somebody else's: its task ends, and then it is let go.
+  // Killed by the user, somebody else's, or moved on while its task ran: that ends, and then the
+  // job is let go as it is.
   held.killed = true;
   if (held.task != 0)
     end_task(held);

@@ -315,7 +315,7 @@ void Pilot::handler_ended(Held& held) {
 }
 
 void Pilot::forget_killed(Held& held) {
-  // The state is an end already; only the lease is given back.
+  // The state is what others have made it; only the lease is given back.
   queue_->remove(held.job.id);
   held.phase = Phase::ended;
   held.killed = true;
@@ -323,7 +323,6 @@ void Pilot::forget_killed(Held& held) {
   held.doubt.reset();
   held.retries = 0;
   held.return_code.reset();
-  if (!is_end(held.written)) held.written = JobState::user_killed;
   held.release = true;
   dirty_.insert(held.job.id);
 }
