@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <mutex>
 #include <optional>
 
 #include "base/errors.h"
@@ -12,6 +11,7 @@
 #include "nas/problem/losses.h"
 #include "nas/problem/objective.h"
 #include "nas/run/patience.h"
+#include "nas/run/process_random.h"
 #include "nas/run/saved_files.h"
 #include "nas/run/threads_choice.h"
 #include "nas/run/training.h"
@@ -113,13 +113,10 @@ TrainingTask task_of(Evaluation& evaluation, std::shared_ptr<Model> model,
   return task;
 }
 
-/// Layers draw their weights from the one generator of the process: threads that evaluate at the
-/// same time take turns.
+/// Threads that evaluate at the same time take turns.
 std::shared_ptr<Model> build(const Evaluation& evaluation, std::int64_t repetition) {
-  static std::mutex one_at_a_time;
   const auto architectures = evaluation.problem.architectures();
-  const std::scoped_lock lock(one_at_a_time);
-  torch::manual_seed(seed_of(evaluation, repetition));
+  const SeededRandom weights(seed_of(evaluation, repetition));
   return architectures->model(evaluation.arch_seq);
 }
 

@@ -12,6 +12,7 @@
 #include "kolo/torch/sampler.h"
 #include "nas/run/flat_parameters.h"
 #include "nas/run/patience.h"
+#include "nas/run/process_random.h"
 #include "nas/run/sums.h"
 
 namespace kolo::nas {
@@ -62,8 +63,9 @@ class Training {
         sampler_(static_cast<std::size_t>(task.data->train.size()), sampler_options()),
         augment_random_(at::make_generator<at::CPUGeneratorImpl>(
             task.seed + static_cast<std::uint64_t>(task.ranks.rank()))) {
-    // Dropout draws from the generator of the process; ranks drop out different numbers.
-    torch::manual_seed(task.seed + static_cast<std::uint64_t>(task.ranks.rank()));
+    // For dropout: ranks drop out different numbers. (Threads that train at the same time draw in
+    // whatever order they come.)
+    static_cast<void>(SeededRandom(task.seed + static_cast<std::uint64_t>(task.ranks.rank())));
     steps_per_epoch_ = kolo::steps_per_epoch(static_cast<std::size_t>(task.data->train.size()),
                                              scaled_.batch_per_rank, task.ranks.size());
     make_optimizer();
