@@ -27,11 +27,31 @@ void Report::add(const std::string& column, std::size_t bytes, double seconds) {
   cells_[column][bytes].push_back(seconds);
 }
 
-double Report::get(const std::string& column, std::size_t bytes) const {
+const std::vector<double>& Report::rounds(const std::string& column, std::size_t bytes) const {
+  static const std::vector<double> none;
   const auto rows = cells_.find(column);
-  if (rows == cells_.end()) return std::nan("");
+  if (rows == cells_.end()) return none;
   const auto cell = rows->second.find(bytes);
-  return cell == rows->second.end() ? std::nan("") : median(cell->second);
+  return cell == rows->second.end() ? none : cell->second;
+}
+
+double Report::get(const std::string& column, std::size_t bytes) const {
+  const auto& all = rounds(column, bytes);
+  return all.empty() ? std::nan("") : median(all);
+}
+
+double Report::by_round(const std::string& column, const std::vector<std::string>& others,
+                        std::size_t bytes) const {
+  std::vector<double> ratios;
+  const auto& own = rounds(column, bytes);
+  for (std::size_t round = 0; round < own.size(); ++round) {
+    double best = std::nan("");
+    for (const auto& other : others)
+      if (const auto& all = rounds(other, bytes); round < all.size())
+        best = std::fmin(best, all[round]);
+    if (!std::isnan(best)) ratios.push_back(own[round] / best);
+  }
+  return ratios.empty() ? std::nan("") : median(ratios);
 }
 
 double Report::best(const std::vector<std::string>& columns, std::size_t bytes) const {

@@ -22,6 +22,11 @@ class Report {
   /// The smallest of several columns; NaN if none was measured.
   [[nodiscard]] double best(const std::vector<std::string>& columns, std::size_t bytes) const;
 
+  /// Median over rounds of a column's time by the smallest of `others` in the same round: for
+  /// what the machine itself makes faster or slower from one second to the next.
+  [[nodiscard]] double by_round(const std::string& column, const std::vector<std::string>& others,
+                                std::size_t bytes) const;
+
   void print_table(const std::string& title) const;
 
   /// `RATIO name value goal <=goal PASS|FALLS-SHORT`. A value that could not be measured (NaN)
@@ -34,6 +39,10 @@ class Report {
   void write_json(const std::string& path) const;
 
  private:
+  /// What was added to a cell, in order.
+  [[nodiscard]] const std::vector<double>& rounds(const std::string& column,
+                                                  std::size_t bytes) const;
+
   struct Ratio {
     std::string name;
     double value, goal;
