@@ -9,6 +9,6 @@ shift 2
 
 hosts_up 3
 mkdir "$hosts_dir/bench"
-IFS=,
+names="$(IFS=, && printf '%s' "${hosts[*]}")"
 "$bin/comm_hosts_bench" --bin "$bin" --scratch "$hosts_dir/bench" --on-host "$hosts_dir/on-host" \
-  --set-rate "$hosts_dir/set-rate" --ssh "$KOLO_SSH" --hosts "${hosts[*]}" ${json:+--json "$json"} "$@"
+  --set-rate "$hosts_dir/set-rate" --ssh "$KOLO_SSH" --hosts "$names" ${json:+--json "$json"} "$@"

@@ -124,23 +124,24 @@ class GlooMessenger final : public Messenger {
     return true;
   }
 
-  void exchange_small(std::span<const int> members, const void* mine, std::size_t bytes, void* all,
+  void exchange_small(std::span<const int> members, std::span<const SmallMessage> mine, void* all,
                       std::size_t stride, Deadline deadline) override {
     throw_if_broken();
     std::vector<OperationPtr>& pending = exchange_;
     pending.clear();
     auto* row = static_cast<std::byte*>(all);
-    for (const int member : members) {
+    for (std::size_t i = 0; i < members.size(); ++i, row += stride) {
+      const int member = members[i];
+      const auto [data, bytes] = std::pair(mine[i].data(), mine[i].size());
       if (member == me_) {
-        if (mine != row) std::memcpy(row, mine, bytes);
-      } else {
-        pending.push_back(post_recv_upto(member, kExchangeTag, row, stride, /*is_exact=*/false));
-        if (peers_[member].sends.empty() && may_put_small(member))
-          put_frame(member, kExchangeTag, mine, bytes);
-        else
-          pending.push_back(queue_send(member, kExchangeTag, mine, bytes));
+        if (data != row) std::memcpy(row, data, bytes);
+        continue;
       }
-      row += stride;
+      pending.push_back(post_recv_upto(member, kExchangeTag, row, stride, /*is_exact=*/false));
+      if (peers_[member].sends.empty() && may_put_small(member))
+        put_frame(member, kExchangeTag, data, bytes);
+      else
+        pending.push_back(queue_send(member, kExchangeTag, data, bytes));
     }
     progress_until(
         [&] {

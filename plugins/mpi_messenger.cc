@@ -100,16 +100,17 @@ class MpiMessenger final : public Messenger {
     return true;
   }
 
-  void exchange_small(std::span<const int> members, const void* mine, std::size_t bytes, void* all,
+  void exchange_small(std::span<const int> members, std::span<const SmallMessage> mine, void* all,
                       std::size_t stride, Deadline deadline) override {
     throw_if_broken();
     exchange_.clear();
     auto* row = static_cast<std::byte*>(all);
     {
       const auto lock = session_.lock();
-      for (const int member : members) {
+      for (std::size_t i = 0; i < members.size(); ++i) {
+        const int member = members[i];
         if (member == me_) {
-          if (mine != row) std::memcpy(row, mine, bytes);
+          if (mine[i].data() != row) std::memcpy(row, mine[i].data(), mine[i].size());
         } else {
           Operation& receive = exchange_.emplace_back(Operation{member, true, {}});
           check(member, MPI_Irecv(row, static_cast<int>(stride), MPI_BYTE, member, kExchangeTag,
@@ -117,11 +118,13 @@ class MpiMessenger final : public Messenger {
         }
         row += stride;
       }
-      for (const int member : members) {
+      for (std::size_t i = 0; i < members.size(); ++i) {
+        const int member = members[i];
         if (member == me_) continue;
         Operation& send = exchange_.emplace_back(Operation{member, false, {}});
-        check(member, MPI_Isend(mine, static_cast<int>(bytes), MPI_BYTE, member, kExchangeTag,
-                                comm_, &send.requests.emplace_back(MPI_REQUEST_NULL)));
+        check(member,
+              MPI_Isend(mine[i].data(), static_cast<int>(mine[i].size()), MPI_BYTE, member,
+                        kExchangeTag, comm_, &send.requests.emplace_back(MPI_REQUEST_NULL)));
       }
     }
     for (Operation& operation : exchange_) finish(operation, deadline);

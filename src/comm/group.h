@@ -122,6 +122,16 @@ class Group {
   /// Meets all members. See the top of this file. Throws peer_lost.
   virtual Exchanged exchange(const Card& card, const void* payload, std::size_t bytes) = 0;
 
+  /// Largest payload of exchange_slices(). 0: that does not pay here.
+  [[nodiscard]] virtual std::size_t sliced_bytes() const noexcept { return 0; }
+  /// As exchange(), but each member is shown its slice of the payload alone (slices.h): the meeting
+  /// is the first half of an allreduce.
+  virtual Exchanged exchange_slices(const Card& card, const void* payload, std::size_t count,
+                                    std::size_t element_bytes);
+  /// The second half: everybody's slice of `data`, reduced, reaches the others. Must directly
+  /// follow an exchange_slices() that agreed.
+  virtual void share_slices(void* data, std::size_t count, std::size_t element_bytes);
+
   // --- bulk operations, after an exchange that agreed ------------------------------------------
   /// input == output is allowed; other overlaps are not.
   virtual void allreduce(const void* input, void* output, std::size_t count,

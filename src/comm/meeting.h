@@ -22,6 +22,15 @@ inline Exchanged meet(Group& group, const Card& card, const void* payload, std::
   return all;
 }
 
+/// The same with slices of the payload.
+inline Exchanged meet_with_slices(Group& group, const Card& card, const void* payload,
+                                  std::size_t count, std::size_t element_bytes) {
+  const Exchanged all = group.exchange_slices(card, payload, count, element_bytes);
+  if (!all.agreed()) [[unlikely]]
+    throw mismatch(all, group.size());
+  return all;
+}
+
 /// Ends a call whose arguments are wrong on this rank alone; the others get an error too.
 template <class... Args>
 [[noreturn]] void refuse(Group& group, OpKind kind, fmt::format_string<Args...> format,

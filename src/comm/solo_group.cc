@@ -67,6 +67,13 @@ class SoloGroup final : public Group {
 
 }  // namespace
 
+Exchanged Group::exchange_slices(const Card&, const void*, std::size_t, std::size_t) {
+  throw_error(ErrorCode::internal, "{} does not meet with slices", describe());
+}
+void Group::share_slices(void*, std::size_t, std::size_t) {
+  throw_error(ErrorCode::internal, "{} does not meet with slices", describe());
+}
+
 void Group::post(const Card&, const void*, std::size_t) {
   throw_error(ErrorCode::internal, "{}: meetings cannot be posted here", describe());
 }

@@ -91,14 +91,15 @@ class MemoryMessenger final : public Messenger {
     return receives_.find(ticket) == receives_.end();
   }
 
-  void exchange_small(std::span<const int> members, const void* mine, std::size_t bytes, void* all,
+  void exchange_small(std::span<const int> members, std::span<const SmallMessage> mine, void* all,
                       std::size_t stride, Deadline deadline) override {
-    for (const int member : members)
-      if (member != me_) post_send(member, kExchangeTag, mine, bytes);
+    for (std::size_t i = 0; i < members.size(); ++i)
+      if (members[i] != me_) post_send(members[i], kExchangeTag, mine[i].data(), mine[i].size());
     auto* row = static_cast<std::byte*>(all);
-    for (const int member : members) {
+    for (std::size_t i = 0; i < members.size(); ++i) {
+      const int member = members[i];
       if (member == me_) {
-        if (row != mine) std::memcpy(row, mine, bytes);
+        if (row != mine[i].data()) std::memcpy(row, mine[i].data(), mine[i].size());
       } else {
         std::unique_lock lock(room_->mutex);
         const Bytes message = take(lock, member, kExchangeTag, deadline);

@@ -39,11 +39,13 @@ class Messenger {
   /// wait().
   virtual bool test(Ticket ticket) = 0;
 
+  using SmallMessage = std::span<const std::byte>;
+
   /// Each of `members` (this one among them, the same list on all) sends a small message, of at
-  /// most kSmallBytes, to all the others, with the least latency this wire has. What members[i]
-  /// sent lands at `all + i * stride`, one's own message too. Sizes may differ, but none is larger
-  /// than `stride`.
-  virtual void exchange_small(std::span<const int> members, const void* mine, std::size_t bytes,
+  /// most kSmallBytes, to each of the others, with the least latency this wire has: mine[i] goes to
+  /// members[i]. What members[i] sent lands at `all + i * stride`, one's own message to oneself
+  /// too. Sizes may differ, but none is larger than `stride`.
+  virtual void exchange_small(std::span<const int> members, std::span<const SmallMessage> mine,
                               void* all, std::size_t stride, Deadline deadline) = 0;
   static constexpr std::size_t kSmallBytes = 65 * 1024;
 
@@ -75,7 +77,7 @@ struct WireSetup {
 
 /// What a plug-in offers. `abi` is checked when it is loaded.
 struct WirePlugin {
-  static constexpr int kAbi = 2;
+  static constexpr int kAbi = 3;
   int abi = kAbi;
   const char* name = "";     ///< "gloo", "mpi"
   const char* library = "";  ///< for people: "Gloo 0.5.0", "Open MPI 4.1.4"

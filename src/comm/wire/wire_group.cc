@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "base/errors.h"
+#include "comm/slices.h"
 
 namespace kolo::comm {
 namespace {
@@ -131,31 +132,79 @@ std::size_t WireGroup::eager_bytes() const noexcept {
                     Messenger::kSmallBytes - kPayloadOffset);
 }
 
+std::size_t WireGroup::row_bytes() const noexcept { return kPayloadOffset + eager_bytes(); }
+
+std::byte* WireGroup::rows() {
+  const auto members = static_cast<std::size_t>(size());
+  std::byte* rows = rows_.get(members * row_bytes());
+  if (row_of_.empty())
+    for (std::size_t r = 0; r < members; ++r) row_of_.push_back(rows + r * row_bytes());
+  return rows;
+}
+
 Exchanged WireGroup::exchange(const Card& card, const void* payload, std::size_t bytes) {
   KOLO_CHECK(bytes <= eager_bytes());
-  const std::size_t row_bytes = kPayloadOffset + eager_bytes();
-  const auto members = static_cast<std::size_t>(size());
-  std::byte* rows = rows_.get(members * row_bytes);
-  if (row_of_.empty())
-    for (std::size_t r = 0; r < members; ++r) row_of_.push_back(rows + r * row_bytes);
-  std::byte* mine = rows + static_cast<std::size_t>(rank()) * row_bytes;
+  std::byte* mine = rows() + static_cast<std::size_t>(rank()) * row_bytes();
   std::memcpy(mine, &card, sizeof card);
   if (bytes != 0) std::memcpy(mine + kPayloadOffset, payload, bytes);
-  link_->guarded(to_string(card.kind).data(), [&] {
-    exchange_rows(mine, kPayloadOffset + bytes, rows, row_bytes, link_->deadline());
-  });
+  outgoing_.assign(members_.size(), {mine, kPayloadOffset + bytes});
+  return meet(card);
+}
 
+std::size_t WireGroup::sliced_bytes() const noexcept {
+  // No member sends more to another than with the largest eager payload.
+  return static_cast<std::size_t>(size()) * (eager_bytes() / 64 * 64);
+}
+
+Exchanged WireGroup::exchange_slices(const Card& card, const void* payload, std::size_t count,
+                                     std::size_t element_bytes) {
+  std::byte* place = sliced_.get(members_.size() * row_bytes());
+  outgoing_.clear();
+  for (int r = 0; r < size(); ++r, place += row_bytes()) {
+    const Slice slice = slice_of(count, element_bytes, size(), r);
+    const std::size_t bytes = r == rank() ? 0 : slice.count * element_bytes;
+    KOLO_CHECK(bytes <= eager_bytes());
+    std::memcpy(place, &card, sizeof card);
+    if (bytes != 0)
+      std::memcpy(place + kPayloadOffset,
+                  static_cast<const std::byte*>(payload) + slice.first * element_bytes, bytes);
+    outgoing_.push_back({place, kPayloadOffset + bytes});
+  }
+  return meet(card);
+}
+
+void WireGroup::share_slices(void* data, std::size_t count, std::size_t element_bytes) {
+  std::vector<Block> outgoing, incoming;
+  const auto block_of = [&](int slice_owner, int member) {
+    const Slice slice = slice_of(count, element_bytes, size(), slice_owner);
+    return Block{member, static_cast<std::byte*>(data) + slice.first * element_bytes,
+                 slice.count * element_bytes};
+  };
+  for (int r = 0; r < size(); ++r) {
+    if (r == rank()) continue;
+    outgoing.push_back(block_of(rank(), r));
+    incoming.push_back(block_of(r, r));
+  }
+  link_->guarded("allreduce", [&] { move(outgoing, incoming); });
+}
+
+Exchanged WireGroup::meet(const Card& card) {
+  const auto members = static_cast<std::size_t>(size());
+  link_->guarded(to_string(card.kind).data(), [&] {
+    link_->messenger().exchange_small(members_, outgoing_, rows(), row_bytes(), link_->deadline());
+  });
   bool agreed = true;
   for (std::size_t r = 0; r < members; ++r)
     agreed = agreed && reinterpret_cast<const Card*>(row_of_[r])->signature == card.signature;
   return {row_of_.data(),
-          {.card = 0, .small = kPayloadOffset, .small_limit = row_bytes, .large = kPayloadOffset},
+          {.card = 0, .small = kPayloadOffset, .small_limit = row_bytes(), .large = kPayloadOffset},
           agreed};
 }
 
 void WireGroup::exchange_rows(const void* mine, std::size_t bytes, void* all, std::size_t stride,
                               Deadline deadline) {
-  link_->messenger().exchange_small(members_, mine, bytes, all, stride, deadline);
+  outgoing_.assign(members_.size(), {static_cast<const std::byte*>(mine), bytes});
+  link_->messenger().exchange_small(members_, outgoing_, all, stride, deadline);
 }
 
 void WireGroup::move(std::span<const Block> outgoing, std::span<const Block> incoming) {

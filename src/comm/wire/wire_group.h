@@ -31,6 +31,10 @@ class WireGroup final : public Group {
   [[nodiscard]] std::size_t one_trip_bytes() const noexcept override { return one_trip_bytes_; }
   void set_one_trip_bytes(std::size_t bytes) noexcept override { one_trip_bytes_ = bytes; }
   Exchanged exchange(const Card& card, const void* payload, std::size_t bytes) override;
+  [[nodiscard]] std::size_t sliced_bytes() const noexcept override;
+  Exchanged exchange_slices(const Card& card, const void* payload, std::size_t count,
+                            std::size_t element_bytes) override;
+  void share_slices(void* data, std::size_t count, std::size_t element_bytes) override;
   void allreduce(const void* input, void* output, std::size_t count, const Reduction& how) override;
   void reducescatter(const void* input, void* output, std::span<const std::size_t> counts,
                      const Reduction& how) override;
@@ -69,6 +73,11 @@ class WireGroup final : public Group {
   void wait(Messenger::Ticket ticket) { link_->messenger().wait(ticket, link_->deadline()); }
   void wait_all(Tickets& tickets);
 
+  [[nodiscard]] std::size_t row_bytes() const noexcept;
+  /// Where everybody's card and payload arrive.
+  std::byte* rows();
+  /// Meets all, showing outgoing_.
+  Exchanged meet(const Card& card);
   void broadcast_scattered(std::byte* data, std::size_t bytes, int root);
   void drop_finished_copies();
 
@@ -78,10 +87,12 @@ class WireGroup final : public Group {
   std::size_t one_trip_bytes_;
   int subsets_ = 0;
 
-  Scratch rows_;                          // of exchange()
-  std::vector<const std::byte*> row_of_;  // in rows_
-  Scratch parts_;                         // of reductions
-  Scratch dropped_;                       // bodies that nobody wants
+  std::vector<Messenger::SmallMessage> outgoing_;  // of a meeting, by member
+  Scratch sliced_;                                 // where they are, if each is another
+  Scratch rows_;                                   // of exchange()
+  std::vector<const std::byte*> row_of_;           // in rows_
+  Scratch parts_;                                  // of reductions
+  Scratch dropped_;                                // bodies that nobody wants
 
   /// A short send that was copied so that it need not wait.
   struct Copy {

@@ -40,17 +40,10 @@ std::size_t WireReduction::count_of(std::size_t k) const noexcept {
   return std::min(chunk_, count_ - k * chunk_);
 }
 
-WireReduction::Slice WireReduction::slice(std::size_t k, int owner) const noexcept {
+Slice WireReduction::slice(std::size_t k, int owner) const noexcept {
   const std::size_t count = count_of(k);
   if (is_shared()) return {0, count};
-  // Boundaries on cache lines.
-  const std::size_t unit = std::max<std::size_t>(1, 64 / element_);
-  const std::size_t units = (count + unit - 1) / unit;
-  const auto boundary = [&](int i) {
-    return std::min(count, units * static_cast<std::size_t>(i) /
-                               static_cast<std::size_t>(group_.size()) * unit);
-  };
-  return {boundary(owner), boundary(owner + 1) - boundary(owner)};
+  return slice_of(count, element_, group_.size(), owner);
 }
 
 std::byte* WireReduction::part(std::size_t k, int from) noexcept {

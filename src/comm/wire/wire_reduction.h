@@ -19,6 +19,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "comm/slices.h"
 #include "comm/wire/wire_group.h"
 
 namespace kolo::comm {
@@ -52,9 +53,6 @@ class WireReduction {
     WireGroup::Tickets parts;    // arriving, by member
     WireGroup::Tickets sent;     // parts of mine on their way
     WireGroup::Tickets results;  // arriving and leaving
-  };
-  struct Slice {
-    std::size_t first, count;
   };
 
   [[nodiscard]] bool is_shared() const noexcept { return is_shared_; }

@@ -140,10 +140,14 @@ TEST_F(WireGloo, SmallExchangesOfSomeMembers) {
                            static_cast<char>('a' + (member + round) % 26));
       };
       std::vector<char> all(3 * kStride, '?');
-      const std::string mine = text_of(rank);
-      messenger.exchange_small(members, mine.data(), mine.size(), all.data(), kStride, soon());
+      // Each of the others gets its own: the text and the receiver's number.
+      std::vector<std::string> mine;
+      std::vector<Messenger::SmallMessage> messages;
+      for (const int member : members) mine.push_back(text_of(rank) + std::to_string(member));
+      for (const auto& text : mine) messages.push_back(std::as_bytes(std::span(text)));
+      messenger.exchange_small(members, messages, all.data(), kStride, soon());
       for (std::size_t i = 0; i < members.size(); ++i) {
-        const std::string expected = text_of(members[i]);
+        const std::string expected = text_of(members[i]) + std::to_string(rank);
         ASSERT_EQ(std::string(all.data() + i * kStride, expected.size()), expected);
       }
     }
@@ -272,7 +276,8 @@ TEST_P(WireGlooStranger, CannotTakeAPlace) {
       [](int rank, Messenger& messenger) {
         const std::vector<int> members = {0, 1};
         int all[2] = {-1, -1};
-        messenger.exchange_small(members, &rank, sizeof rank, all, sizeof rank, soon());
+        const std::vector<Messenger::SmallMessage> mine(2, std::as_bytes(std::span(&rank, 1)));
+        messenger.exchange_small(members, mine, all, sizeof rank, soon());
         EXPECT_THAT(all, testing::ElementsAre(0, 1));
         EXPECT_THAT(listening_ports(), testing::IsEmpty()) << "no door stays open";
       },
