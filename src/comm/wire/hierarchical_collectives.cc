@@ -66,8 +66,10 @@ void HierarchicalGroup::allreduce(const void* input, void* output, std::size_t c
   const auto lanes = static_cast<std::size_t>(lanes_);
   const auto hosts = static_cast<int>(hosts_.size());
 
-  std::size_t lane_chunk = WireReduction::chunk_for(sum_element, hosts);
-  lane_chunk = std::min(lane_chunk, (count + lanes - 1) / lanes);
+  const std::size_t per_lane = (count + lanes - 1) / lanes;
+  std::size_t lane_chunk =
+      WireReduction::chunk_for(per_lane, sum_element, hosts, /*overlaps=*/true);
+  lane_chunk = std::min(lane_chunk, per_lane);
   lane_chunk = (lane_chunk + kSliceUnit - 1) / kSliceUnit * kSliceUnit;
   const std::size_t chunk = lane_chunk * lanes;
   const std::size_t chunks = (count + chunk - 1) / chunk;

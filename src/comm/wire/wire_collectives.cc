@@ -39,7 +39,7 @@ void WireGroup::allreduce(const void* input, void* output, std::size_t count,
   if (count == 0) return;
   link_->guarded("allreduce", [&] {
     const std::size_t element = size_of(how.type);
-    const std::size_t chunk = WireReduction::chunk_for(element, size());
+    const std::size_t chunk = WireReduction::chunk_for(count, element, size(), /*overlaps=*/false);
     WireReduction reduction(*this, how, count, chunk);
     constexpr std::size_t kLag = WireReduction::kLag;
     for (std::size_t k = 0; k < reduction.chunks() + 2 * kLag; ++k) {

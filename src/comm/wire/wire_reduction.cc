@@ -14,8 +14,12 @@ constexpr std::size_t kPartBytes = 256'000;
 
 }  // namespace
 
-std::size_t WireReduction::chunk_for(std::size_t element_bytes, int members) {
-  return static_cast<std::size_t>(members) * kPartBytes / element_bytes;
+std::size_t WireReduction::chunk_for(std::size_t count, std::size_t element_bytes, int members,
+                                     bool overlaps) {
+  const std::size_t usual = static_cast<std::size_t>(members) * kPartBytes / element_bytes;
+  // The trips of a second chunk cost more than it gains by overlapping, up to here.
+  const std::size_t alone = (overlaps ? 1 : 2) * usual + usual / 8;
+  return count <= alone ? std::max<std::size_t>(count, 1) : usual;
 }
 
 WireReduction::WireReduction(WireGroup& group, const Reduction& how, std::size_t count,

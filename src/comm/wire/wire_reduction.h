@@ -41,8 +41,10 @@ class WireReduction {
   /// Afterwards output is complete.
   void finish(std::size_t k);
 
-  /// How many elements a chunk should have.
-  static std::size_t chunk_for(std::size_t element_bytes, int members);
+  /// How many elements a chunk should have, of `count` in all. `overlaps`: the caller has work of
+  /// its own to do between the steps.
+  static std::size_t chunk_for(std::size_t count, std::size_t element_bytes, int members,
+                               bool overlaps);
 
  private:
   static constexpr std::size_t kSlots = 2 * kLag + 2;
