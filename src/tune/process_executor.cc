@@ -13,11 +13,10 @@
 
 #include "base/env.h"
 #include "base/errors.h"
-#include "base/files.h"
 #include "base/subprocess.h"
-#include "search/space/json_value.h"
 #include "tune/keeper.h"
 #include "tune/trial_channels.h"
+#include "tune/trial_log.h"
 #include "tune/value_text.h"
 
 namespace kolo::tune {
@@ -88,7 +87,7 @@ class ProcessExecutor final : public TrialExecutor {
       program.environment.insert(program.environment.end(), command.environment.begin(),
                                  command.environment.end());
       run.channel = opened.channel;
-      write_params(order);
+      write_params(order.directory, order.config);
       if (!keeper_->start(program)) throw_error(ErrorCode::io, "the keeper of trials is gone");
     } catch (const std::exception& error) {
       finish(id, error.what(), std::nullopt);
@@ -176,13 +175,6 @@ class ProcessExecutor final : public TrialExecutor {
       set("CUDA_VISIBLE_DEVICES", devices);
     }
     return entries;
-  }
-
-  static void write_params(const StartOrder& order) {
-    const fs::path path = order.directory / "params.json";
-    const Fd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
-    if (!file.valid()) throw_errno("cannot write {}", path.string());
-    write_all(file.get(), search::json_from_value(order.config).dump(2) + "\n", path.string());
   }
 
   /// The thread that hears trials and the keeper.

@@ -48,15 +48,24 @@ void require_loggers(const std::vector<std::string>& names) {
   for (const auto& name : names) static_cast<void>(kTable.at(name));
 }
 
+void write_params(const fs::path& directory, const search::Value& config) {
+  const std::string params = search::json_from_value(config).dump(2) + "\n";
+  const fs::path path = directory / "params.json", next = directory / ".params.json";
+  std::error_code none;
+  if (fs::file_size(path, none) == params.size() && !none && read_file(path) == params) return;
+  {
+    const Fd file(::open(next.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
+    if (!file.valid()) throw_errno("cannot write {}", next.string());
+    write_all(file.get(), params, next.string());
+  }
+  if (::rename(next.c_str(), path.c_str()) != 0) throw_errno("cannot write {}", path.string());
+}
+
 TrialLog::TrialLog(LoggedTrial trial, const std::vector<std::string>& names, bool anew)
     : directory_(trial.directory) {
   fs::create_directories(directory_);
   if (anew) remove_results(directory_);
-  const std::string params = search::json_from_value(trial.config).dump(2) + "\n";
-  const Fd file(
-      ::open((directory_ / "params.json").c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
-  if (!file.valid()) throw_errno("cannot write {}/params.json", directory_.string());
-  write_all(file.get(), params, "params.json");
+  write_params(directory_, trial.config);
   for (const auto& name : names) loggers_.push_back(kTable.at(name).make(trial));
 }
 

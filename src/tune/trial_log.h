@@ -44,6 +44,10 @@ std::vector<LoggerInfo> loggers();
 /// Throws not_found for unknown names.
 void require_loggers(const std::vector<std::string>& names);
 
+/// params.json in the trial's directory. A trial may be reading it at any time: it sees this one or
+/// the one before.
+void write_params(const std::filesystem::path& directory, const search::Value& config);
+
 class TrialLog {
  public:
   /// Makes the directory and params.json. With `anew`, results that are there are removed.
