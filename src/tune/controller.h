@@ -82,6 +82,7 @@ class Controller {
   TrialState* create();
   [[nodiscard]] std::vector<std::int64_t> waiting() const;
   bool start_one();
+  [[nodiscard]] bool somebody_leaves() const;
   void start(TrialState& trial, Grant grant);
   void give_back(TrialState& trial);
   void apply_rulings();
@@ -90,7 +91,6 @@ class Controller {
   void end_trial(TrialState& trial, Ending how, const std::string& why);
   void fail_run(TrialState& trial, const std::string& error);
   void want_end(TrialState& trial, Ending how, const std::string& why);
-  void release_held(TrialState& trial, Reply reply);
 
   // controller_reports.cc: what trials say
   void on_report(TrialState& trial, Message& message);

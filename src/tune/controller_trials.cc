@@ -25,16 +25,22 @@ std::size_t place(Stored status) { return static_cast<std::size_t>(status); }
 void Controller::fill() {
   while (start_one()) {
   }
-  if (running_ > 0 || !starts_.empty() || live_.empty()) return;
+  if (running_ > 0 || !starts_.empty() || live_.empty() || somebody_leaves()) return;
   // Nothing runs and nothing may start: those who wait for company must go on without.
   event("stalled", std::nullopt, "");
   steering_.stalled();
   apply_rulings();
   while (start_one()) {
   }
-  if (running_ > 0 || live_.empty()) return;
+  if (running_ > 0 || live_.empty() || somebody_leaves()) return;
   auto grant = pool_.take(setup_.per_trial);
   if (grant) start(*live_.begin()->second, *grant);
+}
+
+/// Held trials that were told to end have no place any more, but a run still.
+bool Controller::somebody_leaves() const {
+  return std::any_of(live_.begin(), live_.end(),
+                     [](const auto& entry) { return !entry.second->waiting(); });
 }
 
 std::vector<std::int64_t> Controller::waiting() const {

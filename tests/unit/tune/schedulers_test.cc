@@ -77,6 +77,20 @@ TEST_F(TuneSchedulers, HyperBandPausesAndGoesOnFromCheckpoints) {
   }
 }
 
+// Any number of trials in the last bracket; those that wait inside their reports may all be told to
+// leave at once.
+TEST_F(TuneSchedulers, WhoeverIsToldToLeaveIsNotStartedAgain) {
+  for (int samples = 1; samples <= 24; ++samples) {
+    auto how = minimize("held" + std::to_string(samples), "loss");
+    how.total_resources = Resources{.cpu = 1};
+    how.num_samples = samples;
+    how.config = {{"x", uniform(0, 1)}};
+    how.scheduler = HyperBandScheduler({{"max_t", 9}, {"reduction_factor", 3}});
+    const auto analysis = tune::run(curve(false), how);
+    for (const auto& trial : analysis.trials()) expect_whole(trial);
+  }
+}
+
 TEST_F(TuneSchedulers, PopulationsCopyCheckpointsOfTheBest) {
   auto how = options("population");
   how.metric = "score";
