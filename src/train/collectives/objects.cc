@@ -1,6 +1,6 @@
 #include <torch/torch.h>
 
-#include <cstring>
+#include <algorithm>
 
 #include "base/errors.h"
 #include "base/frames.h"
@@ -17,7 +17,7 @@ std::string suffixed(const std::string& name, const char* suffix) {
 
 torch::Tensor as_tensor(const std::string& bytes) {
   torch::Tensor tensor = torch::empty({static_cast<int64_t>(bytes.size())}, torch::kUInt8);
-  std::memcpy(tensor.data_ptr(), bytes.data(), bytes.size());
+  std::copy(bytes.begin(), bytes.end(), tensor.data_ptr<std::uint8_t>());
   return tensor;
 }
 
