@@ -3,6 +3,7 @@
 // bench/hosts_bench.sh makes the hosts (network namespaces) and calls this. A layout HxR has H
 // hosts with R ranks each; the links run at full speed or limited to 1 Gbit/s.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
@@ -24,7 +25,7 @@ constexpr std::size_t kKB = 1024, kMB = 1024 * 1024;
 
 struct Settings {
   std::string bin, scratch, on_host, set_rate, ssh, json;
-  Words hosts;
+  Words hosts, only;
   bool quick = false;
 };
 
@@ -46,12 +47,18 @@ class HostsBench {
     if (!settings_.quick) layouts.push_back({3, 2});
     for (const std::string link : {"full", "1g"}) {
       set_rate(link == "1g" ? "1gbit" : "off");
-      for (const auto& layout : layouts) measure(layout, link);
+      for (const auto& layout : layouts)
+        if (is_wanted(layout.name() + "-" + link)) measure(layout, link);
     }
     if (!settings_.json.empty()) all_.write_json(settings_.json);
   }
 
  private:
+  [[nodiscard]] bool is_wanted(const std::string& name) const {
+    return settings_.only.empty() ||
+           std::ranges::find(settings_.only, name) != settings_.only.end();
+  }
+
   void set_rate(const std::string& rate) {
     bench::Process tool({settings_.set_rate, rate}, {}, settings_.scratch + "/set-rate.log");
     if (!tool.wait(10.0)) throw std::runtime_error("setting the rate of the links hangs");
@@ -191,6 +198,7 @@ int main(int argc, char** argv) {
   app.add_option("--ssh", settings.ssh, "how to log in to a host")->required();
   app.add_option("--hosts", settings.hosts, "names")->required()->delimiter(',');
   app.add_option("--json", settings.json, "also write all figures to this file");
+  app.add_option("--only", settings.only, "of these alone: 3x2-full, 2x1-1g, …")->delimiter(',');
   app.add_flag("--quick", settings.quick, "less of everything");
   CLI11_PARSE(app, argc, argv);
   try {

@@ -6,7 +6,6 @@
 #include "comm/communicator_scratch.h"
 #include "comm/meeting.h"
 #include "comm/reduce_kernels.h"
-#include "comm/slices.h"
 #include "kolo/communicator.h"
 
 namespace kolo {
@@ -43,21 +42,6 @@ Reduction reduction_of(DataType type, ReduceOp op, const Scaling& scaling, int s
   return how;
 }
 
-/// In two trips, of which the first is the meeting.
-void allreduce_in_slices(comm::Group& group, const Card& card, const void* input, void* output,
-                         const Reduction& how, std::vector<const void*>& inputs) {
-  const std::size_t element = size_of(how.type);
-  const Exchanged all = comm::meet_with_slices(group, card, input, card.count, element);
-  const auto [first, count] = comm::slice_of(card.count, element, group.size(), group.rank());
-  const auto* own = static_cast<const std::byte*>(input) + first * element;
-  inputs.clear();
-  for (int r = 0; r < group.size(); ++r)
-    inputs.push_back(r == group.rank() ? own : all.payload(r, count * element));
-  void* const result = static_cast<std::byte*>(output) + first * element;
-  if (count != 0) comm::reduce(inputs, {&result, 1}, count, how);
-  group.share_slices(output, card.count, element);
-}
-
 }  // namespace
 
 void Communicator::allreduce(const void* input, void* output, std::size_t count, DataType type,
@@ -82,17 +66,20 @@ void Communicator::allreduce(OpKind kind, std::uint64_t salt, const void* input,
   sign(card, Agree::all, salt);
 
   const std::size_t bytes = count * size_of(type);
-  const bool eager = bytes <= group_->eager_bytes() && op != ReduceOp::adasum;
-  const Reduction how = reduction_of(type, op, scaling, size());
-  if (!eager && bytes <= group_->sliced_bytes() && op != ReduceOp::adasum)
-    return allreduce_in_slices(*group_, card, input, output, how, scratch_->inputs);
-  const Exchanged all = comm::meet(*group_, card, input, eager ? bytes : 0);
-  if (count == 0) return;
   if (op == ReduceOp::adasum) {
-    comm::adasum(*group_, input, output, count, type, scaling);
+    comm::meet(*group_, card, nullptr, 0);
+    if (count != 0) comm::adasum(*group_, input, output, count, type, scaling);
     return;
   }
+  const Reduction how = reduction_of(type, op, scaling, size());
+  const bool eager = bytes <= group_->eager_bytes();
+  if (!eager && group_->carries(count, type)) {
+    comm::check_agreed(group_->exchange_and_allreduce(card, input, output, count, how), *group_);
+    return;
+  }
+  const Exchanged all = comm::meet(*group_, card, input, eager ? bytes : 0);
   if (!eager) return group_->allreduce(input, output, count, how);
+  if (count == 0) return;
   // Not one's own payload: its line is on its way to the others.
   scratch_->inputs.clear();
   for (int r = 0; r < size(); ++r)

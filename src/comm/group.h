@@ -122,15 +122,13 @@ class Group {
   /// Meets all members. See the top of this file. Throws peer_lost.
   virtual Exchanged exchange(const Card& card, const void* payload, std::size_t bytes) = 0;
 
-  /// Largest payload of exchange_slices(). 0: that does not pay here.
-  [[nodiscard]] virtual std::size_t sliced_bytes() const noexcept { return 0; }
-  /// As exchange(), but each member is shown its slice of the payload alone (slices.h): the meeting
-  /// is the first half of an allreduce.
-  virtual Exchanged exchange_slices(const Card& card, const void* payload, std::size_t count,
-                                    std::size_t element_bytes);
-  /// The second half: everybody's slice of `data`, reduced, reaches the others. Must directly
-  /// follow an exchange_slices() that agreed.
-  virtual void share_slices(void* data, std::size_t count, std::size_t element_bytes);
+  /// Whether an allreduce of so much should go through exchange_and_allreduce(). The same answer on
+  /// all members.
+  [[nodiscard]] virtual bool carries(std::size_t count, DataType type) const noexcept;
+  /// exchange() and allreduce() in one: the meeting itself carries the data's first way. Nothing
+  /// has been reduced if the cards do not agree, and only then can they be looked at.
+  virtual Exchanged exchange_and_allreduce(const Card& card, const void* input, void* output,
+                                           std::size_t count, const Reduction& how);
 
   // --- bulk operations, after an exchange that agreed ------------------------------------------
   /// input == output is allowed; other overlaps are not.

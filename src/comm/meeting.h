@@ -14,21 +14,16 @@ namespace kolo::comm {
 
 inline std::uint64_t address(const void* memory) { return reinterpret_cast<std::uint64_t>(memory); }
 
-/// The meeting at the start of every operation: all agree, or all throw.
-inline Exchanged meet(Group& group, const Card& card, const void* payload, std::size_t bytes) {
-  const Exchanged all = group.exchange(card, payload, bytes);
+/// Throws on all ranks unless all agreed.
+inline const Exchanged& check_agreed(const Exchanged& all, const Group& group) {
   if (!all.agreed()) [[unlikely]]
     throw mismatch(all, group.size());
   return all;
 }
 
-/// The same with slices of the payload.
-inline Exchanged meet_with_slices(Group& group, const Card& card, const void* payload,
-                                  std::size_t count, std::size_t element_bytes) {
-  const Exchanged all = group.exchange_slices(card, payload, count, element_bytes);
-  if (!all.agreed()) [[unlikely]]
-    throw mismatch(all, group.size());
-  return all;
+/// The meeting at the start of every operation: all agree, or all throw.
+inline Exchanged meet(Group& group, const Card& card, const void* payload, std::size_t bytes) {
+  return check_agreed(group.exchange(card, payload, bytes), group);
 }
 
 /// Ends a call whose arguments are wrong on this rank alone; the others get an error too.

@@ -67,11 +67,10 @@ class SoloGroup final : public Group {
 
 }  // namespace
 
-Exchanged Group::exchange_slices(const Card&, const void*, std::size_t, std::size_t) {
-  throw_error(ErrorCode::internal, "{} does not meet with slices", describe());
-}
-void Group::share_slices(void*, std::size_t, std::size_t) {
-  throw_error(ErrorCode::internal, "{} does not meet with slices", describe());
+bool Group::carries(std::size_t, DataType) const noexcept { return false; }
+Exchanged Group::exchange_and_allreduce(const Card&, const void*, void*, std::size_t,
+                                        const Reduction&) {
+  throw_error(ErrorCode::internal, "{}: meetings carry no allreduce here", describe());
 }
 
 void Group::post(const Card&, const void*, std::size_t) {

@@ -289,6 +289,21 @@ TEST_P(Mismatch, AHundredTimes) {
 }
 
 // All ranks differ from one another.
+// In place, and of sizes that go different ways: nothing may have been added up before all agreed.
+TEST_P(Mismatch, LeavesTheDataAsItWas) {
+  run([&](Communicator& comm) {
+    for (const std::size_t count : {4, 16'000, 30'000, 300'000}) {
+      const std::vector<float> given(count, static_cast<float>(comm.rank() + 1));
+      std::vector<float> data = given;
+      const std::size_t shorter = comm.rank() == comm.size() - 1 ? 1 : 0;
+      expect_error(ErrorCode::invalid_argument, [&] {
+        comm.allreduce(data.data(), data.data(), count - shorter, DataType::float32);
+      });
+      EXPECT_EQ(data, given) << count;
+    }
+  });
+}
+
 TEST_P(Mismatch, EverybodyCallsSomethingElse) {
   run([&](Communicator& comm) {
     const auto count = static_cast<std::size_t>(10 + comm.rank());

@@ -5,27 +5,9 @@
 
 #include "comm/reduce_kernels.h"
 #include "comm/shm/shm_group.h"
+#include "comm/slices.h"
 
 namespace kolo::comm {
-namespace {
-
-struct Slice {
-  std::size_t first, count;
-};
-
-/// Part `index` of `parts` of `count` elements; boundaries fall on cache lines.
-Slice slice_of(std::size_t count, std::size_t element_bytes, int parts, int index) {
-  const std::size_t unit = 64 / element_bytes;
-  const std::size_t units = (count + unit - 1) / unit;
-  const auto boundary = [&](int i) {
-    return std::min(count,
-                    units * static_cast<std::size_t>(i) / static_cast<std::size_t>(parts) * unit);
-  };
-  return {boundary(index), boundary(index + 1) - boundary(index)};
-}
-
-}  // namespace
-
 void ShmGroup::allreduce(const void* input, void* output, std::size_t count, const Reduction& how) {
   check_usable();
   if (all_inputs_shared() && all_outputs_shared())

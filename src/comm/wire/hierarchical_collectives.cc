@@ -16,10 +16,6 @@ std::vector<std::size_t> places(std::span<const std::size_t> sizes) {
   return result;
 }
 
-bool is_short_float(DataType type) {
-  return type == DataType::float16 || type == DataType::bfloat16;
-}
-
 /// A chunk's slices, one per lane, begin on cache lines of any type.
 constexpr std::size_t kSliceUnit = 64;
 
@@ -50,9 +46,8 @@ void HierarchicalGroup::local_broadcast(void* data, std::size_t bytes, int local
 // Order on every rank: gather(k), across.start(k), across.reduce(k-1), across.finish(k-2),
 // spread(k-2): while the wire carries one chunk, the host works on its neighbours.
 //
-// 16-bit floats: sums of a host are float32 until they are finished, else the sums of an average
-// could overflow on the way. The input is widened chunk by chunk before gather, the finished slice
-// narrowed before spread.
+// 16-bit floats are widened chunk by chunk before gather, the finished slice narrowed before
+// spread.
 void HierarchicalGroup::allreduce(const void* input, void* output, std::size_t count,
                                   const Reduction& how) {
   if (count == 0) return;
@@ -61,7 +56,8 @@ void HierarchicalGroup::allreduce(const void* input, void* output, std::size_t c
   const auto* in = static_cast<const std::byte*>(input);
   auto* out = static_cast<std::byte*>(output);
   const std::size_t element = size_of(how.type);
-  const DataType sum_type = is_short_float(how.type) ? DataType::float32 : how.type;
+  const Halves halves = halves_of(how);
+  const DataType sum_type = halves.across_hosts.type;
   const std::size_t sum_element = size_of(sum_type);
   const auto lanes = static_cast<std::size_t>(lanes_);
   const auto hosts = static_cast<int>(hosts_.size());
@@ -79,8 +75,6 @@ void HierarchicalGroup::allreduce(const void* input, void* output, std::size_t c
     return std::min(count_of(k), start + lane_chunk) - start;
   };
 
-  Reduction first{sum_type, how.op, how.prescale, 1.0, 1};
-  Reduction last{sum_type, how.op, 1.0, how.postscale, how.divisor};
   const auto my_lane = static_cast<std::size_t>(local_rank_);
   std::size_t mine = 0;  // elements of my lane
   if (lane_ != nullptr)
@@ -93,7 +87,7 @@ void HierarchicalGroup::allreduce(const void* input, void* output, std::size_t c
     std::byte* const partial = partial_.get(kSlots * slot_bytes);
     const auto slot = [&](std::size_t k) { return partial + k % kSlots * slot_bytes; };
     std::optional<WireReduction> across;
-    if (mine != 0) across.emplace(*lane_, last, mine, lane_chunk);
+    if (mine != 0) across.emplace(*lane_, halves.across_hosts, mine, lane_chunk);
     const auto crosses = [&](std::size_t k) { return across && k < across->chunks(); };
     std::vector<std::size_t> slices(neighbours().size());
 
@@ -106,13 +100,13 @@ void HierarchicalGroup::allreduce(const void* input, void* output, std::size_t c
       }
       if (is_alone()) {
         void* const to = slot(k);
-        comm::reduce({&from, 1}, {&to, 1}, count_of(k), first);
+        comm::reduce({&from, 1}, {&to, 1}, count_of(k), halves.within_host);
         return;
       }
       for (std::size_t i = 0; i < slices.size(); ++i) slices[i] = i < lanes ? slice_of(k, i) : 0;
       locally([&] {
         meet_locally(from, nullptr);
-        local_->reducescatter(from, slot(k), slices, first);
+        local_->reducescatter(from, slot(k), slices, halves.within_host);
       });
     };
     const auto spread = [&](std::size_t k) {

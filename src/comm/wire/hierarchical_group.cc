@@ -1,22 +1,12 @@
 #include "comm/wire/hierarchical_group.h"
 
 #include <algorithm>
-#include <cstring>
 #include <numeric>
 
 #include "base/errors.h"
 
 namespace kolo::comm {
 namespace {
-
-/// In front of what a leader tells the others about its host.
-struct BlobHead {
-  std::uint64_t bytes = 0;  ///< of the entries
-  std::uint64_t reserved = 0;
-};
-/// The ranks of a host show each other less than this at a time.
-constexpr std::size_t kBlobBytes = 16 * 1024;
-static_assert(kBlobBytes <= Messenger::kSmallBytes);
 
 std::vector<std::vector<int>> hosts_of(const Topology& topology) {
   std::vector<std::vector<int>> hosts;
@@ -78,15 +68,24 @@ HierarchicalGroup::HierarchicalGroup(std::unique_ptr<Group> local, const Topolog
   }
 
   // What fits in every host's local exchange and, all ranks of a host together, across.
-  const std::size_t across = (kBlobBytes - sizeof(BlobHead)) / largest;
+  const std::size_t across = kEntriesBytes / largest;
   std::uint64_t mine = is_alone() ? across : std::min(across, local_->eager_bytes());
   std::vector<std::uint64_t> all(static_cast<std::size_t>(size()));
   link_->guarded("connect", [&] {
-    flat_->exchange_rows(&mine, sizeof mine, all.data(), sizeof mine, link_->deadline());
+    const std::vector<Messenger::SmallMessage> same(all.size(), std::as_bytes(std::span(&mine, 1)));
+    flat_->exchange_rows(same, all.data(), sizeof mine);
   });
   const std::size_t entry = *std::min_element(all.begin(), all.end());
   KOLO_CHECK(entry >= sizeof(Entry) + 48);
   eager_bytes_ = (entry - sizeof(Entry)) / 16 * 16;
+
+  // Beside a sum the entries are bare.
+  const std::size_t beside_sum = sizeof(MessageHead) + largest * entry_bytes(0);
+  carried_bytes_ = std::min(WireGroup::most_sent_eagerly(static_cast<int>(hosts_.size())),
+                            (Messenger::kSmallBytes - beside_sum) / 64 * 64);
+  message_bytes_ =
+      (std::max(sizeof(MessageHead) + kEntriesBytes, beside_sum + carried_bytes_) + 63) / 64 * 64;
+  KOLO_CHECK(message_bytes_ <= Messenger::kSmallBytes);
 }
 
 HierarchicalGroup::~HierarchicalGroup() = default;
@@ -95,116 +94,6 @@ int HierarchicalGroup::local_index(int member) const {
   const auto& ranks = neighbours();
   const auto it = std::lower_bound(ranks.begin(), ranks.end(), member);
   return it != ranks.end() && *it == member ? static_cast<int>(it - ranks.begin()) : -1;
-}
-
-// --- meeting -------------------------------------------------------------------------------------
-
-Exchanged HierarchicalGroup::exchange(const Card& card, const void* payload, std::size_t bytes) {
-  KOLO_CHECK(bytes <= eager_bytes_);
-  guarded(to_string(card.kind).data(), [&] {
-    std::byte* blob = blobs_.get((1 + hosts_.size()) * kBlobBytes);
-    std::size_t table_bytes = 0;
-    if (is_leader()) {
-      auto& head = *reinterpret_cast<BlobHead*>(blob);
-      head = {gather_entries(card, payload, bytes, blob + sizeof(BlobHead)), 0};
-      table_bytes = swap_blobs(head.bytes);
-    } else {
-      gather_entries(card, payload, bytes, nullptr);
-    }
-    hand_out(table_bytes);
-  });
-
-  bool agreed = true;
-  for (int r = 0; r < size(); ++r)
-    agreed =
-        agreed && reinterpret_cast<const Card*>(entries_[r] + offsetof(Entry, card))->signature ==
-                      card.signature;
-  constexpr std::size_t kPayload = sizeof(Entry);
-  return {entries_.data(),
-          {.card = offsetof(Entry, card),
-           .small = kPayload,
-           .small_limit = kBlobBytes,
-           .large = kPayload},
-          agreed};
-}
-
-/// The entries of this host's ranks, one behind the other, at `blob` (if not null).
-std::size_t HierarchicalGroup::gather_entries(const Card& card, const void* payload,
-                                              std::size_t bytes, std::byte* blob) {
-  alignas(16) std::byte mine[kBlobBytes];
-  Entry& entry = *reinterpret_cast<Entry*>(mine);
-  entry = {bytes, 0, card};
-  if (bytes != 0) std::memcpy(mine + sizeof(Entry), payload, bytes);
-  const std::size_t length = entry_bytes(bytes);
-  if (is_alone()) {
-    std::memcpy(blob, mine, length);
-    return length;
-  }
-  std::size_t total = 0;
-  locally([&] {
-    Card outer;
-    outer.signature = 1;
-    outer.kind = card.kind;
-    const Exchanged all = local_->exchange(outer, mine, length);
-    if (blob == nullptr) return;
-    for (int i = 0; i < local_->size(); ++i) {
-      // Always a long payload: an entry is larger than what goes into the short place.
-      const std::byte* from = all.payload(i, sizeof(Entry));
-      const std::size_t size_of_entry = entry_bytes(reinterpret_cast<const Entry*>(from)->bytes);
-      std::memcpy(blob + total, from, size_of_entry);
-      total += size_of_entry;
-    }
-  });
-  return total;
-}
-
-/// Leaders: swaps blobs_[0] with the other hosts and lays all entries into table_, hosts in order.
-/// Returns the length.
-std::size_t HierarchicalGroup::swap_blobs(std::size_t bytes) {
-  std::byte* mine = blobs_.get((1 + hosts_.size()) * kBlobBytes);
-  std::byte* rows = mine + kBlobBytes;
-  leaders_->exchange_rows(mine, sizeof(BlobHead) + bytes, rows, kBlobBytes, link_->deadline());
-  const auto head_of = [&](std::size_t host) {
-    return reinterpret_cast<const BlobHead*>(rows + host * kBlobBytes);
-  };
-  std::size_t total = 0;
-  for (std::size_t host = 0; host < hosts_.size(); ++host) total += head_of(host)->bytes;
-  std::byte* table = table_.get(total);
-  for (std::size_t host = 0; host < hosts_.size(); ++host) {
-    std::memcpy(table, head_of(host) + 1, head_of(host)->bytes);
-    table += head_of(host)->bytes;
-  }
-  return total;
-}
-
-/// The leader's table to all ranks of the host; then everybody finds the entries in it.
-void HierarchicalGroup::hand_out(std::size_t bytes) {
-  if (!is_alone()) {
-    locally([&] {
-      Card card;
-      card.signature = 1;
-      card.count = bytes;
-      std::byte* table = is_leader() ? table_.get(bytes) : nullptr;
-      card.input = reinterpret_cast<std::uint64_t>(table);
-      const std::size_t eager = local_->eager_bytes();
-      const Exchanged all =
-          local_->exchange(card, table, is_leader() && bytes <= eager ? bytes : 0);
-      if (is_leader() && bytes <= eager) return;
-      bytes = all.card(0).count;
-      if (!is_leader()) table = table_.get(bytes);
-      if (bytes <= eager)
-        std::memcpy(table, all.payload(0, bytes), bytes);
-      else
-        local_->broadcast(table, bytes, 0);
-    });
-  }
-  entries_.resize(static_cast<std::size_t>(size()));
-  const std::byte* at = table_.get(bytes);
-  for (const auto& ranks : hosts_)
-    for (const int member : ranks) {
-      entries_[member] = at;
-      at += entry_bytes(reinterpret_cast<const Entry*>(at)->bytes);
-    }
 }
 
 // --- point to point and subsets ------------------------------------------------------------------

@@ -6,6 +6,8 @@
 //
 // Costs, H hosts, L lanes, N bytes:
 // - exchange: 2 local meetings and 1 small exchange between leaders
+// - allreduce of middle size: the same two meetings; the hosts' sums cross with the cards, whole or
+//   in slices that come back in a second trip
 // - allreduce: local reducescatter, lanes' allreduce of N/L each, local allgather; in chunks, so
 //   that the three overlap. Crossing: 2·(H-1)/H·N per host
 // - broadcast: local broadcast at the root's host, lanes' broadcast of N/L each, local allgather
@@ -19,6 +21,7 @@
 #include <vector>
 
 #include "comm/group.h"
+#include "comm/slices.h"
 #include "comm/wire/scratch.h"
 #include "comm/wire/wire.h"
 #include "comm/wire/wire_group.h"
@@ -42,6 +45,9 @@ class HierarchicalGroup final : public Group {
     if (lane_ != nullptr) lane_->set_one_trip_bytes(bytes);
   }
   Exchanged exchange(const Card& card, const void* payload, std::size_t bytes) override;
+  [[nodiscard]] bool carries(std::size_t count, DataType type) const noexcept override;
+  Exchanged exchange_and_allreduce(const Card& card, const void* input, void* output,
+                                   std::size_t count, const Reduction& how) override;
   void allreduce(const void* input, void* output, std::size_t count, const Reduction& how) override;
   void reducescatter(const void* input, void* output, std::span<const std::size_t> counts,
                      const Reduction& how) override;
@@ -65,6 +71,9 @@ class HierarchicalGroup final : public Group {
   static std::size_t entry_bytes(std::size_t payload) {
     return sizeof(Entry) + (payload + 15) / 16 * 16;
   }
+
+  /// The entries of a host, all together, at the most.
+  static constexpr std::size_t kEntriesBytes = 16 * 1024;
 
   /// Memory that the ranks of this host can read, if there is a place for such.
   class Stage {
@@ -113,11 +122,39 @@ class HierarchicalGroup final : public Group {
     });
   }
 
-  // --- the meeting, in its three parts ---
-  std::size_t gather_entries(const Card& card, const void* payload, std::size_t bytes,
-                             std::byte* blob);
-  std::size_t swap_blobs(std::size_t bytes);
-  void hand_out(std::size_t bytes);
+  // --- meetings (hierarchical_meeting.cc) ---
+  /// In front of what a leader sends to another; the entries of its host's ranks follow, and what
+  /// the other shall have of the host's sum.
+  struct MessageHead {
+    std::uint64_t entry_bytes = 0;
+    std::uint64_t reserved = 0;
+  };
+  struct LocalMeeting {
+    std::size_t entry_bytes = 0;  ///< of all entries, on the leader
+    bool agreed = true;           ///< this host's ranks among themselves
+  };
+  LocalMeeting gather_entries(const Card& card, const void* payload, std::size_t bytes,
+                              const void* data);
+  std::size_t swap_messages(std::span<const Messenger::SmallMessage> messages);
+  std::size_t hand_out(std::size_t table_bytes, const void* result);
+  void find_entries(std::size_t table_bytes);
+  [[nodiscard]] Exchanged exchanged(const Card& card) const;
+  /// To and from a leader.
+  std::byte* message_to(std::size_t host);
+  std::byte* message_from(std::size_t host) { return message_to(hosts_.size() + host); }
+  [[nodiscard]] Slice carried_slice(std::size_t host, std::size_t count, std::size_t element) const;
+  std::vector<Messenger::SmallMessage> messages_with_sum(const LocalMeeting& met,
+                                                         const std::byte* sum, std::size_t count,
+                                                         std::size_t element);
+  void reduce_across(std::byte* sum, std::byte* result, std::size_t count, DataType type,
+                     const Reduction& how);
+
+  /// The two halves of a reduction. 16-bit floats are float32 in between, else the sums of an
+  /// average could overflow on the way.
+  struct Halves {
+    Reduction within_host, across_hosts;
+  };
+  static Halves halves_of(const Reduction& how);
 
   /// Announces a bulk operation of the local group.
   void meet_locally(const void* input, const void* output);
@@ -137,10 +174,12 @@ class HierarchicalGroup final : public Group {
   std::size_t eager_bytes_ = 0;
   int subsets_ = 0;
 
-  Scratch blobs_;                          // of the leaders' exchange
+  std::size_t message_bytes_ = 0;          // room for a leader's message
+  std::size_t carried_bytes_ = 0;          // of a sum, in one
+  Scratch messages_;                       // of leaders
   Stage table_;                            // all entries, after an exchange
   std::vector<const std::byte*> entries_;  // in table_, by rank
-  Stage partial_;                          // sums of this host, of a chunk's slice
+  Stage partial_;                          // sums of this host
   Scratch wide_;                           // 16-bit floats as float32
   Scratch reduced_;                        // of reducescatter
 };

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "base/errors.h"
+#include "comm/reduce_kernels.h"
 #include "comm/slices.h"
 
 namespace kolo::comm {
@@ -125,13 +126,15 @@ void WireGroup::wait_all(Tickets& tickets) {
 
 // --- meetings ------------------------------------------------------------------------------------
 
-std::size_t WireGroup::eager_bytes() const noexcept {
+std::size_t WireGroup::most_sent_eagerly(int members) noexcept {
   // Everybody sends it to all the others. With few of them one trip less counts more than the
   // bytes; with many the bytes do.
-  const auto others = static_cast<std::size_t>(size() - 1);
-  return std::clamp(kMostSentEagerly / others / 16 * 16, kLeastEager,
+  const auto others = static_cast<std::size_t>(members - 1);
+  return std::clamp(kMostSentEagerly / others / 64 * 64, kLeastEager,
                     Messenger::kSmallBytes - kPayloadOffset);
 }
+
+std::size_t WireGroup::eager_bytes() const noexcept { return most_sent_eagerly(size()); }
 
 std::size_t WireGroup::row_bytes() const noexcept { return kPayloadOffset + eager_bytes(); }
 
@@ -152,26 +155,39 @@ Exchanged WireGroup::exchange(const Card& card, const void* payload, std::size_t
   return meet(card);
 }
 
-std::size_t WireGroup::sliced_bytes() const noexcept {
+bool WireGroup::carries(std::size_t count, DataType type) const noexcept {
   // No member sends more to another than with the largest eager payload.
-  return static_cast<std::size_t>(size()) * (eager_bytes() / 64 * 64);
+  return count * size_of(type) <= static_cast<std::size_t>(size()) * eager_bytes();
 }
 
-Exchanged WireGroup::exchange_slices(const Card& card, const void* payload, std::size_t count,
-                                     std::size_t element_bytes) {
+// In two trips, of which the first is the meeting: each member is shown its slice of everybody's
+// input, reduces it and sends it to the others.
+Exchanged WireGroup::exchange_and_allreduce(const Card& card, const void* input, void* output,
+                                            std::size_t count, const Reduction& how) {
+  const std::size_t element = size_of(how.type);
+  const auto* in = static_cast<const std::byte*>(input);
   std::byte* place = sliced_.get(members_.size() * row_bytes());
   outgoing_.clear();
   for (int r = 0; r < size(); ++r, place += row_bytes()) {
-    const Slice slice = slice_of(count, element_bytes, size(), r);
-    const std::size_t bytes = r == rank() ? 0 : slice.count * element_bytes;
+    const Slice slice = slice_of(count, element, size(), r);
+    const std::size_t bytes = r == rank() ? 0 : slice.count * element;
     KOLO_CHECK(bytes <= eager_bytes());
     std::memcpy(place, &card, sizeof card);
-    if (bytes != 0)
-      std::memcpy(place + kPayloadOffset,
-                  static_cast<const std::byte*>(payload) + slice.first * element_bytes, bytes);
+    if (bytes != 0) std::memcpy(place + kPayloadOffset, in + slice.first * element, bytes);
     outgoing_.push_back({place, kPayloadOffset + bytes});
   }
-  return meet(card);
+  const Exchanged all = meet(card);
+  if (!all.agreed()) return all;
+
+  const Slice mine = slice_of(count, element, size(), rank());
+  std::vector<const void*> inputs;
+  for (int r = 0; r < size(); ++r)
+    inputs.push_back(r == rank() ? in + mine.first * element
+                                 : all.payload(r, mine.count * element));
+  void* const result = static_cast<std::byte*>(output) + mine.first * element;
+  if (mine.count != 0) reduce(inputs, {&result, 1}, mine.count, how);
+  link_->guarded("allreduce", [&] { share_slices(output, count, element); });
+  return all;
 }
 
 void WireGroup::share_slices(void* data, std::size_t count, std::size_t element_bytes) {
@@ -186,7 +202,7 @@ void WireGroup::share_slices(void* data, std::size_t count, std::size_t element_
     outgoing.push_back(block_of(rank(), r));
     incoming.push_back(block_of(r, r));
   }
-  link_->guarded("allreduce", [&] { move(outgoing, incoming); });
+  move(outgoing, incoming);
 }
 
 Exchanged WireGroup::meet(const Card& card) {
@@ -202,10 +218,9 @@ Exchanged WireGroup::meet(const Card& card) {
           agreed};
 }
 
-void WireGroup::exchange_rows(const void* mine, std::size_t bytes, void* all, std::size_t stride,
-                              Deadline deadline) {
-  outgoing_.assign(members_.size(), {static_cast<const std::byte*>(mine), bytes});
-  link_->messenger().exchange_small(members_, outgoing_, all, stride, deadline);
+void WireGroup::exchange_rows(std::span<const Messenger::SmallMessage> mine, void* all,
+                              std::size_t stride) {
+  link_->messenger().exchange_small(members_, mine, all, stride, link_->deadline());
 }
 
 void WireGroup::move(std::span<const Block> outgoing, std::span<const Block> incoming) {

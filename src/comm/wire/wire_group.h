@@ -31,10 +31,9 @@ class WireGroup final : public Group {
   [[nodiscard]] std::size_t one_trip_bytes() const noexcept override { return one_trip_bytes_; }
   void set_one_trip_bytes(std::size_t bytes) noexcept override { one_trip_bytes_ = bytes; }
   Exchanged exchange(const Card& card, const void* payload, std::size_t bytes) override;
-  [[nodiscard]] std::size_t sliced_bytes() const noexcept override;
-  Exchanged exchange_slices(const Card& card, const void* payload, std::size_t count,
-                            std::size_t element_bytes) override;
-  void share_slices(void* data, std::size_t count, std::size_t element_bytes) override;
+  [[nodiscard]] bool carries(std::size_t count, DataType type) const noexcept override;
+  Exchanged exchange_and_allreduce(const Card& card, const void* input, void* output,
+                                   std::size_t count, const Reduction& how) override;
   void allreduce(const void* input, void* output, std::size_t count, const Reduction& how) override;
   void reducescatter(const void* input, void* output, std::span<const std::size_t> counts,
                      const Reduction& how) override;
@@ -50,8 +49,11 @@ class WireGroup final : public Group {
 
   // --- for HierarchicalGroup ---------------------------------------------------------------------
   /// Small messages of any content; see Messenger::exchange_small.
-  void exchange_rows(const void* mine, std::size_t bytes, void* all, std::size_t stride,
-                     Deadline deadline);
+  void exchange_rows(std::span<const Messenger::SmallMessage> mine, void* all, std::size_t stride);
+  /// Everybody's slice of `data` (slices.h) reaches the others.
+  void share_slices(void* data, std::size_t count, std::size_t element_bytes);
+  /// What a member sends to each of the others at a meeting, at the most.
+  [[nodiscard]] static std::size_t most_sent_eagerly(int members) noexcept;
 
   /// A block for or from a member.
   struct Block {
