@@ -1,11 +1,15 @@
 # kolo_test(NAME SOURCES … [DEPENDS …] [LABELS …] [TIMEOUT seconds] [MPI] [TORCH])
 # Makes the GoogleTest program kolo_NAME and the ctest test NAME. MPI: it starts programs that load
 # an MPI library; what such a library leaks or locks is not looked at by the sanitizers.
-# TORCH: its files include <torch/torch.h>.
+# TORCH: its files include <torch/torch.h>. A time limit is there to end what hangs; under a sanitizer
+# it is five times as long.
 function(kolo_test name)
   cmake_parse_arguments(T "MPI;TORCH" "TIMEOUT" "SOURCES;DEPENDS;LABELS" ${ARGN})
   if(NOT T_TIMEOUT)
     set(T_TIMEOUT 60)
+  endif()
+  if(KOLO_SANITIZE)
+    math(EXPR T_TIMEOUT "${T_TIMEOUT} * 5")
   endif()
   add_executable(kolo_${name} ${T_SOURCES})
   target_include_directories(kolo_${name} PRIVATE ${PROJECT_SOURCE_DIR}/src
