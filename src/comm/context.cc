@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <optional>
-#include <ranges>
 #include <vector>
 
 #include "base/env.h"
@@ -123,7 +122,8 @@ void init(const ContextOptions& options) {
   if (!default_context()) default_context().emplace(options);
 }
 void shutdown() {
-  for (const auto& hook : std::views::reverse(shutdown_hooks())) hook();
+  const auto& hooks = shutdown_hooks();
+  for (auto hook = hooks.rbegin(); hook != hooks.rend(); ++hook) (*hook)();
   default_context().reset();
 }
 bool is_initialized() noexcept { return default_context().has_value(); }

@@ -28,7 +28,7 @@ std::string name_of(const fs::path& path, int levels) {
     --levels;
   }
   for (; levels > 0 && place.has_filename(); --levels, place = place.parent_path())
-    name = name.empty() ? place.filename().string() : place.filename().string() + "/" + name;
+    name.insert(0, place.filename().string() + (name.empty() ? "" : "/"));
   return name.empty() ? path.string() : name;
 }
 

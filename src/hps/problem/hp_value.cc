@@ -9,7 +9,6 @@
 namespace kolo::hps {
 namespace {
 
-using search::Domain;
 using search::Prior;
 using search::Spec;
 

@@ -16,7 +16,7 @@ constexpr size_t kTileVectors = 2;
 
 template <class T>
 struct Wide {
-  typedef T Vector __attribute__((vector_size(kRegisterBytes)));
+  using Vector [[gnu::vector_size(kRegisterBytes)]] = T;
   static constexpr size_t kWidth = kRegisterBytes / sizeof(T);
 };
 
