@@ -33,7 +33,7 @@ struct TextHash {
 class SqliteWatch final : public Watch {
  public:
   explicit SqliteWatch(fs::path file) : file_(std::move(file)) {
-    Fd(::open(file_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644));
+    const Fd there_now(::open(file_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644));
     seen_ = stamp();
     inotify_ = Fd(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
     if (inotify_.valid() &&
@@ -215,10 +215,7 @@ std::unique_ptr<Database> open_sqlite(const std::string& url, const OpenOptions&
   if (constexpr std::string_view kScheme = "sqlite://"; path.starts_with(kScheme)) {
     path.erase(0, kScheme.size());
     // Three slashes: relative to here, as others have it; four: absolute.
-    if (path.starts_with("//"))
-      path.erase(0, 1);
-    else if (path.starts_with("/"))
-      path.erase(0, 1);
+    if (path.starts_with("/")) path.erase(0, 1);
     if (const auto question = path.find('?'); question != std::string::npos) {
       const std::string setting = path.substr(question + 1);
       path.erase(question);

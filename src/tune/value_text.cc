@@ -103,7 +103,8 @@ void flatten_into(Value::Dict& out, const std::string& prefix, const Value& valu
     return;
   }
   for (const auto& [key, item] : value.as_dict())
-    flatten_into(out, prefix.empty() ? key : prefix + separator + key, item, separator);
+    flatten_into(out, prefix.empty() ? key : fmt::format("{}{}{}", prefix, separator, key), item,
+                 separator);
 }
 
 }  // namespace
