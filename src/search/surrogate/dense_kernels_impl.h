@@ -25,7 +25,7 @@ constexpr size_t kLanes = 4, kTileVectors = 2, kTileColumns = 4;
 #else
 constexpr size_t kLanes = 2, kTileVectors = 2, kTileColumns = 4;
 #endif
-typedef double Lanes __attribute__((vector_size(kLanes * sizeof(double)), aligned(8), may_alias));
+using Lanes [[gnu::vector_size(kLanes * sizeof(double)), gnu::aligned(8), gnu::may_alias]] = double;
 constexpr size_t kTileRows = kTileVectors * kLanes;
 constexpr size_t kBlock = 64;        // rows of A, or of B, that are packed at a time
 constexpr size_t kBlockDepth = 192;  // two packed blocks are 192 KiB
