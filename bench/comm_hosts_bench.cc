@@ -45,6 +45,7 @@ class HostsBench {
   void run() {
     std::vector<Layout> layouts = {{2, 1}, {2, 2}, {3, 1}};
     if (!settings_.quick) layouts.push_back({3, 2});
+    for (const auto& name : settings_.only) check_known(name, layouts);
     for (const std::string link : {"full", "1g"}) {
       set_rate(link == "1g" ? "1gbit" : "off");
       for (const auto& layout : layouts)
@@ -54,6 +55,13 @@ class HostsBench {
   }
 
  private:
+  static void check_known(const std::string& name, const std::vector<Layout>& layouts) {
+    const bool known = std::ranges::any_of(layouts, [&](const Layout& layout) {
+      return name == layout.name() + "-full" || name == layout.name() + "-1g";
+    });
+    if (!known) throw std::runtime_error("--only: " + name + " is not measured here");
+  }
+
   [[nodiscard]] bool is_wanted(const std::string& name) const {
     return settings_.only.empty() ||
            std::ranges::find(settings_.only, name) != settings_.only.end();

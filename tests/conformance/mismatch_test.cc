@@ -288,7 +288,6 @@ TEST_P(Mismatch, AHundredTimes) {
   });
 }
 
-// All ranks differ from one another.
 // In place, and of sizes that go different ways: nothing may have been added up before all agreed.
 TEST_P(Mismatch, LeavesTheDataAsItWas) {
   run([&](Communicator& comm) {
@@ -304,6 +303,7 @@ TEST_P(Mismatch, LeavesTheDataAsItWas) {
   });
 }
 
+// All ranks differ from one another.
 TEST_P(Mismatch, EverybodyCallsSomethingElse) {
   run([&](Communicator& comm) {
     const auto count = static_cast<std::size_t>(10 + comm.rank());
