@@ -6,7 +6,7 @@
 #include "hps/problem/catalog.h"
 #include "hps/search/evaluation.h"
 #include "search_command.h"
-#include "tune/study_launch.h"
+#include "tune/study/study_launch.h"
 
 namespace kolo::app {
 namespace {

@@ -13,7 +13,7 @@
 #include "launch/batch/batch_system.h"
 #include "launch/runners.h"
 #include "store/database.h"
-#include "tune/trial_log.h"
+#include "tune/output/trial_log.h"
 
 namespace kolo::app {
 namespace {

@@ -4,7 +4,7 @@
 #include "base/env.h"
 #include "base/errors.h"
 #include "commands.h"
-#include "tune/trial_client.h"
+#include "tune/protocol/trial_client.h"
 
 namespace kolo::app {
 namespace {

@@ -1,5 +1,5 @@
 // kolo report-html: a study as one page.
-#include "tune/report_html.h"
+#include "tune/output/report_html.h"
 
 #include <fmt/format.h>
 

@@ -10,8 +10,8 @@
 #include "base/registry.h"
 #include "hps/search/evaluators.h"
 #include "search/space/json_value.h"
-#include "tune/trial_protocol.h"
-#include "tune/value_text.h"
+#include "tune/protocol/trial_protocol.h"
+#include "tune/protocol/value_text.h"
 #include "watching.h"
 
 namespace kolo::app {

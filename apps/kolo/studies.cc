@@ -10,9 +10,9 @@
 #include "base/files.h"
 #include "commands.h"
 #include "study_settings.h"
-#include "tune/study_reader.h"
-#include "tune/trial_names.h"
-#include "tune/value_text.h"
+#include "tune/protocol/value_text.h"
+#include "tune/study/study_reader.h"
+#include "tune/trial/trial_names.h"
 
 namespace kolo::app {
 namespace {

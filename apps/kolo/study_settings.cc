@@ -6,8 +6,8 @@
 #include <charconv>
 
 #include "base/errors.h"
-#include "tune/study_launch.h"
-#include "tune/trial_names.h"
+#include "tune/study/study_launch.h"
+#include "tune/trial/trial_names.h"
 
 namespace kolo::app {
 namespace {

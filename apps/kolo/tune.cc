@@ -7,8 +7,8 @@
 #include "base/yaml.h"
 #include "commands.h"
 #include "study_settings.h"
-#include "tune/program_study.h"
-#include "tune/study_spec.h"
+#include "tune/study/program_study.h"
+#include "tune/study/study_spec.h"
 #include "watching.h"
 
 namespace kolo::app {

@@ -3,7 +3,7 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include "tune/progress.h"
+#include "tune/output/progress.h"
 
 namespace kolo::app {
 namespace {

@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "tune/observer.h"
+#include "tune/output/observer.h"
 
 namespace kolo::app {
 

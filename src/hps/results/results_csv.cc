@@ -12,7 +12,7 @@
 #include "base/errors.h"
 #include "base/files.h"
 #include "hps/results/csv_lines.h"
-#include "tune/value_text.h"
+#include "tune/protocol/value_text.h"
 
 namespace kolo::hps {
 namespace fs = std::filesystem;

@@ -2,7 +2,7 @@
 
 #include <set>
 
-#include "tune/value_text.h"
+#include "tune/protocol/value_text.h"
 
 namespace kolo::hps {
 namespace {

@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "tune/executor.h"
+#include "tune/executor/executor.h"
 
 namespace kolo::hps {
 

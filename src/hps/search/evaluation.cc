@@ -6,7 +6,7 @@
 #include "base/errors.h"
 #include "base/files.h"
 #include "kolo/context.h"
-#include "tune/value_text.h"
+#include "tune/protocol/value_text.h"
 
 namespace kolo::hps {
 namespace fs = std::filesystem;

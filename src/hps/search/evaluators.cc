@@ -7,8 +7,8 @@
 #include "hps/search/evaluation.h"
 #include "hps/search/jobs_executor.h"
 #include "hps/workers.h"
-#include "tune/process_executor.h"
-#include "tune/program_study.h"
+#include "tune/executor/process_executor.h"
+#include "tune/study/program_study.h"
 
 namespace kolo::hps {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "hps/search/search_plan.h"
-#include "tune/executor.h"
+#include "tune/executor/executor.h"
 
 namespace kolo::hps {
 

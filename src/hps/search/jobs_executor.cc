@@ -18,10 +18,10 @@
 #include "jobs/words.h"
 #include "kolo/jobs.h"
 #include "search/space/json_value.h"
-#include "tune/controller.h"
-#include "tune/program_study.h"
-#include "tune/trial_protocol.h"
-#include "tune/value_text.h"
+#include "tune/protocol/trial_protocol.h"
+#include "tune/protocol/value_text.h"
+#include "tune/study/controller.h"
+#include "tune/study/program_study.h"
 
 namespace kolo::hps {
 namespace fs = std::filesystem;

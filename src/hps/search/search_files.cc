@@ -12,8 +12,8 @@
 #include "hps/search/evaluation.h"
 #include "search/space/json_value.h"
 #include "store/study_store.h"
-#include "tune/trial_names.h"
-#include "tune/value_text.h"
+#include "tune/protocol/value_text.h"
+#include "tune/trial/trial_names.h"
 
 namespace kolo::hps {
 namespace fs = std::filesystem;

@@ -15,7 +15,7 @@
 #include "hps/search/search_plan.h"
 #include "hps/search/search_run.h"
 #include "store/study_records.h"
-#include "tune/observer.h"
+#include "tune/output/observer.h"
 
 namespace kolo::hps {
 

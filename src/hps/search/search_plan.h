@@ -13,7 +13,7 @@
 #include "kolo/hps/run.h"
 #include "kolo/search/space.h"
 #include "kolo/tune/options.h"
-#include "tune/observer.h"
+#include "tune/output/observer.h"
 
 namespace kolo::hps {
 

@@ -14,9 +14,9 @@
 #include "hps/workers.h"
 #include "search/space/json_value.h"
 #include "store/study_store.h"
-#include "tune/controller.h"
-#include "tune/study_launch.h"
-#include "tune/value_text.h"
+#include "tune/protocol/value_text.h"
+#include "tune/study/controller.h"
+#include "tune/study/study_launch.h"
 
 namespace kolo::hps {
 namespace fs = std::filesystem;

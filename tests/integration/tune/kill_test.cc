@@ -17,7 +17,7 @@
 #include "integration/tune/leftovers.h"
 #include "store/study_store.h"
 #include "support/scale.h"
-#include "tune/study_reader.h"
+#include "tune/study/study_reader.h"
 
 namespace kolo::test {
 namespace {

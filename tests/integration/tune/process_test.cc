@@ -10,7 +10,7 @@
 #include "base/subprocess.h"
 #include "integration/tune/leftovers.h"
 #include "store/study_store.h"
-#include "tune/study_reader.h"
+#include "tune/study/study_reader.h"
 
 namespace kolo::test {
 namespace {

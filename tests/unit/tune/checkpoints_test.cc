@@ -1,4 +1,4 @@
-#include "tune/checkpoints.h"
+#include "tune/trial/checkpoints.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "tune/progress.h"
+#include "tune/output/progress.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

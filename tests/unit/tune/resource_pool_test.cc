@@ -1,4 +1,4 @@
-#include "tune/resource_pool.h"
+#include "tune/study/resource_pool.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

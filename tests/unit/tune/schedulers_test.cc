@@ -6,7 +6,7 @@
 #include "base/json.h"
 #include "search/space/json_value.h"
 #include "store/study_store.h"
-#include "tune/report_html.h"
+#include "tune/output/report_html.h"
 #include "unit/tune/study_fixture.h"
 
 namespace kolo::test {

@@ -1,4 +1,4 @@
-#include "tune/socket_directory.h"
+#include "tune/protocol/socket_directory.h"
 
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -9,7 +9,7 @@
 #include <optional>
 #include <vector>
 
-#include "tune/trial_channels.h"
+#include "tune/protocol/trial_channels.h"
 
 namespace kolo::tune {
 namespace {

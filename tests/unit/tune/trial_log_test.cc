@@ -1,4 +1,4 @@
-#include "tune/trial_log.h"
+#include "tune/output/trial_log.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "tune/trial_protocol.h"
+#include "tune/protocol/trial_protocol.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "base/errors.h"
-#include "tune/program_study.h"
+#include "tune/study/program_study.h"
 
 namespace kolo::tune {
 namespace {

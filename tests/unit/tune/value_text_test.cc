@@ -1,4 +1,4 @@
-#include "tune/value_text.h"
+#include "tune/protocol/value_text.h"
 
 #include <gtest/gtest.h>
 

@@ -1,0 +1,294 @@
+#include "tune/executor/process_executor.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <deque>
+#include <thread>
+#include <unordered_map>
+
+#include "base/env.h"
+#include "base/errors.h"
+#include "base/subprocess.h"
+#include "tune/executor/keeper.h"
+#include "tune/output/trial_log.h"
+#include "tune/protocol/trial_channels.h"
+#include "tune/protocol/value_text.h"
+
+namespace kolo::tune {
+namespace fs = std::filesystem;
+namespace {
+
+/// The end of a file, enough for a last line.
+std::string tail_of(const fs::path& path, std::uintmax_t from) {
+  constexpr std::uintmax_t kTail = 64U << 10;
+  std::error_code none;
+  const auto size = fs::file_size(path, none);
+  if (none || size <= from) return {};
+  const auto begin = std::max(from, size > kTail ? size - kTail : 0);
+  const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  std::string text(size - begin, '\0');
+  const ssize_t got = ::pread(file.get(), text.data(), text.size(), static_cast<off_t>(begin));
+  text.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
+  return text;
+}
+
+/// What a program that failed said last on its standard error.
+std::string last_lines(const fs::path& path, std::uintmax_t from) {
+  constexpr std::size_t kMost = 2000;
+  std::string text = tail_of(path, from);
+  while (!text.empty() && text.back() == '\n') text.pop_back();
+  if (text.size() > kMost) text.erase(0, text.size() - kMost);
+  return text;
+}
+
+class ProcessExecutor final : public TrialExecutor {
+ public:
+  ProcessExecutor(std::shared_ptr<Inbox> inbox, ProcessSetup setup)
+      : inbox_(std::move(inbox)),
+        setup_(std::move(setup)),
+        keeper_(std::make_unique<Keeper>(setup_.study_directory)),
+        wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+        thread_([this] { listen(); }) {}
+
+  ~ProcessExecutor() override {
+    closing_ = true;
+    const std::uint64_t one = 1;
+    [[maybe_unused]] const auto written = ::write(wake_.get(), &one, sizeof one);
+    thread_.join();
+  }
+
+  void start(StartOrder order) override {
+    const std::lock_guard lock(mutex_);
+    const RunId id = order.id;
+    auto& run = runs_[id.trial] = Run{};
+    run.id = id;
+    try {
+      TrialCommand command = setup_.command(order);
+      auto opened = channels_.open(id);
+      KeptProgram program;
+      program.id = id;
+      program.argv = std::move(command.argv);
+      program.directory = std::move(command.directory);
+      program.out = run.out = order.directory / "stdout";
+      program.err = run.err = order.directory / "stderr";
+      std::error_code none;
+      run.out_from = fs::exists(run.out, none) ? fs::file_size(run.out, none) : 0;
+      run.err_from = fs::exists(run.err, none) ? fs::file_size(run.err, none) : 0;
+      program.descriptor = opened.trial_end.get();
+      program.descriptor_variable = kTrialFd;
+      program.mark = fmt::format("{}={}", kTrialToken, opened.token);
+      program.environment = environment_for(order);
+      program.environment.push_back(program.mark);
+      program.environment.insert(program.environment.end(), command.environment.begin(),
+                                 command.environment.end());
+      run.channel = opened.channel;
+      write_params(order.directory, order.config);
+      if (!keeper_->start(program)) throw_error(ErrorCode::io, "the keeper of trials is gone");
+    } catch (const std::exception& error) {
+      finish(id, error.what(), std::nullopt);
+    }
+  }
+
+  void answer(RunId id, Answer answer) override {
+    const std::lock_guard lock(mutex_);
+    Run* run = find(id);
+    if (run == nullptr) return;
+    if (!run->asking.empty()) {
+      channels_.send(run->asking.front(), answer_line(answer));
+      run->asking.pop_front();
+    }
+    // Whoever does not listen would go on for nothing.
+    if (answer.reply != Reply::proceed && !run->listens) keeper_->signal(id, SIGTERM);
+  }
+
+  void stop(RunId id) override {
+    const std::lock_guard lock(mutex_);
+    Run* run = find(id);
+    if (run == nullptr) return;
+    channels_.send(run->channel, stop_line());
+    if (!run->listens) keeper_->signal(id, SIGTERM);
+  }
+
+  void kill(RunId id) override {
+    const std::lock_guard lock(mutex_);
+    if (find(id) != nullptr) keeper_->signal(id, SIGKILL);
+  }
+
+  void forget(RunId id) override {
+    const std::lock_guard lock(mutex_);
+    if (find(id) != nullptr) runs_.erase(id.trial);
+  }
+  [[nodiscard]] bool can_kill() const noexcept override { return true; }
+
+ private:
+  struct Run {
+    RunId id;
+    ChannelId channel = 0;
+    std::deque<ChannelId> asking;  // who waits for answers, in order
+    bool listens = false;          // reads what the study says
+    bool saves_on_request = false;
+    bool reported = false;
+    std::string failure;
+    fs::path out, err;
+    std::uintmax_t out_from = 0, err_from = 0;
+  };
+
+  Run* find(RunId id) {
+    const auto found = runs_.find(id.trial);
+    return found != runs_.end() && found->second.id == id ? &found->second : nullptr;
+  }
+
+  std::vector<std::string> environment_for(const StartOrder& order) {
+    auto entries = parameter_variables(order.config);
+    const auto set = [&entries](const char* name, const std::string& value) {
+      entries.push_back(fmt::format("{}={}", name, value));
+    };
+    set("KOLO_TRIAL_PROTOCOL", std::to_string(kTrialProtocol));
+    set(kTrialSocket, channels_.socket_path().string());
+    set(kTrialId, order.trial_id);
+    set(kTrialName, order.trial_name);
+    set(kTrialDir, order.directory.string());
+    set(kTrialIteration, std::to_string(order.iteration));
+    set(kTrialCheckpoint, order.checkpoint ? order.checkpoint->string() : "");
+    set(kTrialConfig, (order.directory / "params.json").string());
+    if (!order.grant.devices.empty()) {
+      // The numbers are places in what this process may see itself.
+      std::vector<std::string> visible;
+      if (const auto own = kolo::environment("CUDA_VISIBLE_DEVICES")) {
+        for (std::size_t start = 0; start <= own->size();) {
+          const auto comma = std::min(own->find(',', start), own->size());
+          visible.push_back(own->substr(start, comma - start));
+          start = comma + 1;
+        }
+      }
+      std::string devices;
+      for (const int device : order.grant.devices) {
+        const auto place = static_cast<std::size_t>(device);
+        devices += (devices.empty() ? "" : ",") +
+                   (place < visible.size() ? visible[place] : std::to_string(device));
+      }
+      set("CUDA_VISIBLE_DEVICES", devices);
+    }
+    return entries;
+  }
+
+  /// The thread that hears trials and the keeper.
+  void listen() {
+    while (!closing_) {
+      pollfd events[] = {
+          {wake_.get(), POLLIN, 0}, {channels_.poll_fd(), POLLIN, 0}, {keeper_->fd(), POLLIN, 0}};
+      if (::poll(events, 3, -1) < 0) continue;
+      const std::lock_guard lock(mutex_);
+      if (events[1].revents != 0) channels_.read_ready(take_, refuse_);
+      if (events[2].revents != 0) hear_keeper();
+    }
+  }
+
+  void take(ChannelId channel, RunId id, TrialLine line) {
+    Run* run = find(id);
+    if (run == nullptr) return;
+    if (!line.is_plain && channel == run->channel) run->listens = true;
+    switch (line.kind) {
+      case TrialLine::Kind::hello: run->saves_on_request = line.saves_on_request; return;
+      case TrialLine::Kind::failure: run->failure = std::move(line.error); return;
+      case TrialLine::Kind::report:
+      case TrialLine::Kind::checkpoint: break;
+    }
+    Message message{
+        line.kind == TrialLine::Kind::report ? Message::Kind::report : Message::Kind::checkpoint,
+        id};
+    message.metrics = std::move(line.metrics);
+    message.checkpoint = std::move(line.checkpoint);
+    message.saves_on_request = run->saves_on_request;
+    run->asking.push_back(channel);
+    run->reported = true;
+    inbox_->put(std::move(message));
+  }
+
+  void refuse(RunId id, const std::string& why) {
+    Run* run = find(id);
+    if (run == nullptr) return;
+    run->failure = "what it sent cannot be understood: " + why;
+    keeper_->signal(id, SIGKILL);
+  }
+
+  void hear_keeper() {
+    bool gone = false;
+    while (auto news = keeper_->read(gone)) {
+      channels_.close(news->id, take_, refuse_);
+      Run* run = find(news->id);
+      if (run == nullptr) continue;
+      std::string error = news->error;
+      std::optional<Value> words;
+      if (!run->failure.empty()) {
+        error = run->failure;
+      } else if (error.empty() && news->status != 0) {
+        error = "the program " + describe_wait_status(news->status);
+        if (const auto said = last_lines(run->err, run->err_from); !said.empty())
+          error += "; it said:\n" + said;
+      } else if (setup_.last_line_reports && !run->reported) {
+        words = parse_last_words(tail_of(run->out, run->out_from), setup_.metric);
+      }
+      finish(news->id, error, std::move(words));
+    }
+    if (!gone) return;
+    // Somebody killed it, and with it the trials. A new one takes its place.
+    std::vector<RunId> lost;
+    for (const auto& [trial, run] : runs_) lost.push_back(run.id);
+    keeper_ = std::make_unique<Keeper>(setup_.study_directory);
+    for (const RunId id : lost) {
+      channels_.close(id, take_, refuse_);
+      finish(id, "the process that keeps the trials was killed", std::nullopt);
+    }
+  }
+
+  void finish(RunId id, const std::string& error, std::optional<Value> words) {
+    Message end{Message::Kind::ended, id};
+    end.error = error;
+    end.last_words = std::move(words);
+    inbox_->put(std::move(end));
+  }
+
+  std::shared_ptr<Inbox> inbox_;
+  ProcessSetup setup_;
+  std::unique_ptr<Keeper> keeper_;
+  std::mutex mutex_;
+  TrialChannels channels_;
+  std::unordered_map<std::int64_t, Run> runs_;
+  const TrialChannels::Take take_ = [this](ChannelId channel, RunId id, TrialLine line) {
+    take(channel, id, std::move(line));
+  };
+  const TrialChannels::Refuse refuse_ = [this](RunId id, const std::string& why) {
+    refuse(id, why);
+  };
+  Fd wake_;
+  std::atomic<bool> closing_{false};
+  std::thread thread_;
+};
+
+}  // namespace
+
+std::vector<std::string> parameter_variables(const Value& config) {
+  std::vector<std::string> entries;
+  for (const auto& [path, value] : flatten(config)) {
+    std::string name = "KOLO_PARAM_" + path;
+    for (char& c : name)
+      c = std::isalnum(static_cast<unsigned char>(c)) != 0
+              ? static_cast<char>(std::toupper(static_cast<unsigned char>(c)))
+              : '_';
+    entries.push_back(name + "=" + (value.is_string() ? value.as_string() : value.to_string()));
+  }
+  return entries;
+}
+
+std::unique_ptr<TrialExecutor> make_process_executor(std::shared_ptr<Inbox> inbox,
+                                                     ProcessSetup setup) {
+  return std::make_unique<ProcessExecutor>(std::move(inbox), std::move(setup));
+}
+
+}  // namespace kolo::tune

@@ -1,0 +1,23 @@
+// How a study is shown while it runs.
+#pragma once
+
+#include <cstdio>
+#include <memory>
+
+#include "tune/output/observer.h"
+
+namespace kolo::tune {
+
+/// A table that is redrawn in place, for terminals.
+std::shared_ptr<Observer> make_live_table(std::FILE* stream);
+/// A line now and then, for pipes and files.
+std::shared_ptr<Observer> make_plain_lines(std::FILE* stream, std::chrono::milliseconds period);
+/// A JSON object per event: trial_start, trial_result, trial_complete, trial_error, study, message.
+std::shared_ptr<Observer> make_json_events(std::FILE* stream);
+
+/// The table as text, for tests and for the end; `width` in columns.
+std::string draw_table(const StudyView& view, std::size_t width);
+/// One line.
+std::string draw_line(const StudyView& view);
+
+}  // namespace kolo::tune

@@ -1,0 +1,208 @@
+#include "tune/output/result_loggers.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "base/errors.h"
+#include "base/fd.h"
+#include "base/files.h"
+#include "events/event_file.h"
+#include "tune/protocol/value_text.h"
+
+namespace kolo::tune {
+namespace fs = std::filesystem;
+namespace {
+
+using search::Value;
+
+constexpr std::size_t kFlushBytes = 64U << 10;
+constexpr std::string_view kConfig = "config";
+
+/// Appends to a file; the file appears with the first flush.
+class Appender {
+ public:
+  explicit Appender(fs::path path) : path_(std::move(path)) {}
+
+  [[nodiscard]] const fs::path& path() const noexcept { return path_; }
+  std::string& pending() noexcept { return pending_; }
+  void flush() {
+    if (pending_.empty()) return;
+    if (!file_.valid()) {
+      file_ = Fd(::open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
+      if (!file_.valid()) throw_errno("cannot write {}", path_.string());
+    }
+    write_all(file_.get(), pending_, path_.string());
+    pending_.clear();
+  }
+  void flush_if_much() {
+    if (pending_.size() >= kFlushBytes) flush();
+  }
+  /// The next flush opens the file again, which may be another one.
+  void close() { file_.reset(); }
+
+ private:
+  fs::path path_;
+  Fd file_;
+  std::string pending_;
+};
+
+class JsonLogger final : public ResultLogger {
+ public:
+  explicit JsonLogger(const LoggedTrial& trial) : file_(trial.directory / "result.json") {}
+  void result(const Value& result) override {
+    // Python's reader takes NaN as Tune writes it.
+    file_.pending() += result.to_string();
+    file_.pending() += '\n';
+    file_.flush_if_much();
+  }
+  void flush() override { file_.flush(); }
+  void release() override { file_.close(); }
+
+ private:
+  Appender file_;
+};
+
+/// Unlike Tune's, metrics that appear later get a column: the file is then written anew.
+class CsvLogger final : public ResultLogger {
+ public:
+  explicit CsvLogger(const LoggedTrial& trial) : file_(trial.directory / "progress.csv") {}
+
+  void result(const Value& result) override {
+    Value::Dict row = flatten(result);
+    std::erase_if(row, [](const auto& item) {
+      return item.first == kConfig || item.first.starts_with("config/");
+    });
+    std::vector<std::string> added;
+    for (const auto& [key, value] : row)
+      if (std::find(columns_.begin(), columns_.end(), key) == columns_.end()) added.push_back(key);
+    if (!added.empty()) extend(added);
+    std::string& out = file_.pending();
+    for (std::size_t i = 0; i < columns_.size(); ++i) {
+      if (i > 0) out += ',';
+      const auto found = row.find(columns_[i]);
+      if (found != row.end()) out += csv_field(found->second);
+    }
+    out += '\n';
+    file_.flush_if_much();
+  }
+  void flush() override { file_.flush(); }
+  void release() override { file_.close(); }
+
+ private:
+  /// Adds columns at the end: old rows get empty fields.
+  void extend(const std::vector<std::string>& added) {
+    std::string rows;
+    if (!columns_.empty()) {
+      flush();
+      const std::string old = read_file(file_.path());
+      // Quoted fields may hold line ends.
+      std::string line;
+      bool quoted = false, first = true;
+      for (const char c : old) {
+        if (c == '"') quoted = !quoted;
+        if (c != '\n' || quoted) {
+          line += c;
+          continue;
+        }
+        if (!first) rows += line + std::string(added.size(), ',') + '\n';
+        first = false;
+        line.clear();
+      }
+    }
+    columns_.insert(columns_.end(), added.begin(), added.end());
+    std::string header;
+    for (const auto& column : columns_)
+      header += (header.empty() ? "" : ",") + csv_field(Value(column));
+    if (rows.empty()) {
+      file_.pending() = header + '\n' + file_.pending();
+      return;
+    }
+    file_.close();
+    write_file_atomically(file_.path(), header + '\n' + rows);
+  }
+
+  Appender file_;
+  std::vector<std::string> columns_;
+};
+
+std::optional<double> scalar_of(const Value& value) {
+  if (value.is_bool()) return value.as_bool() ? 1 : 0;
+  if (value.is_number()) return value.as_number();
+  return std::nullopt;
+}
+
+class TensorBoardLogger final : public ResultLogger {
+ public:
+  explicit TensorBoardLogger(const LoggedTrial& trial) : trial_(trial) {}
+
+  void result(const Value& result) override {
+    const Value* when = result.find_path("timestamp");
+    last_time_ = when != nullptr && when->is_number() ? when->as_number() : last_time_;
+    if (!file_) open();
+    const Value* iteration = result.find_path("training_iteration");
+    std::vector<std::pair<std::string, double>> scalars;
+    for (const auto& [key, value] : flatten(result)) {
+      if (key.starts_with("config/") || key == "pid" || key == "timestamp") continue;
+      if (const auto number = scalar_of(value)) scalars.emplace_back("ray/tune/" + key, *number);
+    }
+    file_->scalars(scalars, iteration != nullptr ? iteration->as_integer() : 0, last_time_);
+  }
+  void flush() override {
+    if (file_) file_->flush();
+  }
+  void release() override { file_.reset(); }
+  void end(bool success) override {
+    if (file_) file_->end_of_session(success, last_time_);
+  }
+
+ private:
+  void open() {
+    file_ = std::make_unique<events::EventFile>(trial_.directory, last_time_);
+    std::vector<events::HParam> params;
+    for (const auto& [key, value] : flatten(trial_.config)) {
+      if (value.is_bool())
+        params.emplace_back(key, value.as_bool());
+      else if (value.is_number())
+        params.emplace_back(key, value.as_number());
+      else
+        params.emplace_back(key, value.is_string() ? value.as_string() : value.to_string());
+    }
+    std::vector<std::string> metrics;
+    for (const auto& metric : trial_.metrics) metrics.push_back("ray/tune/" + metric);
+    file_->hparams(params, metrics, last_time_);
+  }
+
+  LoggedTrial trial_;
+  std::unique_ptr<events::EventFile> file_;
+  double last_time_ = 0;
+};
+
+}  // namespace
+
+std::string csv_field(const Value& value) {
+  if (value.is_nothing()) return {};
+  const std::string text = value.is_string() ? value.as_string() : value.to_string();
+  if (text.find_first_of(",\"\n\r") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char c : text) {
+    if (c == '"') quoted += '"';
+    quoted += c;
+  }
+  return quoted + '"';
+}
+
+std::unique_ptr<ResultLogger> make_json_logger(const LoggedTrial& trial) {
+  return std::make_unique<JsonLogger>(trial);
+}
+std::unique_ptr<ResultLogger> make_csv_logger(const LoggedTrial& trial) {
+  return std::make_unique<CsvLogger>(trial);
+}
+std::unique_ptr<ResultLogger> make_tensorboard_logger(const LoggedTrial& trial) {
+  return std::make_unique<TensorBoardLogger>(trial);
+}
+
+}  // namespace kolo::tune

@@ -1,0 +1,72 @@
+// The sockets over which trials talk: one that each trial inherits, and one to connect to.
+//
+// Not thread-safe but for send().
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "base/fd.h"
+#include "tune/executor/executor.h"
+#include "tune/protocol/socket_directory.h"
+#include "tune/protocol/trial_protocol.h"
+
+namespace kolo::tune {
+
+/// Where an answer goes: the channel that asked.
+using ChannelId = std::uint64_t;
+
+class TrialChannels {
+ public:
+  /// Gets each line, and the trial it is of.
+  using Take = std::function<void(ChannelId channel, RunId id, TrialLine line)>;
+  /// Lines that cannot be understood.
+  using Refuse = std::function<void(RunId id, const std::string& why)>;
+
+  TrialChannels();
+  ~TrialChannels();
+  TrialChannels(const TrialChannels&) = delete;
+  TrialChannels& operator=(const TrialChannels&) = delete;
+
+  /// To poll; readable when there is something to do.
+  [[nodiscard]] int poll_fd() const noexcept { return epoll_.get(); }
+  [[nodiscard]] const std::filesystem::path& socket_path() const noexcept { return path_; }
+
+  /// The trial's end of a new pair, and the token for the socket.
+  struct Opened {
+    Fd trial_end;
+    std::string token;
+    ChannelId channel;
+  };
+  Opened open(RunId id);
+  /// Reads what has come for the trial by now, then closes its channels.
+  void close(RunId id, const Take& take, const Refuse& refuse);
+
+  void read_ready(const Take& take, const Refuse& refuse);
+  /// From any thread; what does not fit is dropped: that reader does not listen.
+  void send(ChannelId channel, std::string_view line);
+
+ private:
+  struct Channel {
+    Fd socket;
+    std::optional<RunId> id;  // unknown until the hello of a connection
+    std::string partial;
+  };
+  void add(ChannelId number, Channel channel);
+  void accept_all();
+  /// False: the other side has closed.
+  bool read(ChannelId number, Channel& channel, const Take& take, const Refuse& refuse);
+
+  SocketDirectory directory_;
+  std::filesystem::path path_;
+  Fd epoll_, listener_;
+  std::mutex mutex_;  // of channels_, against send()
+  std::map<ChannelId, std::shared_ptr<Channel>> channels_;
+  std::map<std::string, RunId> tokens_;
+  ChannelId next_ = 1;
+};
+
+}  // namespace kolo::tune

@@ -1,0 +1,188 @@
+#include "tune/protocol/trial_client.h"
+
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <array>
+#include <charconv>
+#include <cstring>
+
+#include "base/env.h"
+#include "base/errors.h"
+#include "kolo/kolo.h"
+#include "tune/trial/checkpoints.h"
+
+namespace kolo::tune {
+namespace fs = std::filesystem;
+namespace {
+
+std::int64_t integer_variable(const char* name) {
+  const std::string text = environment(name).value_or("0");
+  std::int64_t value = 0;
+  std::from_chars(text.data(), text.data() + text.size(), value);
+  return value;
+}
+
+Fd connect_to(const std::string& path) {
+  Fd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::strncpy(address.sun_path, path.c_str(), sizeof address.sun_path - 1);
+  if (!socket.valid() ||
+      ::connect(socket.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) != 0)
+    throw_error(ErrorCode::unavailable, "the study does not answer at {}: {}", path,
+                std::strerror(errno));
+  return socket;
+}
+
+/// A trial of one process, or a rank of a trial. Rank 0 talks to the study and tells the others
+/// what it was told.
+class ClientSession final : public SessionBase {
+ public:
+  ClientSession() : rank_(static_cast<int>(integer_variable("KOLO_RANK"))) {
+    if (rank_ == 0) link_.emplace(TrialLink::from_environment(/*own_connection=*/false));
+    if (link_) link_->send(hello_line("", false));
+    if (auto path = environment(kTrialCheckpoint)) checkpoint_ = *path;
+    iteration_ = integer_variable(kTrialIteration);
+    id_ = environment(kTrialId).value_or("");
+    name_ = environment(kTrialName).value_or("");
+    directory_ = environment(kTrialDir).value_or("");
+  }
+
+  bool try_report(const Value& metrics) override {
+    if (!metrics.is_dict())
+      throw_error(ErrorCode::invalid_argument, "a report is a dictionary of metrics, not {}",
+                  metrics.to_string());
+    if (over_) throw Stopped{};
+    if (link_) {
+      link_->send(report_line(metrics, std::exchange(staged_, {})));
+      last_ = link_->wait_for_answer();
+    }
+    share(last_);
+    ++iteration_;
+    over_ = last_.reply != Reply::proceed;
+    return !over_;
+  }
+
+  void save_checkpoint(const std::function<void(const fs::path&)>& write) override {
+    if (!link_) {
+      write_and_discard(directory_, write);
+      return;
+    }
+    staged_ = make_checkpoint(directory_, iteration_ + 1, write);
+  }
+  void save_now(const std::function<void(const fs::path&)>& write) override {
+    if (!link_) {
+      save_checkpoint(write);
+      return;
+    }
+    link_->send(checkpoint_line(make_checkpoint(directory_, iteration_, write)));
+    static_cast<void>(link_->wait_for_answer());
+  }
+  void offer_saves() override {
+    if (link_) link_->send(hello_line("", true));
+  }
+
+  [[nodiscard]] bool should_stop() const override {
+    return over_ || (link_ && link_->told_to_stop());
+  }
+  [[nodiscard]] bool should_save() const override { return last_.save; }
+  [[nodiscard]] bool pausing() const override { return last_.reply == Reply::pause; }
+  [[nodiscard]] std::optional<fs::path> checkpoint() const override { return checkpoint_; }
+  [[nodiscard]] std::int64_t iteration() const override { return iteration_; }
+  [[nodiscard]] const std::string& trial_id() const override { return id_; }
+  [[nodiscard]] const std::string& trial_name() const override { return name_; }
+  [[nodiscard]] const fs::path& trial_dir() const override { return directory_; }
+
+ private:
+  /// Every rank of a trial reports; all get rank 0's answer, so that they end together.
+  static void share(Answer& answer) {
+    if (!is_initialized() || size() == 1) return;
+    std::array<std::int32_t, 2> both{static_cast<std::int32_t>(answer.reply), answer.save ? 1 : 0};
+    world().broadcast(std::span<std::int32_t>(both), 0);
+    answer.reply = static_cast<Reply>(both[0]);
+    answer.save = both[1] != 0;
+  }
+
+  int rank_;
+  mutable std::optional<TrialLink> link_;  // of rank 0
+  std::optional<fs::path> checkpoint_;
+  std::int64_t iteration_ = 0;
+  std::string id_, name_;
+  fs::path directory_, staged_;
+  Answer last_;
+  bool over_ = false;
+};
+
+}  // namespace
+
+TrialLink TrialLink::from_environment(bool own_connection) {
+  const auto path = environment(kTrialSocket), token = environment(kTrialToken);
+  if (own_connection && path && token) {
+    TrialLink link(connect_to(*path));
+    link.send(hello_line(*token, false));
+    return link;
+  }
+  const auto fd = environment(kTrialFd);
+  if (!fd)
+    throw_error(ErrorCode::failed_precondition, "this is not a trial of a study: {} is not set",
+                kTrialFd);
+  return TrialLink(Fd(::dup(static_cast<int>(integer_variable(kTrialFd)))));
+}
+
+void TrialLink::send(std::string_view line) {
+  while (!line.empty()) {
+    const ssize_t sent = ::send(socket_.get(), line.data(), line.size(), MSG_NOSIGNAL);
+    if (sent < 0 && errno == EINTR) continue;
+    if (sent < 0)
+      throw_error(ErrorCode::unavailable, "the study is gone: {}", std::strerror(errno));
+    line.remove_prefix(static_cast<std::size_t>(sent));
+  }
+}
+
+Answer TrialLink::wait_for_answer() {
+  while (!answer_) read(/*wait=*/true);
+  const Answer answer = *answer_;
+  answer_.reset();
+  return answer;
+}
+
+bool TrialLink::told_to_stop() {
+  while (read(/*wait=*/false)) {
+  }
+  return stop_;
+}
+
+bool TrialLink::read(bool wait) {
+  std::array<char, 4096> buffer{};
+  const ssize_t got = ::recv(socket_.get(), buffer.data(), buffer.size(), wait ? 0 : MSG_DONTWAIT);
+  if (got < 0 && (errno == EINTR || errno == EAGAIN)) return false;
+  if (got <= 0) {
+    if (!wait) {
+      stop_ = true;
+      return false;
+    }
+    throw_error(ErrorCode::unavailable, "the study is gone");
+  }
+  partial_.append(buffer.data(), static_cast<std::size_t>(got));
+  std::size_t start = 0;
+  for (auto end = partial_.find('\n'); end != std::string::npos; end = partial_.find('\n', start)) {
+    take(std::string_view(partial_).substr(start, end - start));
+    start = end + 1;
+  }
+  partial_.erase(0, start);
+  return true;
+}
+
+void TrialLink::take(std::string_view text) {
+  const StudyLine line = parse_study_line(text);
+  if (line.answer)
+    answer_ = line.answer;
+  else
+    stop_ = true;
+}
+
+std::unique_ptr<SessionBase> make_client_session() { return std::make_unique<ClientSession>(); }
+
+}  // namespace kolo::tune

@@ -1,0 +1,42 @@
+// The trial's side of the protocol: a session over a socket.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "base/fd.h"
+#include "tune/executor/executor.h"
+#include "tune/protocol/trial_protocol.h"
+
+namespace kolo::tune {
+
+/// Lines over a socket, in both directions; waits without end for answers, because the study may
+/// wait for its database, and ends when the study does.
+class TrialLink {
+ public:
+  explicit TrialLink(Fd socket) : socket_(std::move(socket)) {}
+  /// By KOLO_TRIAL_SOCKET and KOLO_TRIAL_TOKEN, else by KOLO_TRIAL_FD. Throws failed_precondition
+  /// outside of a trial, unavailable when the study is gone.
+  static TrialLink from_environment(bool own_connection);
+
+  /// Throws unavailable when the study is gone.
+  void send(std::string_view line);
+  Answer wait_for_answer();
+  /// Reads what has come, without waiting; true once the study has said stop.
+  bool told_to_stop();
+
+ private:
+  void take(std::string_view line);
+  /// False: nothing has come.
+  bool read(bool wait);
+
+  Fd socket_;
+  std::string partial_;
+  std::optional<Answer> answer_;
+  bool stop_ = false;
+};
+
+/// The session of this process, which was started as a trial.
+std::unique_ptr<SessionBase> make_client_session();
+
+}  // namespace kolo::tune

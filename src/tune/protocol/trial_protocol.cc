@@ -1,0 +1,176 @@
+#include "tune/protocol/trial_protocol.h"
+
+#include <charconv>
+#include <sstream>
+
+#include "base/errors.h"
+#include "tune/protocol/value_text.h"
+
+namespace kolo::tune {
+namespace {
+
+constexpr const char* kVersionKey = "kolo";
+
+const Value* field(const Value& line, std::string_view key) {
+  const auto& fields = line.as_dict();
+  const auto found = fields.find(key);
+  return found == fields.end() ? nullptr : &found->second;
+}
+
+std::string line_of(Value::Dict fields) {
+  fields.emplace(kVersionKey, kTrialProtocol);
+  return encode(Value(std::move(fields))) + "\n";
+}
+
+Value decode_line(std::string_view text) {
+  Value value;
+  try {
+    value = decode(text, "a line of a trial");
+  } catch (const Error& error) {
+    throw_error(ErrorCode::invalid_argument, "{}", error.message());
+  }
+  if (!value.is_dict())
+    throw_error(ErrorCode::invalid_argument, "a line must be a JSON object, not {}", text);
+  if (const Value* version = field(value, kVersionKey);
+      version != nullptr && (!version->is_integer() || version->as_integer() != kTrialProtocol))
+    throw_error(ErrorCode::invalid_argument, "version {} of the trial protocol is not known",
+                version->to_string());
+  return value;
+}
+
+/// A whole number, a number, true, false, or text.
+Value word_value(const std::string& word) {
+  if (word == "true") return true;
+  if (word == "false") return false;
+  const char* const end = word.data() + word.size();
+  std::int64_t whole = 0;
+  if (auto [last, error] = std::from_chars(word.data(), end, whole);
+      error == std::errc() && last == end)
+    return whole;
+  double number = 0;
+  if (auto [last, error] = std::from_chars(word.data(), end, number);
+      error == std::errc() && last == end)
+    return number;
+  return word;
+}
+
+}  // namespace
+
+TrialLine parse_trial_line(std::string_view text) {
+  Value value = decode_line(text);
+  TrialLine line;
+  if (field(value, kVersionKey) == nullptr) {
+    line.metrics = std::move(value);
+    line.is_plain = true;
+    return line;
+  }
+  if (const Value* path = field(value, "checkpoint")) line.checkpoint = path->as_string();
+  if (const Value* metrics = field(value, "report")) {
+    if (!metrics->is_dict())
+      throw_error(ErrorCode::invalid_argument, "a report must be an object of metrics");
+    line.metrics = *metrics;
+  } else if (const Value* error = field(value, "error")) {
+    line.kind = TrialLine::Kind::failure;
+    line.error = error->as_string();
+  } else if (const Value* token = field(value, "hello")) {
+    line.kind = TrialLine::Kind::hello;
+    line.token = token->as_string();
+    if (const Value* saves = field(value, "saves")) line.saves_on_request = saves->as_bool();
+  } else if (!line.checkpoint.empty()) {
+    line.kind = TrialLine::Kind::checkpoint;
+  } else {
+    throw_error(ErrorCode::invalid_argument,
+                "a line with \"kolo\" needs \"report\", \"checkpoint\", \"hello\" or \"error\": {}",
+                text);
+  }
+  return line;
+}
+
+std::string hello_line(std::string_view token, bool saves_on_request) {
+  return line_of({{"hello", std::string(token)}, {"saves", saves_on_request}});
+}
+std::string report_line(const Value& metrics, const std::filesystem::path& checkpoint) {
+  Value::Dict fields{{"report", metrics}};
+  if (!checkpoint.empty()) fields.emplace("checkpoint", checkpoint.string());
+  return line_of(std::move(fields));
+}
+std::string checkpoint_line(const std::filesystem::path& checkpoint) {
+  return line_of({{"checkpoint", checkpoint.string()}});
+}
+std::string failure_line(std::string_view error) {
+  return line_of({{"error", std::string(error)}});
+}
+
+std::string answer_line(Answer answer) {
+  const char* action = answer.reply == Reply::proceed ? "continue"
+                       : answer.reply == Reply::stop  ? "stop"
+                                                      : "pause";
+  Value::Dict fields{{"action", action}};
+  if (answer.save) fields.emplace("save", true);
+  return line_of(std::move(fields));
+}
+std::string stop_line() { return line_of({{"stop", true}}); }
+
+StudyLine parse_study_line(std::string_view text) {
+  const Value value = decode_line(text);
+  StudyLine line;
+  const Value* action = field(value, "action");
+  if (action == nullptr) return line;
+  line.answer.emplace();
+  if (action->as_string() == "stop")
+    line.answer->reply = Reply::stop;
+  else if (action->as_string() == "pause")
+    line.answer->reply = Reply::pause;
+  else if (action->as_string() != "continue")
+    throw_error(ErrorCode::invalid_argument, "the study said '{}', which is not known",
+                action->as_string());
+  const Value* save = field(value, "save");
+  line.answer->save = save != nullptr && save->as_bool();
+  return line;
+}
+
+Value parse_assignments(const std::vector<std::string>& words) {
+  Value::Dict metrics;
+  for (const auto& word : words) {
+    const auto equals = word.find('=');
+    if (equals == std::string::npos || equals == 0)
+      throw_error(ErrorCode::invalid_argument, "'{}' is not NAME=VALUE", word);
+    metrics.insert_or_assign(word.substr(0, equals), word_value(word.substr(equals + 1)));
+  }
+  return Value(std::move(metrics));
+}
+
+std::optional<Value> parse_last_words(std::string_view output, std::string_view metric) {
+  // DeepHyper's line may stand anywhere.
+  constexpr std::string_view kMark = "DH-OUTPUT:";
+  for (auto mark = output.rfind(kMark); mark != std::string_view::npos && !metric.empty();
+       mark = mark == 0 ? std::string_view::npos : output.rfind(kMark, mark - 1)) {
+    if (mark > 0 && output[mark - 1] != '\n') continue;
+    auto rest = output.substr(mark + kMark.size());
+    rest = rest.substr(0, rest.find('\n'));
+    while (!rest.empty() && (rest.front() == ' ' || rest.front() == '\t')) rest.remove_prefix(1);
+    while (!rest.empty() && (rest.back() == ' ' || rest.back() == '\r')) rest.remove_suffix(1);
+    return Value{{std::string(metric), word_value(std::string(rest))}};
+  }
+  while (!output.empty() &&
+         (output.back() == '\n' || output.back() == '\r' || output.back() == ' '))
+    output.remove_suffix(1);
+  const auto start = output.rfind('\n');
+  const std::string line(start == std::string_view::npos ? output : output.substr(start + 1));
+  if (line.empty()) return std::nullopt;
+  try {
+    if (line.front() == '{') {
+      Value value = decode(line, "the last line of output");
+      return value.is_dict() ? std::optional(std::move(value)) : std::nullopt;
+    }
+    const Value number = word_value(line);
+    if (number.is_number() && !metric.empty()) return Value{{std::string(metric), number}};
+    std::istringstream stream(line);
+    const std::vector<std::string> words{std::istream_iterator<std::string>(stream), {}};
+    return parse_assignments(words);
+  } catch (const Error&) {
+    return std::nullopt;  // it is for people, then
+  }
+}
+
+}  // namespace kolo::tune

@@ -1,0 +1,156 @@
+#include "tune/protocol/value_text.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cmath>
+#include <iterator>
+#include <limits>
+
+#include "base/errors.h"
+#include "base/json.h"
+#include "search/space/json_value.h"
+
+namespace kolo::tune {
+namespace {
+
+using search::Value;
+
+void append_text(std::string& out, std::string_view text) {
+  out += '"';
+  for (const char c : text) {
+    switch (c) {
+      case '"': out += "\\\""; break;
+      case '\\': out += "\\\\"; break;
+      case '\n': out += "\\n"; break;
+      case '\r': out += "\\r"; break;
+      case '\t': out += "\\t"; break;
+      default:
+        if (static_cast<unsigned char>(c) < 0x20)
+          fmt::format_to(std::back_inserter(out), "\\u{:04x}", static_cast<int>(c));
+        else
+          out += c;
+    }
+  }
+  out += '"';
+}
+
+void append_number(std::string& out, double number) {
+  if (std::isnan(number)) {
+    out += "\"NaN\"";
+  } else if (std::isinf(number)) {
+    out += number > 0 ? "\"Infinity\"" : "\"-Infinity\"";
+  } else {
+    const auto before = out.size();
+    fmt::format_to(std::back_inserter(out), "{}", number);
+    // 1 and 1.0 are different values.
+    if (out.find_first_of(".e", before) == std::string::npos) out += ".0";
+  }
+}
+
+void append(std::string& out, const Value& value) {
+  if (value.is_nothing()) {
+    out += "null";
+  } else if (value.is_bool()) {
+    out += value.as_bool() ? "true" : "false";
+  } else if (value.is_integer()) {
+    fmt::format_to(std::back_inserter(out), "{}", value.as_integer());
+  } else if (value.is_number()) {
+    append_number(out, value.as_number());
+  } else if (value.is_string()) {
+    append_text(out, value.as_string());
+  } else if (value.is_list()) {
+    char before = '[';
+    for (const Value& item : value.as_list()) {
+      out += before;
+      append(out, item);
+      before = ',';
+    }
+    out += before == '[' ? "[]" : "]";
+  } else {
+    char before = '{';
+    for (const auto& [key, item] : value.as_dict()) {
+      out += before;
+      append_text(out, key);
+      out += ':';
+      append(out, item);
+      before = ',';
+    }
+    out += before == '{' ? "{}" : "}";
+  }
+}
+
+/// Turns the texts that stand for numbers back into them.
+void restore_numbers(Value& value) {
+  if (value.is_string()) {
+    const std::string& text = value.as_string();
+    if (text == "NaN")
+      value = std::numeric_limits<double>::quiet_NaN();
+    else if (text == "Infinity")
+      value = std::numeric_limits<double>::infinity();
+    else if (text == "-Infinity")
+      value = -std::numeric_limits<double>::infinity();
+  } else if (value.is_list()) {
+    for (Value& item : value.as_list()) restore_numbers(item);
+  } else if (value.is_dict()) {
+    for (auto& [key, item] : value.as_dict()) restore_numbers(item);
+  }
+}
+
+void flatten_into(Value::Dict& out, const std::string& prefix, const Value& value, char separator) {
+  if (!value.is_dict()) {
+    out.emplace(prefix, value);
+    return;
+  }
+  for (const auto& [key, item] : value.as_dict())
+    flatten_into(out, prefix.empty() ? key : fmt::format("{}{}{}", prefix, separator, key), item,
+                 separator);
+}
+
+}  // namespace
+
+std::string encode(const Value& value) {
+  std::string out;
+  append(out, value);
+  return out;
+}
+
+Value decode(std::string_view text, std::string_view origin) {
+  Value value = search::value_from_json(parse_json(text, origin));
+  restore_numbers(value);
+  return value;
+}
+
+std::string encode_point(const search::Point& point) {
+  std::string out;
+  for (const double entry : point) {
+    if (!out.empty()) out += ',';
+    if (std::isnan(entry))
+      out += "nan";
+    else
+      fmt::format_to(std::back_inserter(out), "{}", entry);
+  }
+  return out;
+}
+
+search::Point decode_point(std::string_view text) {
+  search::Point point;
+  while (!text.empty()) {
+    double entry = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), entry);
+    if (error != std::errc())
+      throw_error(ErrorCode::corruption, "'{}' is not a point of a search space", text);
+    point.push_back(entry);
+    text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+    if (text.starts_with(',')) text.remove_prefix(1);
+  }
+  return point;
+}
+
+Value::Dict flatten(const Value& value, char separator) {
+  Value::Dict out;
+  if (value.is_dict()) flatten_into(out, "", value, separator);
+  return out;
+}
+
+}  // namespace kolo::tune

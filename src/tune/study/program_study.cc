@@ -1,0 +1,275 @@
+#include "tune/study/program_study.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <sstream>
+
+#include "base/env.h"
+#include "base/errors.h"
+#include "base/registry.h"
+#include "base/subprocess.h"
+#include "search/space/json_value.h"
+#include "tune/executor/process_executor.h"
+#include "tune/protocol/trial_protocol.h"
+#include "tune/study/controller.h"
+#include "tune/study/study_launch.h"
+#include "tune/study/study_reader.h"
+
+namespace kolo::tune {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr std::string_view kKeys[] = {"name",
+                                      "space",
+                                      "metric",
+                                      "mode",
+                                      "num_samples",
+                                      "search",
+                                      "scheduler",
+                                      "time_attr",
+                                      "stop",
+                                      "time_budget",
+                                      "trial_time_limit",
+                                      "seed",
+                                      "np",
+                                      "program",
+                                      "directory",
+                                      "cpus",
+                                      "gpus",
+                                      "total_cpus",
+                                      "total_gpus",
+                                      "max_concurrent",
+                                      "max_failures",
+                                      "fail_fast",
+                                      "keep_checkpoints_num",
+                                      "checkpoint_score_attr",
+                                      "points_to_evaluate",
+                                      "restore",
+                                      "local_dir",
+                                      "storage",
+                                      "grace",
+                                      "loggers"};
+constexpr const char* kWhere = "the study's description";
+
+template <class T>
+void take(const Json& from, const char* key, T& into) {
+  if (from.contains(key) && !from.at(key).is_null()) into = json_field<T>(from, key, kWhere);
+}
+
+std::map<std::string, Value> settings_of(const Json& algorithm, std::string_view what) {
+  std::map<std::string, Value> settings;
+  if (!algorithm.contains("settings")) return settings;
+  if (!algorithm.at("settings").is_object())
+    throw_error(ErrorCode::invalid_argument, "{}: settings of the {} must be a map", kWhere, what);
+  for (const auto& [key, value] : algorithm.at("settings").items())
+    settings.emplace(key, search::value_from_json(value));
+  return settings;
+}
+
+/// A name, a name with settings in one text, or an object.
+Json algorithm_of(const Json& value, std::string_view what) {
+  if (value.is_string()) return parse_algorithm(value.get<std::string>());
+  if (value.is_object() && value.contains("name")) return value;
+  throw_error(ErrorCode::invalid_argument, "{}: the {} must be a name, or a map with a name",
+              kWhere, what);
+}
+
+void take_objectives(const Json& json, Options& options) {
+  if (!json.contains("metric")) return;
+  const Json& metric = json.at("metric");
+  if (metric.is_string()) {
+    options.metric = metric.get<std::string>();
+    options.mode = json.value("mode", "");
+    return;
+  }
+  const Json modes = json.value("mode", Json::array());
+  if (!metric.is_array() || !modes.is_array() || metric.size() != modes.size())
+    throw_error(ErrorCode::invalid_argument, "{}: several metrics need as many modes", kWhere);
+  for (std::size_t i = 0; i < metric.size(); ++i)
+    options.objectives.push_back({metric[i].get<std::string>(), modes[i] == "max"
+                                                                    ? search::Direction::maximize
+                                                                    : search::Direction::minimize});
+}
+
+}  // namespace
+
+std::vector<std::string_view> description_keys() { return {std::begin(kKeys), std::end(kKeys)}; }
+
+Json parse_algorithm(std::string_view text) {
+  const auto colon = text.find(':');
+  Json algorithm{{"name", std::string(text.substr(0, colon))}};
+  if (colon == std::string_view::npos) return algorithm;
+  std::istringstream rest{std::string(text.substr(colon + 1))};
+  std::vector<std::string> words;
+  for (std::string word; std::getline(rest, word, ',');) words.push_back(word);
+  algorithm["settings"] = search::json_from_value(parse_assignments(words));
+  return algorithm;
+}
+
+ProgramStudy ProgramStudy::from_json(const Json& json) {
+  if (!json.is_object())
+    throw_error(ErrorCode::invalid_argument, "{} must be a map of settings", kWhere);
+  for (const auto& [key, value] : json.items()) {
+    if (std::find(std::begin(kKeys), std::end(kKeys), key) != std::end(kKeys)) continue;
+    const auto near = nearest_name(key, description_keys());
+    throw_error(ErrorCode::invalid_argument, "{}: there is no setting '{}'{}", kWhere, key,
+                near.empty() ? "" : fmt::format("; did you mean '{}'?", near));
+  }
+  ProgramStudy study;
+  Options& options = study.options;
+  study.description = json.dump();
+  take(json, "name", options.name);
+  take_objectives(json, options);
+  take(json, "num_samples", options.num_samples);
+  take(json, "seed", options.seed);
+  if (json.contains("search")) {
+    const Json algorithm = algorithm_of(json.at("search"), "search");
+    options.search_alg.name = json_field<std::string>(algorithm, "name", kWhere);
+    options.search_alg.settings = settings_of(algorithm, "search");
+  }
+  if (json.contains("points_to_evaluate"))
+    for (const Json& point : json.at("points_to_evaluate"))
+      options.search_alg.points_to_evaluate.push_back(search::value_from_json(point));
+  if (json.contains("scheduler")) {
+    const Json algorithm = algorithm_of(json.at("scheduler"), "scheduler");
+    options.scheduler.name = json_field<std::string>(algorithm, "name", kWhere);
+    options.scheduler.settings = settings_of(algorithm, "scheduler");
+  }
+  if (json.contains("space"))
+    options.space = search::Space::from_json(json.at("space").dump(), "the space");
+  else if (options.scheduler.name != "pbt_replay")  // which knows its configurations
+    throw_error(ErrorCode::invalid_argument, "which parameters? Give a space");
+  take(json, "time_attr", options.scheduler.time_attr);
+  if (json.contains("stop"))
+    for (const auto& [metric, limit] : json.at("stop").items())
+      options.stop.emplace(metric, limit.get<double>());
+  const auto take_seconds = [&json](const char* key, auto& seconds) {
+    if (json.contains(key))
+      seconds = std::chrono::duration<double>(json_field<double>(json, key, kWhere));
+  };
+  take_seconds("time_budget", options.time_budget);
+  take_seconds("trial_time_limit", options.trial_time_limit);
+  take(json, "np", study.np);
+  if (study.np < 1) throw_error(ErrorCode::invalid_argument, "np must be at least 1");
+  options.resources_per_trial.cpu = study.np;
+  take(json, "cpus", options.resources_per_trial.cpu);
+  take(json, "gpus", options.resources_per_trial.gpu);
+  if (json.contains("total_cpus") || json.contains("total_gpus")) {
+    options.total_resources = machine_resources();
+    take(json, "total_cpus", options.total_resources->cpu);
+    take(json, "total_gpus", options.total_resources->gpu);
+  }
+  take(json, "max_concurrent", options.max_concurrent_trials);
+  take(json, "max_failures", options.max_failures);
+  take(json, "fail_fast", options.fail_fast);
+  take(json, "keep_checkpoints_num", options.keep_checkpoints_num);
+  take(json, "checkpoint_score_attr", options.checkpoint_score_attr);
+  take(json, "restore", options.restore);
+  take(json, "local_dir", options.local_dir);
+  take(json, "storage", options.storage);
+  take(json, "loggers", options.loggers);
+  take_seconds("grace", options.grace);
+  take(json, "directory", study.directory);
+  take(json, "program", study.program);
+  if (study.program.empty())
+    throw_error(ErrorCode::invalid_argument, "which program? Give it after --");
+  return study;
+}
+
+std::vector<std::string> fill_in(const std::vector<std::string>& program, const Value& config,
+                                 const std::string& trial_id, const std::string& trial_dir,
+                                 const std::string& checkpoint) {
+  const auto is_name = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '/' || c == '-' ||
+           c == '.';
+  };
+  std::vector<std::string> filled;
+  for (const auto& word : program) {
+    std::string out;
+    for (std::size_t i = 0; i < word.size(); ++i) {
+      const auto close = word.find('}', i);
+      const bool is_shell = i > 0 && word[i - 1] == '$';  // ${NAME}
+      const std::string name = word[i] == '{' && !is_shell && close != std::string::npos
+                                   ? word.substr(i + 1, close - i - 1)
+                                   : std::string();
+      // Other braces (of JSON, of a shell) stay as they are.
+      if (name.empty() || !std::all_of(name.begin(), name.end(), is_name) ||
+          std::isdigit(static_cast<unsigned char>(name.front())) != 0) {
+        out += word[i];
+        continue;
+      }
+      if (name == "trial_id") {
+        out += trial_id;
+      } else if (name == "trial_dir") {
+        out += trial_dir;
+      } else if (name == "checkpoint") {
+        out += checkpoint;
+      } else if (const Value* value = config.find_path(name)) {
+        out += value->is_string() ? value->as_string() : value->to_string();
+      } else {
+        throw_error(ErrorCode::invalid_argument,
+                    "'{}' in the program's arguments: the configuration {} has no '{}'", word,
+                    config.to_string(), name);
+      }
+      i = close;
+    }
+    filled.push_back(std::move(out));
+  }
+  return filled;
+}
+
+ProgramResult run_program_study(ProgramStudy study, const ProgramRun& run) {
+  Options& options = study.options;
+  const Steering checked(options);
+  ResourcePool(options.total_resources.value_or(machine_resources()))
+      .require_possible(options.resources_per_trial);
+  require_loggers(options.loggers);
+  if (study.directory.empty()) study.directory = fs::current_path().string();
+  find_program(study.program.front(), environment("PATH").value_or("/usr/bin:/bin"),
+               study.directory);
+
+  StudySpec spec;
+  spec.trainable = fs::path(study.program.front()).filename().string();
+  spec.objectives = checked.objectives();
+  spec.search = options.search_alg.name.empty() ? "grid" : options.search_alg.name;
+  spec.scheduler = options.scheduler.name;
+  const Json description = parse_json(study.description, "the description");
+  spec.space = description.at("space").dump();
+  Json kept = description;
+  kept["directory"] = study.directory;
+  spec.command = kept.dump();
+
+  auto database = store::open_database(storage_url(options));
+  store::StudyStore store(*database);
+  const auto record = open_study(store, options, spec);
+  if (options.resume != Resume::no) store.set_spec(record.id, spec.to_json());
+
+  ControllerSetup setup;
+  setup.trainable_name = spec.trainable;
+  setup.per_trial = options.resources_per_trial;
+  setup.observers = run.observers;
+  setup.interrupted = run.interrupted;
+  setup.make_executor = [&](std::shared_ptr<Inbox> inbox) {
+    ProcessSetup process;
+    process.study_directory = record.directory;
+    process.metric = spec.objectives.empty() ? "" : spec.objectives.front().metric;
+    process.last_line_reports = true;
+    process.command = [&study, &run](const StartOrder& order) {
+      TrialCommand command;
+      command.argv = fill_in(study.program, order.config, order.trial_id, order.directory.string(),
+                             order.checkpoint ? order.checkpoint->string() : "");
+      if (study.np > 1)
+        command.argv.insert(command.argv.begin(),
+                            {run.kolo, "run", "-np", std::to_string(study.np), "--"});
+      command.directory = study.directory;
+      return command;
+    };
+    return make_process_executor(std::move(inbox), std::move(process));
+  };
+  setup.options = options;
+  Controller controller(std::move(setup), store, record);
+  controller.run();
+  return {controller.analysis(), controller.was_interrupted()};
+}
+
+}  // namespace kolo::tune
