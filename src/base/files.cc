@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "base/env.h"
@@ -28,6 +29,17 @@ std::string read_file(const fs::path& path) {
     if (got == 0) return content;
     content.append(chunk, static_cast<std::size_t>(got));
   }
+}
+
+std::string tail_of_file(const fs::path& path, std::size_t bytes, std::size_t from) {
+  const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  const off_t end = file.valid() ? ::lseek(file.get(), 0, SEEK_END) : -1;
+  if (end <= static_cast<off_t>(from)) return {};
+  std::string text(std::min(bytes, static_cast<std::size_t>(end) - from), '\0');
+  const auto begin = end - static_cast<off_t>(text.size());
+  const ssize_t got = ::pread(file.get(), text.data(), text.size(), begin);
+  text.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
+  return text;
 }
 
 void write_all(int fd, std::string_view data, std::string_view what) {

@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <cstddef>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -17,6 +18,11 @@ inline constexpr mode_t kPrivateDirectory = 0700;
 /// The whole content. Throws not_found if there is no such file, io otherwise.
 /// Works for files without a size too (/proc).
 std::string read_file(const std::filesystem::path& path);
+
+/// The last bytes of a file, at most `bytes` of them and none before the place `from`. Empty for a
+/// file that is missing or cannot be read: it is for messages about something else that failed.
+std::string tail_of_file(const std::filesystem::path& path, std::size_t bytes,
+                         std::size_t from = 0);
 
 /// Readers see the old content or the new one, never a part; after a return the new one survives a
 /// crash of the machine (temporary file beside it, fsync, rename). `mode` is exact, whatever the

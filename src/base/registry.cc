@@ -41,13 +41,18 @@ std::string_view nearest_name(std::string_view name, const std::vector<std::stri
   return nearest;
 }
 
-void throw_unknown_name(std::string_view family, std::string_view name,
-                        const std::vector<std::string_view>& known) {
+std::string unknown_name(std::string_view family, std::string_view name,
+                         const std::vector<std::string_view>& known) {
   std::string_view nearest = nearest_name(name, known);
   std::string hint = nearest.empty() ? "" : fmt::format("did you mean '{}'? ", nearest);
   std::string list =
       known.empty() ? "none is known" : fmt::format("known: {}", fmt::join(known, ", "));
-  throw_error(ErrorCode::not_found, "{} '{}' is unknown; {}{}", family, name, hint, list);
+  return fmt::format("{} '{}' is unknown; {}{}", family, name, hint, list);
+}
+
+void throw_unknown_name(std::string_view family, std::string_view name,
+                        const std::vector<std::string_view>& known, ErrorCode code) {
+  throw Error(code, unknown_name(family, name, known));
 }
 
 }  // namespace kolo

@@ -1,8 +1,11 @@
 // Families of implementations: one constant table of {name, summary, factory} each.
 //
-//   constexpr Entry<MakeTransport> kTransports[] = {{"shm", "shared memory, one host", make_shm},
-//   …}; constexpr Registry<MakeTransport> transports{"transport", kTransports}; auto transport =
-//   transports.at(name).make(options);
+//     constexpr Entry<MakeTransport> kTransports[] = {
+//         {"shm", "shared memory, one host", make_shm},
+//         {"gloo", "sockets between hosts", make_gloo},
+//     };
+//     constexpr Registry<MakeTransport> transports{"transport", kTransports};
+//     auto transport = transports.at(name).make(options);
 //
 // Adding an implementation is one file pair and one row.
 #pragma once
@@ -11,6 +14,8 @@
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "kolo/error.h"
 
 namespace kolo {
 
@@ -22,9 +27,14 @@ struct Entry {
   Make make;
 };
 
-/// Throws not_found: "transport 'shn' is unknown; did you mean 'shm'? Known: shm, gloo, mpi".
+/// "transport 'shn' is unknown; did you mean 'shm'? known: shm, gloo, mpi"
+std::string unknown_name(std::string_view family, std::string_view name,
+                         const std::vector<std::string_view>& known);
+
+/// Throws that sentence.
 [[noreturn]] void throw_unknown_name(std::string_view family, std::string_view name,
-                                     const std::vector<std::string_view>& known);
+                                     const std::vector<std::string_view>& known,
+                                     ErrorCode code = ErrorCode::not_found);
 
 /// The known name closest to `name`, or empty when none is close.
 std::string_view nearest_name(std::string_view name, const std::vector<std::string_view>& known);

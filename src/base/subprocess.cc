@@ -11,6 +11,7 @@
 #include <cstdint>
 
 #include "base/errors.h"
+#include "base/pipe.h"
 
 extern "C" char** environ;
 
@@ -130,15 +131,13 @@ Spawned spawn(const SpawnOptions& options) {
   KOLO_CHECK(!options.argv.empty());
   Prepared prepared{c_strings(options.argv), c_strings(options.environment),
                     candidates_for(options.argv[0], value_of(options.environment, "PATH"))};
-  int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0) throw_errno("cannot create a pipe");
-  Fd verdict(ends[0]), child_end(ends[1]);
+  Pipe verdict = make_pipe();
   const pid_t parent = ::getpid();
-  const pid_t pid = start_child(options, prepared, child_end.get(), parent);
+  const pid_t pid = start_child(options, prepared, verdict.write.get(), parent);
   if (pid < 0) throw_errno("cannot start {}", options.argv[0]);
   // Also here, so that the group exists before the caller signals it.
   if (options.own_process_group) ::setpgid(pid, pid);
-  return {pid, std::move(verdict), options.argv[0]};
+  return {pid, std::move(verdict.read), options.argv[0]};
 }
 
 void Spawned::wait_until_running() {
@@ -177,23 +176,19 @@ std::filesystem::path find_program(const std::string& name, const std::string& s
 }
 
 CommandResult run_command(const std::vector<std::string>& argv, Deadline deadline) {
-  int out[2], err[2];
-  if (::pipe2(out, O_CLOEXEC) != 0) throw_errno("cannot create a pipe");
-  Fd out_read(out[0]), out_write(out[1]);
-  if (::pipe2(err, O_CLOEXEC) != 0) throw_errno("cannot create a pipe");
-  Fd err_read(err[0]), err_write(err[1]);
+  Pipe out = make_pipe(), err = make_pipe();
   SpawnOptions options;
   options.argv = argv;
   options.environment = current_environment();
-  options.standard_output = out_write.get();
-  options.standard_error = err_write.get();
+  options.standard_output = out.write.get();
+  options.standard_error = err.write.get();
   Spawned child = spawn(options);
-  out_write.reset();
-  err_write.reset();
+  out.write.reset();
+  err.write.reset();
   child.wait_until_running();
 
   CommandResult result;
-  pollfd polls[2] = {{out_read.get(), POLLIN, 0}, {err_read.get(), POLLIN, 0}};
+  pollfd polls[2] = {{out.read.get(), POLLIN, 0}, {err.read.get(), POLLIN, 0}};
   std::string* into[2] = {&result.output, &result.errors};
   bool late = false;
   while ((polls[0].fd >= 0 || polls[1].fd >= 0) && !(late = deadline.passed())) {

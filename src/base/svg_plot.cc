@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "base/axis.h"
+#include "base/markup.h"
 
 namespace kolo {
 namespace {
@@ -93,7 +94,7 @@ class Drawing {
   void text(double x, double y, std::string_view what, std::string_view anchor,
             std::string_view more = "") {
     out_ += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\"{}>{}</text>\n", x, y,
-                        anchor, more, xml_escaped(what));
+                        anchor, more, markup_escaped(what));
   }
 
   void draw_titles() {
@@ -207,23 +208,5 @@ class Drawing {
 }  // namespace
 
 std::string svg_plot(const Plot& plot) { return Drawing(plot).svg(); }
-
-std::string xml_escaped(std::string_view text) {
-  std::string out;
-  out.reserve(text.size());
-  for (const char c : text) {
-    switch (c) {
-      case '<': out += "&lt;"; break;
-      case '>': out += "&gt;"; break;
-      case '&': out += "&amp;"; break;
-      case '"': out += "&quot;"; break;
-      case '\'': out += "&#39;"; break;
-      default:
-        // XML has no way to write other control characters.
-        out += static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\t' ? ' ' : c;
-    }
-  }
-  return out;
-}
 
 }  // namespace kolo

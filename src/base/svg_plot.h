@@ -31,7 +31,4 @@ struct Plot {
 /// A whole SVG document. The same plot gives the same text.
 std::string svg_plot(const Plot& plot);
 
-/// For text and attributes of XML.
-std::string xml_escaped(std::string_view text);
-
 }  // namespace kolo

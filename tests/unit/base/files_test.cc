@@ -33,6 +33,18 @@ TEST(FilesTest, ReadsFilesThatHaveNoSize) {
   EXPECT_NE(read_file("/proc/self/status").find("Name:"), std::string::npos);
 }
 
+TEST(FilesTest, TailIsTheEndOfWhatCameAfterAPlace) {
+  TempDir dir;
+  const auto path = dir.path() / "log";
+  EXPECT_EQ(tail_of_file(path, 10), "");  // not there yet
+  write_file_atomically(path, "0123456789");
+  EXPECT_EQ(tail_of_file(path, 100), "0123456789");
+  EXPECT_EQ(tail_of_file(path, 3), "789");
+  EXPECT_EQ(tail_of_file(path, 3, 8), "89");
+  EXPECT_EQ(tail_of_file(path, 3, 10), "");
+  EXPECT_EQ(tail_of_file(path, 3, 11), "");
+}
+
 TEST(FilesTest, MissingFilesAreNotFound) {
   for (const char* path : {"/no/such/file", "/proc/self/status/x"}) {
     try {
