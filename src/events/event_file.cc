@@ -3,14 +3,13 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <array>
 #include <atomic>
-#include <climits>
 #include <exception>
 
 #include "base/errors.h"
 #include "base/files.h"
 #include "base/frames.h"
+#include "base/host.h"
 #include "event.pb.h"
 #include "events/crc32c.h"
 
@@ -19,11 +18,6 @@ namespace {
 
 constexpr std::size_t kFlushBytes = 64U << 10;
 constexpr const char* kHParamsPlugin = "hparams";
-
-std::string this_host() {
-  std::array<char, HOST_NAME_MAX + 1> name{};
-  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "localhost";
-}
 
 /// The plug-in's data travel as metadata of values that have no value of their own.
 void add_plugin_value(Summary& summary, const std::string& tag, const HParamsPluginData& data) {
@@ -40,7 +34,7 @@ EventFile::EventFile(const std::filesystem::path& directory, double wall_time) {
   // Several files may be opened in one second; a serial number keeps their names apart.
   static std::atomic<unsigned> serial{0};
   path_ = directory / fmt::format("events.out.tfevents.{:010}.{}.{}.{}",
-                                  static_cast<std::int64_t>(wall_time), this_host(), ::getpid(),
+                                  static_cast<std::int64_t>(wall_time), host_name(), ::getpid(),
                                   serial++);
   file_ = Fd(::open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
   if (!file_.valid()) throw_errno("cannot create {}", path_.string());

@@ -3,10 +3,9 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <climits>
 
 #include "base/errors.h"
+#include "base/host.h"
 #include "jobs/body.h"
 
 namespace kolo::jobs {
@@ -18,11 +17,6 @@ using store::Transaction;
 std::int64_t raw(JobId id) { return static_cast<std::int64_t>(id); }
 std::int64_t raw(JobState state) { return static_cast<std::int64_t>(state); }
 std::int64_t raw(LauncherState state) { return static_cast<std::int64_t>(state); }
-
-std::string host_name() {
-  std::array<char, HOST_NAME_MAX + 1> name{};
-  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "localhost";
-}
 
 /// Frees the jobs of one launcher: what ran starts again, the rest stays where it is.
 std::int64_t free_jobs(store::Database& database, Changes& changes, std::int64_t launcher,

@@ -1,13 +1,12 @@
 #include "launch/hosts.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <charconv>
 #include <optional>
 
 #include "base/errors.h"
 #include "base/files.h"
+#include "base/host.h"
 #include "base/socket.h"
 
 namespace kolo::launch {
@@ -175,9 +174,7 @@ std::vector<Placement> place_ranks(const std::vector<Host>& hosts, int ranks) {
 bool is_this_machine(const std::string& host) {
   if (host == "localhost") return true;
   if (host.find('@') != std::string::npos) return false;  // another user, perhaps
-  char own[256] = "";
-  ::gethostname(own, sizeof own - 1);
-  if (host == own) return true;
+  if (host == host_name()) return true;
   const auto addresses = resolve_host(host);
   return std::any_of(addresses.begin(), addresses.end(), is_own_address);
 }

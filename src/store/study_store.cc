@@ -3,13 +3,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <atomic>
-#include <climits>
-#include <fstream>
 
 #include "base/errors.h"
 #include "base/files.h"
+#include "base/host.h"
 #include "base/registry.h"
 #include "store/study_schema.h"
 
@@ -17,15 +15,6 @@ namespace kolo::store {
 namespace {
 
 constexpr std::string_view kRequests = "requests";
-
-std::string this_host() {
-  std::array<char, HOST_NAME_MAX + 1> name{};
-  std::string host = ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "localhost";
-  // Containers and restarts share names; the boot does not.
-  std::string boot;
-  std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
-  return host + " " + boot;
-}
 
 /// When a process began, in the kernel's ticks: tells it from a later one with its number.
 std::optional<std::int64_t> start_of(std::int64_t pid) {
@@ -67,7 +56,7 @@ std::int64_t raw(StudyId study) { return static_cast<std::int64_t>(study); }
 
 StudyStore::StudyStore(Database& database) : database_(database) {
   static std::atomic<int> serial{0};
-  owner_ = fmt::format("{} {} {} {}", this_host(), ::getpid(), start_of(::getpid()).value_or(0),
+  owner_ = fmt::format("{} {} {} {}", host_identity(), ::getpid(), start_of(::getpid()).value_or(0),
                        serial++);
   migrate(database_, kStudyRoom, study_migrations());
 }
@@ -138,8 +127,8 @@ std::optional<Holder> StudyStore::holder(StudyId study, double now) {
   std::optional<Holder> found;
   if (row.next() && !row.is_null(0)) {
     const Holder holder{std::string(row.text(1)), row.integer(2), row.number(4)};
-    const bool gone = holder.host == this_host() ? start_of(holder.pid) != row.integer(3)
-                                                 : now - holder.heard > kLeaseSeconds;
+    const bool gone = holder.host == host_identity() ? start_of(holder.pid) != row.integer(3)
+                                                     : now - holder.heard > kLeaseSeconds;
     if (!gone) found = holder;
   }
   row.reset();
@@ -159,7 +148,7 @@ void StudyStore::claim(StudyId study, double now) {
           "UPDATE studies SET owner = $1, owner_host = $2, owner_pid = $3, owner_started = $4, "
           "heard = $5, status = $6 WHERE id = $7")
       .bind(1, owner_)
-      .bind(2, this_host())
+      .bind(2, host_identity())
       .bind(3, std::int64_t{::getpid()})
       .bind(4, start_of(::getpid()).value_or(0))
       .bind(5, now)

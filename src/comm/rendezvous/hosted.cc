@@ -14,6 +14,7 @@
 #include "base/env.h"
 #include "base/errors.h"
 #include "base/files.h"
+#include "base/host.h"
 #include "base/log.h"
 #include "comm/rendezvous/client.h"
 #include "comm/rendezvous/server.h"
@@ -191,19 +192,12 @@ std::shared_ptr<Client> find_host(const Launched& launched, const fs::path& file
               file.string(), stale);
 }
 
-/// Equal for processes that can share memory.
-std::string this_host() {
-  char name[256] = "";
-  ::gethostname(name, sizeof name - 1);
-  return fmt::format("{}/{}", name, read_file("/proc/sys/kernel/random/boot_id"));
-}
-
 Topology meet_for_topology(Client& client, const Launched& launched, Deadline deadline) {
   std::vector<int> all(static_cast<std::size_t>(launched.size));
   std::iota(all.begin(), all.end(), 0);
   std::map<std::string, int> numbers;
   std::vector<int> host_of_rank;
-  for (const auto& host : client.allgather("kolo/hosts", all, this_host(), deadline))
+  for (const auto& host : client.allgather("kolo/hosts", all, host_identity(), deadline))
     host_of_rank.push_back(
         numbers.try_emplace(host, static_cast<int>(numbers.size())).first->second);
   return {launched.rank, std::move(host_of_rank)};

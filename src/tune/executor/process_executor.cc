@@ -1,6 +1,5 @@
 #include "tune/executor/process_executor.h"
 
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/eventfd.h>
@@ -13,6 +12,7 @@
 
 #include "base/env.h"
 #include "base/errors.h"
+#include "base/files.h"
 #include "base/subprocess.h"
 #include "tune/executor/keeper.h"
 #include "tune/output/trial_log.h"
@@ -23,24 +23,12 @@ namespace kolo::tune {
 namespace fs = std::filesystem;
 namespace {
 
-/// The end of a file, enough for a last line.
-std::string tail_of(const fs::path& path, std::uintmax_t from) {
-  constexpr std::uintmax_t kTail = 64U << 10;
-  std::error_code none;
-  const auto size = fs::file_size(path, none);
-  if (none || size <= from) return {};
-  const auto begin = std::max(from, size > kTail ? size - kTail : 0);
-  const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  std::string text(size - begin, '\0');
-  const ssize_t got = ::pread(file.get(), text.data(), text.size(), static_cast<off_t>(begin));
-  text.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
-  return text;
-}
+constexpr std::size_t kTailBytes = 64U << 10;  // enough for a last line
 
 /// What a program that failed said last on its standard error.
 std::string last_lines(const fs::path& path, std::uintmax_t from) {
   constexpr std::size_t kMost = 2000;
-  std::string text = tail_of(path, from);
+  std::string text = tail_of_file(path, kTailBytes, from);
   while (!text.empty() && text.back() == '\n') text.pop_back();
   if (text.size() > kMost) text.erase(0, text.size() - kMost);
   return text;
@@ -232,7 +220,7 @@ class ProcessExecutor final : public TrialExecutor {
         if (const auto said = last_lines(run->err, run->err_from); !said.empty())
           error += "; it said:\n" + said;
       } else if (setup_.last_line_reports && !run->reported) {
-        words = parse_last_words(tail_of(run->out, run->out_from), setup_.metric);
+        words = parse_last_words(tail_of_file(run->out, kTailBytes, run->out_from), setup_.metric);
       }
       finish(news->id, error, std::move(words));
     }

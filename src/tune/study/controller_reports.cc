@@ -2,10 +2,9 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <climits>
 
 #include "base/errors.h"
+#include "base/host.h"
 #include "tune/protocol/value_text.h"
 #include "tune/study/controller.h"
 #include "tune/trial/trial_names.h"
@@ -15,11 +14,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 using Stored = store::TrialStatus;
-
-std::string this_host() {
-  std::array<char, HOST_NAME_MAX + 1> name{};
-  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "localhost";
-}
 
 /// A checkpoint's worth by "accuracy" or "min-loss"; greater is better.
 std::optional<double> checkpoint_score(const Options& options, const Value& result) {
@@ -230,7 +224,7 @@ void Controller::on_end(TrialState& trial, Message& message) {
 }
 
 Value Controller::full_result(const TrialState& trial) const {
-  static const std::string host = this_host();
+  static const std::string host = host_name();
   const auto& record = trial.record;
   Value result =
       trial.last_metrics.empty() ? Value(Value::Dict{}) : decode(trial.last_metrics, "a report");

@@ -1,9 +1,9 @@
 #include "launch/hosts.h"
 
 #include <gmock/gmock.h>
-#include <unistd.h>
 
 #include "base/files.h"
+#include "base/host.h"
 #include "kolo/error.h"
 
 namespace kolo::launch {
@@ -87,12 +87,10 @@ TEST(HostsTest, RanksFillHostByHost) {
 }
 
 TEST(HostsTest, ThisMachine) {
-  char own[256] = "";
-  ::gethostname(own, sizeof own - 1);
   EXPECT_TRUE(is_this_machine("localhost"));
   EXPECT_TRUE(is_this_machine("127.0.0.1"));
   EXPECT_TRUE(is_this_machine("::1"));
-  EXPECT_TRUE(is_this_machine(own));
+  EXPECT_TRUE(is_this_machine(host_name()));
   EXPECT_FALSE(is_this_machine("192.0.2.77"));
   EXPECT_FALSE(is_this_machine("somebody@localhost"));
 }
