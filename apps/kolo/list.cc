@@ -95,11 +95,7 @@ int run_command_list(const Arguments& arguments) {
     }
     known.push_back(family.name);
   }
-  try {
-    throw_unknown_name("family", arguments[0], known);
-  } catch (const Error& error) {
-    throw Error(ErrorCode::invalid_argument, error.message());
-  }
+  throw_unknown_name("family", arguments[0], known, ErrorCode::invalid_argument);
 }
 
 }  // namespace kolo::app

@@ -78,11 +78,7 @@ int dispatch(const Arguments& arguments) {
       return command.run(Arguments(arguments.begin() + 1, arguments.end()));
     if (!command.summary.empty()) known.push_back(command.name);
   }
-  try {
-    throw_unknown_name("command", arguments[0], known);
-  } catch (const Error& error) {
-    throw Error(ErrorCode::invalid_argument, error.message());
-  }
+  throw_unknown_name("command", arguments[0], known, ErrorCode::invalid_argument);
 }
 
 }  // namespace

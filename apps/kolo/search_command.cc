@@ -153,11 +153,7 @@ const SearchRow& find_search(std::span<const SearchRow> rows, const std::string&
     if (row.name == name) return row;
     known.push_back(row.name);
   }
-  try {
-    throw_unknown_name("search", name, known);
-  } catch (const Error& error) {
-    throw Error(ErrorCode::invalid_argument, error.message());
-  }
+  throw_unknown_name("search", name, known, ErrorCode::invalid_argument);
 }
 
 hps::SearchPlan plan_of(const SearchArguments& arguments, const SearchRow& row) {

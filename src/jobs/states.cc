@@ -59,11 +59,7 @@ JobState parse_state(std::string_view name) {
     if (row.name == upper) return row.state;
     known.push_back(row.name);
   }
-  try {
-    throw_unknown_name("state", upper, known);
-  } catch (const Error& error) {
-    throw Error(ErrorCode::invalid_argument, error.message());
-  }
+  throw_unknown_name("state", upper, known, ErrorCode::invalid_argument);
 }
 
 bool is_end(JobState state) noexcept {

@@ -77,11 +77,8 @@ std::vector<double> column_of(const SearchResults& search, const std::string& co
     });
   } else {
     const auto known = columns_of(table);
-    try {
-      throw_unknown_name("column", column, {known.begin(), known.end()});
-    } catch (const Error& error) {
-      throw Error(error.code(), search.name + ": " + error.message());
-    }
+    throw Error(ErrorCode::not_found,
+                search.name + ": " + unknown_name("column", column, {known.begin(), known.end()}));
   }
   if (!numbers.empty() &&
       std::all_of(numbers.begin(), numbers.end(), [](double number) { return std::isnan(number); }))

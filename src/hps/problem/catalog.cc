@@ -28,11 +28,8 @@ bool is_file(std::string_view text) {
                                 std::string_view else_known) {
   std::vector<std::string> full;
   for (const FunctionProblem& problem : function_problems()) full.push_back(full_name(problem));
-  try {
-    throw_unknown_name(what, name, {full.begin(), full.end()});
-  } catch (const Error& error) {
-    throw Error(error.code(), fmt::format("{}; or {}", error.message(), else_known));
-  }
+  throw_error(ErrorCode::not_found, "{}; or {}",
+              unknown_name(what, name, {full.begin(), full.end()}), else_known);
 }
 
 /// The only one of a kind, when the text did not say which.

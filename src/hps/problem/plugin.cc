@@ -91,11 +91,7 @@ AnyFunction Plugin::find(std::string_view kind, std::string_view name) const {
 
 AnyFunction Plugin::at(std::string_view kind, std::string_view name) const {
   if (const AnyFunction found = find(kind, name)) return found;
-  try {
-    throw_unknown_name(kind, name, names(kind));
-  } catch (const Error& error) {
-    throw Error(error.code(), file_ + ": " + error.message());
-  }
+  throw Error(ErrorCode::not_found, file_ + ": " + unknown_name(kind, name, names(kind)));
 }
 
 HpProblem Plugin::problem(std::string_view name) const {

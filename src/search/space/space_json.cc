@@ -234,11 +234,7 @@ Clause read_clause(const Json& json, const std::string& where) {
   if (kind == "greater") return greater(std::move(path), std::move(value));
   const std::vector<std::string_view> known{"equals", "not_equals", "less", "greater",
                                             "in",     "same",       "and",  "or"};
-  try {
-    throw_unknown_name("clause", kind, known);
-  } catch (const Error& error) {
-    throw Error(ErrorCode::invalid_argument, where + ": " + error.message());
-  }
+  throw Error(ErrorCode::invalid_argument, where + ": " + unknown_name("clause", kind, known));
 }
 
 }  // namespace
