@@ -6,6 +6,7 @@
 #include <span>
 
 #include "base/errors.h"
+#include "base/hash.h"
 #include "comm/communicator_deferred.h"
 #include "comm/communicator_scratch.h"
 #include "comm/meeting.h"
@@ -96,7 +97,7 @@ std::unique_ptr<Communicator> Communicator::subset(const std::vector<int>& ranks
   if (auto twice = std::adjacent_find(sorted.begin(), sorted.end()); twice != sorted.end())
     comm::refuse(*group_, kKind, "rank {} is listed twice", *twice);
   std::uint64_t salt = 0;
-  for (int r : ranks) salt = comm::mix(salt, static_cast<std::uint64_t>(r));
+  for (int r : ranks) salt = hash_combine(salt, static_cast<std::uint64_t>(r));
   Card card;
   card.kind = kKind;
   sign(card, Agree::all, salt);

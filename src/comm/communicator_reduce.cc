@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/hash.h"
 #include "comm/adasum.h"
 #include "comm/communicator_scratch.h"
 #include "comm/meeting.h"
@@ -91,9 +92,9 @@ void Communicator::grouped_allreduce(std::span<const TensorRef> tensors, ReduceO
                                      Scaling scaling, const CopyNote& note) {
   using Clock = std::chrono::steady_clock;
   // The salt makes every meeting of the group agree on the whole list.
-  std::uint64_t salt = comm::mix(tensors.size(), 1);
+  std::uint64_t salt = hash_combine(tensors.size(), 1);
   for (const TensorRef& tensor : tensors)
-    salt = comm::mix(comm::mix(salt, tensor.count), static_cast<std::uint64_t>(tensor.type));
+    salt = hash_combine(hash_combine(salt, tensor.count), static_cast<std::uint64_t>(tensor.type));
   for (const TensorRef& tensor : tensors) {
     comm::check_memory(*group_, OpKind::grouped_allreduce, tensor.input, tensor.count, "an input");
     comm::check_memory(*group_, OpKind::grouped_allreduce, tensor.output, tensor.count,

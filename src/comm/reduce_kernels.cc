@@ -1,38 +1,26 @@
 #include "comm/reduce_kernels.h"
 
-#ifdef KOLO_X86_KERNELS
-#include <cpuid.h>
-#endif
-
 #include <cstring>
 
+#include "base/cpu.h"
 #include "base/errors.h"
 #include "comm/reduce_kernels_table.h"
 
 namespace kolo::comm {
-namespace {
 
+const ReduceTable& reduce_table(InstructionSet set) {
 #ifdef KOLO_X86_KERNELS
-/// Not by __builtin_cpu_supports: Clang 14 does not know the name.
-bool has_f16c() {
-  unsigned a = 0, b = 0, c = 0, d = 0;
-  return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;
-}
+  if (set == InstructionSet::avx512) return avx512::kReduceTable;
+  if (set == InstructionSet::avx2) return avx2::kReduceTable;
 #endif
-
-const ReduceTable& pick_table() {
-#ifdef KOLO_X86_KERNELS
-  __builtin_cpu_init();
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-      __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq"))
-    return avx512::kReduceTable;
-  if (__builtin_cpu_supports("avx2") && has_f16c()) return avx2::kReduceTable;
-#endif
+  (void)set;
   return baseline::kReduceTable;
 }
 
+namespace {
+
 const ReduceOps& ops_of(DataType in_type, DataType out_type) {
-  static const ReduceTable& table = pick_table();
+  static const ReduceTable& table = reduce_table(best_instruction_set());
   if (in_type == out_type) return table.same[static_cast<int>(in_type)];
   if (in_type == DataType::float16 && out_type == DataType::float32) return table.half_to_float;
   if (in_type == DataType::bfloat16 && out_type == DataType::float32) return table.brain_to_float;

@@ -5,6 +5,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+namespace kolo {
+enum class InstructionSet;
+}
+
 namespace kolo::comm {
 
 struct ReduceScale {
@@ -34,6 +38,9 @@ struct ReduceTable {
   ReduceOps same[10];  // by DataType
   ReduceOps half_to_float, brain_to_float, float_to_half, float_to_brain;
 };
+
+/// The copy for one of the sets that this processor can run.
+const ReduceTable& reduce_table(InstructionSet set);
 
 namespace baseline {
 extern const ReduceTable kReduceTable;

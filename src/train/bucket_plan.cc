@@ -7,7 +7,7 @@
 #include <map>
 #include <tuple>
 
-#include "comm/card.h"
+#include "base/hash.h"
 
 namespace kolo::train {
 namespace {
@@ -19,11 +19,11 @@ std::size_t rounded_up(std::size_t value, std::size_t unit) {
 }
 
 std::uint64_t fingerprint_of(const BucketPlan& plan) {
-  std::uint64_t sum = comm::mix(plan.buckets.size(), 17);
+  std::uint64_t sum = hash_combine(plan.buckets.size(), 17);
   for (const auto& bucket : plan.buckets) {
-    sum = comm::mix(sum, bucket.count * 16 + static_cast<std::uint64_t>(bucket.type));
+    sum = hash_combine(sum, bucket.count * 16 + static_cast<std::uint64_t>(bucket.type));
     for (const auto& member : bucket.members)
-      sum = comm::mix(comm::mix(sum, member.parameter), member.offset);
+      sum = hash_combine(hash_combine(sum, member.parameter), member.offset);
   }
   return sum | 1;
 }

@@ -1,41 +1,35 @@
 #include "nas/ppo/kernels.h"
 
+#include "base/cpu.h"
+
 namespace kolo::nas {
-namespace {
-
-enum class Isa { baseline, avx2, avx512 };
-
-Isa best_isa() {
-#ifdef KOLO_X86_KERNELS
-  __builtin_cpu_init();
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-      __builtin_cpu_supports("avx512vl"))
-    return Isa::avx512;
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return Isa::avx2;
-#endif
-  return Isa::baseline;
-}
-
-const Isa kIsa = best_isa();
-
-}  // namespace
 
 template <>
-const Kernels<float>& kernels<float>() {
+const Kernels<float>& kernels<float>(InstructionSet set) {
 #ifdef KOLO_X86_KERNELS
-  if (kIsa == Isa::avx512) return avx512::kOfFloats;
-  if (kIsa == Isa::avx2) return avx2::kOfFloats;
+  if (set == InstructionSet::avx512) return avx512::kOfFloats;
+  if (set == InstructionSet::avx2) return avx2::kOfFloats;
 #endif
+  (void)set;
   return baseline::kOfFloats;
 }
 
 template <>
-const Kernels<double>& kernels<double>() {
+const Kernels<double>& kernels<double>(InstructionSet set) {
 #ifdef KOLO_X86_KERNELS
-  if (kIsa == Isa::avx512) return avx512::kOfDoubles;
-  if (kIsa == Isa::avx2) return avx2::kOfDoubles;
+  if (set == InstructionSet::avx512) return avx512::kOfDoubles;
+  if (set == InstructionSet::avx2) return avx2::kOfDoubles;
 #endif
+  (void)set;
   return baseline::kOfDoubles;
 }
+
+template <class T>
+const Kernels<T>& kernels() {
+  static const Kernels<T>& chosen = kernels<T>(best_instruction_set());
+  return chosen;
+}
+template const Kernels<float>& kernels<float>();
+template const Kernels<double>& kernels<double>();
 
 }  // namespace kolo::nas

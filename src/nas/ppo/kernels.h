@@ -12,6 +12,10 @@
 
 #include <stddef.h>
 
+namespace kolo {
+enum class InstructionSet;
+}
+
 namespace kolo::nas {
 
 inline constexpr size_t kPadding = 32;
@@ -86,7 +90,10 @@ struct Kernels {
   void (*step_gradient)(const LstmStep<T>& step, const LstmStepGradient<T>& gradient);
 };
 
-/// The set that suits this processor. For float and double.
+/// The copy for one of the sets that this processor can run. For float and double.
+template <class T>
+const Kernels<T>& kernels(InstructionSet set);
+/// The copy for the best of them.
 template <class T>
 const Kernels<T>& kernels();
 

@@ -1,21 +1,21 @@
 #include "search/surrogate/dense_kernels.h"
 
+#include "base/cpu.h"
+
 namespace kolo::search {
 
-const DenseKernels& dense_kernels() {
+const DenseKernels& dense_kernels(InstructionSet set) {
 #ifdef KOLO_X86_KERNELS
-  static const DenseKernels& chosen = []() -> const DenseKernels& {
-    __builtin_cpu_init();
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-        __builtin_cpu_supports("avx512vl"))
-      return avx512::kDenseKernels;
-    if (__builtin_cpu_supports("avx2")) return avx2::kDenseKernels;
-    return baseline::kDenseKernels;
-  }();
-  return chosen;
-#else
-  return baseline::kDenseKernels;
+  if (set == InstructionSet::avx512) return avx512::kDenseKernels;
+  if (set == InstructionSet::avx2) return avx2::kDenseKernels;
 #endif
+  (void)set;
+  return baseline::kDenseKernels;
+}
+
+const DenseKernels& dense_kernels() {
+  static const DenseKernels& chosen = dense_kernels(best_instruction_set());
+  return chosen;
 }
 
 }  // namespace kolo::search

@@ -8,6 +8,10 @@
 
 #include <stddef.h>
 
+namespace kolo {
+enum class InstructionSet;
+}
+
 namespace kolo::search {
 
 struct DenseKernels {
@@ -23,7 +27,9 @@ struct DenseKernels {
   void (*matern52_with_slope)(double* values, double* slopes, size_t count, double variance);
 };
 
-/// The set that suits this processor.
+/// The copy for one of the sets that this processor can run.
+const DenseKernels& dense_kernels(InstructionSet set);
+/// The copy for the best of them.
 const DenseKernels& dense_kernels();
 
 namespace baseline {

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "base/cpu.h"
 #include "comm/reduce_kernels_table.h"
 #include "support/oracle.h"
 
@@ -138,15 +139,8 @@ TEST(ReduceKernels, FloatSumsHaveExactlyTheseBits) {
   }
 }
 
-#if defined(__x86_64__)
 // The loops are compiled once per instruction set; a job may run on machines that differ.
 TEST(ReduceKernels, EveryInstructionSetGivesTheSameBits) {
-  std::vector<const ReduceTable*> tables;
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("f16c"))
-    tables.push_back(&avx2::kReduceTable);
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-      __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq"))
-    tables.push_back(&avx512::kReduceTable);
   constexpr ReduceLoop ReduceOps::*kLoops[] = {&ReduceOps::sum, &ReduceOps::min, &ReduceOps::max,
                                                &ReduceOps::product};
   const std::size_t count = 1037;
@@ -172,15 +166,15 @@ TEST(ReduceKernels, EveryInstructionSetGivesTheSameBits) {
             return out;
           };
           const Bytes expected = run(baseline::kReduceTable);
-          for (const ReduceTable* table : tables)
-            EXPECT_TRUE(test::same_bytes(run(*table), expected))
-                << to_string(type) << ", " << n << " inputs, scale " << scale;
+          for (const InstructionSet set : usable_instruction_sets())
+            EXPECT_TRUE(test::same_bytes(run(reduce_table(set)), expected))
+                << to_string(set) << ", " << to_string(type) << ", " << n << " inputs, scale "
+                << scale;
         }
       }
     }
   }
 }
-#endif
 
 TEST(ReduceKernels, NaNWinsInMinAndMax) {
   for (DataType type : test::kFloatTypes) {

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "base/cpu.h"
 #include "base/random.h"
 #include "search/surrogate/dense_kernels.h"
 #include "search/surrogate/gp_covariance.h"
@@ -77,16 +78,20 @@ TEST(DenseKernels, SameBitsOnEveryInstructionSet) {
     all << Eigen::Map<VectorXd>(c.data(), c.size()), k, slopes;
     return all;
   };
-  const VectorXd baseline = run(baseline::kDenseKernels), chosen = run(dense_kernels());
-  EXPECT_EQ(std::memcmp(baseline.data(), chosen.data(), baseline.size() * sizeof(double)), 0);
+  const VectorXd baseline = run(dense_kernels(InstructionSet::baseline));
+  for (const InstructionSet set : usable_instruction_sets()) {
+    const VectorXd other = run(dense_kernels(set));
+    EXPECT_EQ(std::memcmp(baseline.data(), other.data(), baseline.size() * sizeof(double)), 0)
+        << to_string(set);
+  }
 
   const MatrixXd expected = start - a * b.transpose();
-  EXPECT_LT((Eigen::Map<const MatrixXd>(chosen.data(), 83, 37) - expected).cwiseAbs().maxCoeff(),
+  EXPECT_LT((Eigen::Map<const MatrixXd>(baseline.data(), 83, 37) - expected).cwiseAbs().maxCoeff(),
             1e-12);
   for (Index i = 0; i < distances.size(); ++i) {
     const double s = std::sqrt(5 * distances[i]);
     const double k = 1.3 * (1 + s + s * s / 3) * std::exp(-s);
-    EXPECT_NEAR(chosen[83 * 37 + i], k, 4e-16 + 2e-15 * k);
+    EXPECT_NEAR(baseline[83 * 37 + i], k, 4e-16 + 2e-15 * k);
   }
 }
 
