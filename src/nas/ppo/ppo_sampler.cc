@@ -11,7 +11,7 @@
 #include "base/random.h"
 #include "kolo/nas/ppo.h"
 #include "nas/ppo/ppo.h"
-#include "search/sampler/settings.h"
+#include "search/settings.h"
 
 namespace kolo::nas {
 namespace {

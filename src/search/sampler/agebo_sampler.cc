@@ -8,10 +8,10 @@
 #include "base/random.h"
 #include "search/sampler/aging_population.h"
 #include "search/sampler/forest_sampler.h"
-#include "search/sampler/settings.h"
 #include "search/sampler/subspace.h"
 #include "search/sampler/variation.h"
 #include "search/sampler/wrapper.h"
+#include "search/settings.h"
 
 namespace kolo::search {
 namespace {

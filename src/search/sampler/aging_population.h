@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "kolo/search/sampler.h"
-#include "search/sampler/settings.h"
+#include "search/settings.h"
 
 namespace kolo {
 class Random;

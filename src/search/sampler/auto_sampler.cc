@@ -4,8 +4,8 @@
 #include <limits>
 #include <unordered_map>
 
-#include "search/sampler/settings.h"
 #include "search/sampler/wrapper.h"
+#include "search/settings.h"
 
 namespace kolo::search {
 namespace {

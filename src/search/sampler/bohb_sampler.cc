@@ -8,7 +8,7 @@
 
 #include "base/random.h"
 #include "search/sampler/cells.h"
-#include "search/sampler/settings.h"
+#include "search/settings.h"
 
 namespace kolo::search {
 namespace {

@@ -24,7 +24,7 @@
 #include "base/errors.h"
 #include "base/random.h"
 #include "search/sampler/cma_es.h"
-#include "search/sampler/settings.h"
+#include "search/settings.h"
 #include "search/space/encoder.h"
 
 namespace kolo::search {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "search/sampler/settings.h"
 #include "search/sampler/wrapper.h"
+#include "search/settings.h"
 
 namespace kolo::search {
 namespace {

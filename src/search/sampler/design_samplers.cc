@@ -2,8 +2,8 @@
 
 #include "base/random.h"
 #include "search/sampler/low_discrepancy.h"
-#include "search/sampler/settings.h"
 #include "search/sampler/startup_design.h"
+#include "search/settings.h"
 #include "search/space/encoder.h"
 
 namespace kolo::search {

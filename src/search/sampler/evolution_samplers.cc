@@ -4,9 +4,9 @@
 
 #include "base/random.h"
 #include "search/sampler/aging_population.h"
-#include "search/sampler/settings.h"
 #include "search/sampler/trial_ranking.h"
 #include "search/sampler/variation.h"
+#include "search/settings.h"
 
 namespace kolo::search {
 namespace {

@@ -23,7 +23,7 @@
 #include "search/acquisition/basin.h"
 #include "search/acquisition/forest_search.h"
 #include "search/sampler/observations.h"
-#include "search/sampler/settings.h"
+#include "search/settings.h"
 #include "search/surrogate/output_warp.h"
 
 namespace kolo::search {

@@ -23,7 +23,7 @@
 #include "base/random.h"
 #include "search/acquisition/gp_search.h"
 #include "search/sampler/observations.h"
-#include "search/sampler/settings.h"
+#include "search/settings.h"
 #include "search/surrogate/output_warp.h"
 
 namespace kolo::search {

@@ -6,7 +6,7 @@
 
 #include "base/errors.h"
 #include "base/random.h"
-#include "search/sampler/settings.h"
+#include "search/settings.h"
 #include "search/space/encoder.h"
 
 namespace kolo::search {

@@ -8,9 +8,9 @@
 
 #include "base/random.h"
 #include "search/sampler/cells.h"
-#include "search/sampler/settings.h"
 #include "search/sampler/startup_design.h"
 #include "search/sampler/trial_ranking.h"
+#include "search/settings.h"
 #include "search/surrogate/effects.h"
 
 namespace kolo::search {

@@ -1,7 +1,7 @@
 #include "search/sampler/random_sampler.h"
 
 #include "base/random.h"
-#include "search/sampler/settings.h"
+#include "search/settings.h"
 
 namespace kolo::search {
 namespace {

@@ -7,9 +7,9 @@
 
 #include "base/random.h"
 #include "search/sampler/cells.h"
-#include "search/sampler/settings.h"
 #include "search/sampler/startup_design.h"
 #include "search/sampler/tpe_split.h"
+#include "search/settings.h"
 
 namespace kolo::search {
 namespace {

@@ -16,10 +16,10 @@
 #include <bit>
 
 #include "base/random.h"
-#include "search/sampler/settings.h"
 #include "search/scheduler/ranking.h"
 #include "search/scheduler/rungs.h"
 #include "search/scheduler/schedulers.h"
+#include "search/settings.h"
 
 namespace kolo::search {
 namespace {

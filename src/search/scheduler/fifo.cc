@@ -1,6 +1,6 @@
 // Every trial runs to its end, in the order in which trials were added.
-#include "search/sampler/settings.h"
 #include "search/scheduler/schedulers.h"
+#include "search/settings.h"
 
 namespace kolo::search {
 namespace {

@@ -20,8 +20,8 @@
 #include <cmath>
 
 #include "search/analysis/dominance.h"
-#include "search/sampler/settings.h"
 #include "search/scheduler/schedulers.h"
+#include "search/settings.h"
 
 namespace kolo::search {
 namespace {

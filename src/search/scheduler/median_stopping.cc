@@ -12,8 +12,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "search/sampler/settings.h"
 #include "search/scheduler/schedulers.h"
+#include "search/settings.h"
 
 namespace kolo::search {
 namespace {

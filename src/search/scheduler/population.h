@@ -14,9 +14,9 @@
 #pragma once
 
 #include "search/analysis/dominance.h"
-#include "search/sampler/settings.h"
 #include "search/scheduler/explore.h"
 #include "search/scheduler/schedulers.h"
+#include "search/settings.h"
 
 namespace kolo::search {
 

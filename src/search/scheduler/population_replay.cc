@@ -2,8 +2,8 @@
 #include <algorithm>
 
 #include "base/errors.h"
-#include "search/sampler/settings.h"
 #include "search/scheduler/schedulers.h"
+#include "search/settings.h"
 
 namespace kolo::search {
 namespace {

@@ -11,10 +11,10 @@
 // Cost: a search in an OrderedValues per rung reached; next() looks at each waiting trial once.
 #include <algorithm>
 
-#include "search/sampler/settings.h"
 #include "search/scheduler/ranking.h"
 #include "search/scheduler/rungs.h"
 #include "search/scheduler/schedulers.h"
+#include "search/settings.h"
 
 namespace kolo::search {
 namespace {

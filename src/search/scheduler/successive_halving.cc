@@ -9,9 +9,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "search/sampler/settings.h"
 #include "search/scheduler/ranking.h"
 #include "search/scheduler/schedulers.h"
+#include "search/settings.h"
 
 namespace kolo::search {
 namespace {

@@ -1,4 +1,4 @@
-#include "search/sampler/settings.h"
+#include "search/settings.h"
 
 #include <fmt/ranges.h>
 
