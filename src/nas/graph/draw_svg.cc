@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/markup.h"
 #include "nas/graph/layered_layout.h"
 #include "nas/graph/picture.h"
 
@@ -36,23 +37,6 @@ constexpr std::string_view kStyle = R"(
   .faint { stroke: #d4d9e1; stroke-width: 1 }
   marker path { fill: #7a8494; stroke: none }
 )";
-
-std::string escaped(std::string_view text) {
-  std::string safe;
-  for (const char c : text) {
-    switch (c) {
-      case '&': safe += "&amp;"; break;
-      case '<': safe += "&lt;"; break;
-      case '>': safe += "&gt;"; break;
-      case '"': safe += "&quot;"; break;
-      case '\'': safe += "&apos;"; break;
-      default:
-        // XML has no place for other control signs.
-        safe += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
-    }
-  }
-  return safe;
-}
 
 /// How wide a text is, nearly: bytes that continue a letter have no width.
 double width_of(std::string_view text) {
@@ -100,9 +84,9 @@ class SvgWriter {
         "</defs>\n<rect class=\"paper\" width=\"{0:.0f}\" height=\"{1:.0f}\"/>\n",
         width, height, kStyle);
     for (std::size_t i = 0; i < captions.size(); ++i)
-      text_ +=
-          fmt::format("<text class=\"caption\" x=\"{:.1f}\" y=\"{:.1f}\">{}</text>\n", kMargin,
-                      kMargin + kLineHeight * static_cast<double>(i) + 4, escaped(captions[i]));
+      text_ += fmt::format("<text class=\"caption\" x=\"{:.1f}\" y=\"{:.1f}\">{}</text>\n", kMargin,
+                           kMargin + kLineHeight * static_cast<double>(i) + 4,
+                           markup_escaped(captions[i]));
     for (std::size_t i = 0; i < arrows_.size(); ++i) write_arrow(i);
     for (std::size_t i = 0; i < boxes_.size(); ++i) write_box(i);
     write_legend(height - kMargin);
@@ -166,12 +150,12 @@ class SvgWriter {
     double y = top + kPadding / 2 + kLineHeight - 4;
     const std::string_view off = box.off ? " off-text" : "";
     text_ += fmt::format("<text class=\"title{}\" x=\"{:.1f}\" y=\"{:.1f}\">{}</text>", off, x, y,
-                         escaped(box.title));
+                         markup_escaped(box.title));
     for (std::size_t i = 0; i < box.lines.size(); ++i) {
       y += kLineHeight;
       text_ += fmt::format("<text class=\"{}{}\" x=\"{:.1f}\" y=\"{:.1f}\">{}</text>",
                            i == 0 && box.chosen ? "chosen-text" : "line", off, x, y,
-                           escaped(box.lines[i]));
+                           markup_escaped(box.lines[i]));
     }
     text_ += "</g>\n";
   }

@@ -5,6 +5,7 @@
 
 #include "base/errors.h"
 #include "base/json.h"
+#include "base/markup.h"
 #include "search/space/json_value.h"
 #include "tune/output/report_page.h"
 #include "tune/protocol/value_text.h"
@@ -102,19 +103,6 @@ std::string for_script(std::string text) {
   return text;
 }
 
-std::string escaped(const std::string& text) {
-  std::string out;
-  for (const char c : text) {
-    if (c == '<')
-      out += "&lt;";
-    else if (c == '&')
-      out += "&amp;";
-    else
-      out += c;
-  }
-  return out;
-}
-
 std::string filled(std::string page, std::string_view mark, const std::string& text) {
   for (auto at = page.find(mark); at != std::string::npos; at = page.find(mark, at + text.size()))
     page.replace(at, mark.size(), text);
@@ -151,7 +139,7 @@ std::string report_html(store::StudyStore& store, const std::string& name) {
     data["trials"].push_back(std::move(json));
   }
   std::string page(report_page());
-  page = filled(std::move(page), "{{title}}", escaped(name));
+  page = filled(std::move(page), "{{title}}", markup_escaped(name));
   return filled(std::move(page), "{{data}}", for_script(data.dump()));
 }
 
