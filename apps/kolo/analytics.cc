@@ -90,7 +90,7 @@ int topk(const Arguments& arguments) {
       else
         line.push_back(found->second.is_number() && !found->second.is_integer()
                            ? shown(found->second.as_number())
-                           : hps::csv_field(found->second));
+                           : hps::field_of_value(found->second));
     }
   }
   print_table(lines);
@@ -283,11 +283,7 @@ int run_command_analytics(const Arguments& arguments) {
     if (part.name == arguments[0]) return part.run({arguments.begin() + 1, arguments.end()});
     known.push_back(part.name);
   }
-  try {
-    throw_unknown_name("command", arguments[0], known);
-  } catch (const Error& error) {
-    throw Error(ErrorCode::invalid_argument, error.message());
-  }
+  throw_unknown_name("command", arguments[0], known, ErrorCode::invalid_argument);
 }
 
 }  // namespace kolo::app

@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
+#include "base/csv.h"
 #include "base/json.h"
-#include "hps/results/csv_lines.h"
 #include "kolo/search/analysis.h"
 #include "search/space/json_value.h"
 
@@ -114,31 +114,30 @@ std::string rows_as_yaml(const ResultsTable& table, const std::vector<const Resu
 
 std::string rows_as_csv(const ResultsTable& table, const std::vector<const ResultRow*>& rows) {
   std::vector<std::string> names;
-  for (const std::string& name : table.parameters) names.push_back(quoted_field("p:" + name));
+  for (const std::string& name : table.parameters) names.push_back("p:" + name);
   for (std::size_t i = 0; i < table.objectives; ++i)
     names.push_back(objective_column(i, table.objectives));
   names.insert(names.end(), {"job_id", "job_status", "m:timestamp_submit", "m:timestamp_gather"});
   std::vector<std::string> more;
   for (const std::string& name : table.metadata)
     if (!name.starts_with("timestamp_")) more.push_back(name);
-  for (const std::string& name : more) names.push_back(quoted_field("m:" + name));
-  std::string out = fmt::format("{}\n", fmt::join(names, ","));
+  for (const std::string& name : more) names.push_back("m:" + name);
+  std::string out = csv_line(names);
   for (const ResultRow* row : rows) {
     std::vector<std::string> fields;
     for (const std::string& name : table.parameters) {
       const auto& given = row->parameters.as_dict();
       const auto found = given.find(name);
-      fields.push_back(found == given.end() ? "" : quoted_field(csv_field(found->second)));
+      fields.push_back(found == given.end() ? "" : field_of_value(found->second));
     }
-    for (const double value : row->objectives) fields.push_back(csv_field(Value(value)));
-    fields.insert(fields.end(),
-                  {quoted_field(row->job_id), quoted_field(row->status),
-                   csv_field(Value(row->submitted)), csv_field(Value(row->gathered))});
+    for (const double value : row->objectives) fields.push_back(field_of_value(Value(value)));
+    fields.insert(fields.end(), {row->job_id, row->status, field_of_value(Value(row->submitted)),
+                                 field_of_value(Value(row->gathered))});
     for (const std::string& name : more) {
       const auto found = row->metadata.find(name);
-      fields.push_back(found == row->metadata.end() ? "" : quoted_field(csv_field(found->second)));
+      fields.push_back(found == row->metadata.end() ? "" : field_of_value(found->second));
     }
-    out += fmt::format("{}\n", fmt::join(fields, ","));
+    out += csv_line(fields);
   }
   return out;
 }

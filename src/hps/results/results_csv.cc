@@ -9,9 +9,9 @@
 #include <charconv>
 #include <cmath>
 
+#include "base/csv.h"
 #include "base/errors.h"
 #include "base/files.h"
-#include "hps/results/csv_lines.h"
 #include "tune/protocol/value_text.h"
 
 namespace kolo::hps {
@@ -31,13 +31,6 @@ class FileLock {
  private:
   int file_;
 };
-
-std::string joined(const std::vector<std::string>& fields) {
-  std::string line;
-  for (const auto& field : fields) line += quoted_field(field) + ',';
-  line.back() = '\n';
-  return line;
-}
 
 std::vector<std::string> objective_columns(std::size_t objectives) {
   if (objectives == 1) return {"objective"};
@@ -106,7 +99,7 @@ void take_field(ResultRow& row, const Column& column, const std::string& field) 
 
 }  // namespace
 
-std::string csv_field(const Value& value) {
+std::string field_of_value(const Value& value) {
   if (value.is_nothing()) return {};
   if (!value.is_string()) return tune::encode(value);
   const std::string& text = value.as_string();
@@ -227,7 +220,7 @@ ResultsWriter::ResultsWriter(fs::path path, std::vector<std::string> parameters,
   for (const auto& name : metadata_) header.push_back(std::string(kMetadata) + name);
   header.emplace_back("m:error");
   header.emplace_back(kOther);
-  const std::string first = joined(header);
+  const std::string first = csv_line(header);
 
   const std::string text = read_file(path_);
   const auto whole = text.rfind('\n') == std::string::npos ? 0 : text.rfind('\n') + 1;
@@ -249,10 +242,10 @@ void ResultsWriter::append(const ResultRow& row) {
   for (const auto& name : parameters_) {
     const auto& values = row.parameters.as_dict();
     const auto found = values.find(name);
-    fields.push_back(found == values.end() ? "" : csv_field(found->second));
+    fields.push_back(found == values.end() ? "" : field_of_value(found->second));
   }
   for (std::size_t i = 0; i < objectives_; ++i)
-    fields.push_back(row.failed() ? row.failure : csv_field(row.objectives.at(i)));
+    fields.push_back(row.failed() ? row.failure : field_of_value(row.objectives.at(i)));
   fields.push_back(row.job_id);
   fields.push_back(row.status);
   fields.push_back(fmt::format("{:.6f}", row.submitted));
@@ -263,16 +256,16 @@ void ResultsWriter::append(const ResultRow& row) {
       rest.emplace(name, value);
   for (const auto& name : metadata_) {
     const auto found = row.metadata.find(name);
-    fields.push_back(found == row.metadata.end() ? "" : csv_field(found->second));
+    fields.push_back(found == row.metadata.end() ? "" : field_of_value(found->second));
   }
   const auto error = row.metadata.find("error");
-  fields.push_back(error == row.metadata.end() ? "" : csv_field(error->second));
-  fields.push_back(rest.empty() ? "" : csv_field(Value(std::move(rest))));
+  fields.push_back(error == row.metadata.end() ? "" : field_of_value(error->second));
+  fields.push_back(rest.empty() ? "" : field_of_value(Value(std::move(rest))));
   const FileLock lock(file_.get());
   struct stat before {};
   if (::fstat(file_.get(), &before) != 0) throw_errno("cannot look at {}", path_.string());
   try {
-    write_all(file_.get(), joined(fields), path_.string());
+    write_all(file_.get(), csv_line(fields), path_.string());
   } catch (const Error&) {
     // Half a line, on a disk that became full, would spoil the next one.
     if (::ftruncate(file_.get(), before.st_size) != 0)

@@ -78,7 +78,7 @@ class ResultsWriter {
 };
 
 /// One field as it stands in the file, and the value of one.
-std::string csv_field(const Value& value);
+std::string field_of_value(const Value& value);
 Value value_of_field(const std::string& field);
 
 }  // namespace kolo::hps

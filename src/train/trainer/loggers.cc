@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/csv.h"
 #include "base/errors.h"
 #include "base/files.h"
 #include "events/event_file.h"
@@ -27,16 +28,18 @@ void CsvLogger::on_epoch_end(Trainer& trainer, Metrics& metrics) {
     if (std::find(columns_.begin(), columns_.end(), name) == columns_.end())
       columns_.push_back(name);
   rows_.emplace_back(trainer.epoch(), metrics);
-  std::string text = "epoch";
-  for (const std::string& column : columns_) text += "," + column;
+  std::vector<std::string> fields{"epoch"};
+  fields.insert(fields.end(), columns_.begin(), columns_.end());
+  std::string text = csv_line(fields);
   for (const auto& [epoch, values] : rows_) {
-    text += fmt::format("\n{}", epoch);
+    fields.assign(1, std::to_string(epoch));
     for (const std::string& column : columns_) {
-      auto found = values.find(column);
-      text += found == values.end() ? "," : fmt::format(",{}", found->second);
+      const auto found = values.find(column);
+      fields.push_back(found == values.end() ? "" : fmt::format("{}", found->second));
     }
+    text += csv_line(fields);
   }
-  write_file_atomically(path_, text + "\n");
+  write_file_atomically(path_, text);
 }
 
 TensorBoardLogger::TensorBoardLogger(std::filesystem::path directory)

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <set>
 
+#include "base/csv.h"
 #include "base/errors.h"
 #include "tune/output/result_loggers.h"
 #include "tune/protocol/value_text.h"
@@ -69,10 +70,7 @@ std::string_view to_string(TrialStatus status) noexcept {
 }
 
 std::string Table::to_csv() const {
-  std::string text;
-  for (std::size_t i = 0; i < columns.size(); ++i)
-    text += (i > 0 ? "," : "") + csv_field(Value(columns[i]));
-  text += "\n";
+  std::string text = csv_line(columns);
   for (const auto& row : rows) {
     for (std::size_t i = 0; i < row.size(); ++i) text += (i > 0 ? "," : "") + csv_field(row[i]);
     text += "\n";

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <map>
 
+#include "base/csv.h"
 #include "base/errors.h"
 #include "base/fd.h"
 #include "base/files.h"
@@ -99,30 +100,18 @@ class CsvLogger final : public ResultLogger {
     if (!columns_.empty()) {
       flush();
       const std::string old = read_file(file_.path());
-      // Quoted fields may hold line ends.
-      std::string line;
-      bool quoted = false, first = true;
-      for (const char c : old) {
-        if (c == '"') quoted = !quoted;
-        if (c != '\n' || quoted) {
-          line += c;
-          continue;
-        }
-        if (!first) rows += line + std::string(added.size(), ',') + '\n';
-        first = false;
-        line.clear();
-      }
+      const auto lines = csv_lines(old);
+      for (std::size_t i = 1; i < lines.size(); ++i)
+        rows.append(lines[i]).append(added.size(), ',').append(1, '\n');
     }
     columns_.insert(columns_.end(), added.begin(), added.end());
-    std::string header;
-    for (const auto& column : columns_)
-      header += (header.empty() ? "" : ",") + csv_field(Value(column));
+    const std::string header = csv_line(columns_);
     if (rows.empty()) {
-      file_.pending() = header + '\n' + file_.pending();
+      file_.pending() = header + file_.pending();
       return;
     }
     file_.close();
-    write_file_atomically(file_.path(), header + '\n' + rows);
+    write_file_atomically(file_.path(), header + rows);
   }
 
   Appender file_;
@@ -185,14 +174,7 @@ class TensorBoardLogger final : public ResultLogger {
 
 std::string csv_field(const Value& value) {
   if (value.is_nothing()) return {};
-  const std::string text = value.is_string() ? value.as_string() : value.to_string();
-  if (text.find_first_of(",\"\n\r") == std::string::npos) return text;
-  std::string quoted = "\"";
-  for (const char c : text) {
-    if (c == '"') quoted += '"';
-    quoted += c;
-  }
-  return quoted + '"';
+  return csv_quoted(value.is_string() ? value.as_string() : value.to_string());
 }
 
 std::unique_ptr<ResultLogger> make_json_logger(const LoggedTrial& trial) {

@@ -112,7 +112,7 @@ TEST(ResultsCsv, FieldsKeepTheirTypes) {
   for (const Value& value :
        {Value(3), Value(0.1), Value(true), Value("text"), Value("3"), Value("true"), Value("[x"),
         Value(""), Value(Value::List{1, 2}), Value("two\nlines")})
-    EXPECT_EQ(value_of_field(csv_field(value)), value) << value.to_string();
+    EXPECT_EQ(value_of_field(field_of_value(value)), value) << value.to_string();
   EXPECT_EQ(value_of_field("True"), Value(true));
   EXPECT_TRUE(value_of_field("").is_nothing());
 }
