@@ -49,7 +49,8 @@ runtime::Coordinator::Options resolved(const EngineOptions& options) {
 void check_memory(const char* what, const std::string& name, const void* memory,
                   const Shape& shape) {
   if (memory == nullptr && element_count(shape) != 0)
-    throw_error(ErrorCode::invalid_argument, "{} '{}': the memory is null", what, name);
+    throw_error(ErrorCode::invalid_argument, "{} '{}': the pointer to the data is null", what,
+                name);
 }
 
 void check_type(const char* what, const std::string& name, DataType type) {
@@ -66,8 +67,10 @@ void check_reduction(const char* what, const std::string& name, DataType type,
                 static_cast<int>(options.op));
   const bool has_factors = options.scaling.prescale != 1.0 || options.scaling.postscale != 1.0;
   if (type == DataType::boolean && (options.op == ReduceOp::average || has_factors))
-    throw_error(ErrorCode::invalid_argument, "{} '{}': bool has no average and no factors", what,
-                name);
+    throw_error(ErrorCode::invalid_argument,
+                "{} '{}': bool tensors can be neither averaged nor scaled; use sum, min, max or "
+                "product without factors",
+                what, name);
   if (options.op == ReduceOp::adasum && type < DataType::float16)
     throw_error(ErrorCode::invalid_argument, "{} '{}': adasum needs a floating-point type, not {}",
                 what, name, to_string(type));
@@ -75,7 +78,8 @@ void check_reduction(const char* what, const std::string& name, DataType type,
 
 void check_rows(const char* what, const std::string& name, const Shape& shape) {
   if (shape.empty())
-    throw_error(ErrorCode::invalid_argument, "{} '{}': a scalar has no rows", what, name);
+    throw_error(ErrorCode::invalid_argument,
+                "{} '{}': the tensor is a scalar, but it needs at least one dimension", what, name);
 }
 
 std::shared_ptr<Operation> make_operation(OpKind kind, const std::string& name) {
@@ -97,7 +101,8 @@ std::size_t element_count(const Shape& shape) {
   std::size_t count = 1;
   for (const auto size : shape) {
     if (size < 0)
-      throw_error(ErrorCode::invalid_argument, "a dimension of a tensor is negative: {}", size);
+      throw_error(ErrorCode::invalid_argument,
+                  "a tensor has the dimension {}; dimensions cannot be negative", size);
     count *= static_cast<std::size_t>(size);
   }
   return count;
@@ -105,7 +110,8 @@ std::size_t element_count(const Shape& shape) {
 
 const std::string& Handle::name() const {
   if (operation_ == nullptr)
-    throw_error(ErrorCode::invalid_argument, "this handle belongs to no operation");
+    throw_error(ErrorCode::invalid_argument,
+                "the handle is empty: it was not returned by an operation");
   return operation_->request.name;
 }
 
@@ -147,7 +153,8 @@ std::shared_ptr<SetEngine> Engine::find(ProcessSetId set) const {
   std::lock_guard lock(state_->mutex);
   const auto found = state_->sets.find(static_cast<int>(set));
   if (found == state_->sets.end())
-    throw_error(ErrorCode::invalid_argument, "there is no process set {}", static_cast<int>(set));
+    throw_error(ErrorCode::invalid_argument, "process set {} does not exist",
+                static_cast<int>(set));
   return found->second;
 }
 
@@ -195,8 +202,9 @@ Handle Engine::reducescatter_async(const std::string& name, TensorArg tensor,
   check_rows("reducescatter", name, tensor.shape);
   check_memory("reducescatter", name, tensor.input, tensor.shape);
   if (options.op != ReduceOp::sum && options.op != ReduceOp::average)
-    throw_error(ErrorCode::invalid_argument, "reducescatter '{}': only sum and average, not {}",
-                name, to_string(options.op));
+    throw_error(ErrorCode::invalid_argument,
+                "reducescatter '{}': {} is not supported; use sum or average", name,
+                to_string(options.op));
   auto operation = make_operation(OpKind::reducescatter, name);
   operation->request.op = options.op;
   operation->request.scaling = options.scaling;
@@ -240,11 +248,13 @@ Handle Engine::alltoall_async(const std::string& name, const void* input, Shape 
   const auto members = static_cast<std::size_t>(find(set)->size());
   const auto rows = static_cast<std::size_t>(shape[0]);
   if (splits.empty() && rows % members != 0)
-    throw_error(ErrorCode::invalid_argument, "alltoall '{}': {} rows do not divide by {} ranks",
+    throw_error(ErrorCode::invalid_argument,
+                "alltoall '{}': {} rows cannot be divided equally among {} ranks; pass splits",
                 name, rows, members);
   if (!splits.empty()) {
     if (splits.size() != members)
-      throw_error(ErrorCode::invalid_argument, "alltoall '{}': {} splits for {} ranks", name,
+      throw_error(ErrorCode::invalid_argument,
+                  "alltoall '{}': there are {} splits for {} ranks; pass one for each rank", name,
                   splits.size(), members);
     const auto sum = std::accumulate(splits.begin(), splits.end(), std::size_t{0});
     if (sum > rows)
@@ -264,13 +274,15 @@ Handle Engine::barrier_async(ProcessSetId set) {
 
 bool Engine::poll(const Handle& handle) const {
   if (!handle.valid())
-    throw_error(ErrorCode::invalid_argument, "this handle belongs to no operation");
+    throw_error(ErrorCode::invalid_argument,
+                "the handle is empty: it was not returned by an operation");
   return handle.operation()->done.load(std::memory_order_acquire);
 }
 
 std::vector<std::size_t> Engine::synchronize(const Handle& handle) {
   if (!handle.valid())
-    throw_error(ErrorCode::invalid_argument, "this handle belongs to no operation");
+    throw_error(ErrorCode::invalid_argument,
+                "the handle is empty: it was not returned by an operation");
   Operation& operation = *handle.operation();
   operation.done.wait(false, std::memory_order_acquire);
   if (operation.error) throw *operation.error;
@@ -300,7 +312,7 @@ ProcessSetId Engine::add_process_set(const std::vector<int>& ranks) {
     std::lock_guard lock(state.mutex);
     for (const auto& [id, known] : state.sets)
       if (known->ranks() == ranks)
-        throw_error(ErrorCode::already_exists, "process set {} has these ranks already", id);
+        throw_error(ErrorCode::already_exists, "process set {} already has these ranks", id);
   }
   auto set = std::make_shared<SetEngine>(*state.control, ranks, state.next_set, state.options,
                                          state.timeline);
@@ -347,7 +359,8 @@ void Engine::start_timeline(const std::string& path) {
   State& state = *state_;
   std::lock_guard control(state.control_mutex);
   if (state.timeline->is_on())
-    throw_error(ErrorCode::failed_precondition, "a timeline is being written already");
+    throw_error(ErrorCode::failed_precondition,
+                "a timeline is already being written; call stop_timeline() first");
   const auto global = find(kGlobalProcessSet);
   std::optional<Error> problem;
   if (rank() == 0) {

@@ -18,7 +18,7 @@ std::vector<int> everybody(const Communicator& communicator) {
 }
 
 Error no_room(const Request& request, const char* why) {
-  return {ErrorCode::unavailable, fmt::format("{} '{}': no room for the result: {}",
+  return {ErrorCode::unavailable, fmt::format("{} '{}': there is no memory for the result: {}",
                                               comm::to_string(request.kind), request.name, why)};
 }
 
@@ -49,7 +49,7 @@ SetEngine::~SetEngine() {
     star_->wake();
     thread_.join();
   }
-  end(Error(ErrorCode::cancelled, "the engine has ended"));
+  end(Error(ErrorCode::cancelled, "the engine was shut down before the operation was done"));
 }
 
 void SetEngine::nudge() noexcept {
@@ -70,7 +70,8 @@ void SetEngine::submit(const std::shared_ptr<Operation>& operation) {
                                  unnamed_[static_cast<int>(request.kind)]++);
     if (!in_flight_.try_emplace(request.name, operation).second)
       throw_error(ErrorCode::invalid_argument,
-                  "{} '{}': an operation of this name is under way already",
+                  "{} '{}': an operation with this name is already in flight; synchronize it "
+                  "first, or use another name",
                   comm::to_string(request.kind), request.name);
     if (star_) {
       must_wake = submitted_.empty();
@@ -92,7 +93,8 @@ int SetEngine::join() {
   {
     std::lock_guard lock(mutex_);
     if (ended_) throw *ended_;
-    if (is_joining_) throw_error(ErrorCode::failed_precondition, "join: this rank has joined");
+    if (is_joining_)
+      throw_error(ErrorCode::failed_precondition, "join: this rank has already joined");
     is_joining_ = true;
     join_announced_ = join_noted_ = false;
     last_joined_.reset();

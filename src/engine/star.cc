@@ -25,7 +25,10 @@ Frame receive(int socket, Deadline deadline, std::string_view peer) {
   recv_exactly(socket, prefix.data(), prefix.size(), deadline, peer);
   const std::size_t length = ByteReader(prefix).u32();
   if (length == 0 || length > handshake::kHandshakeLimit)
-    throw_error(ErrorCode::corruption, "{} sent a greeting of {} bytes", peer, length);
+    throw_error(
+        ErrorCode::corruption,
+        "{} sent a greeting of {} bytes, which kolo never does; another program probably connected",
+        peer, length);
   Frame frame;
   recv_exactly(socket, &frame.type, 1, deadline, peer);
   frame.payload.resize(length - 1);

@@ -261,7 +261,7 @@ TEST_P(EngineTest, ARankWithoutRoomForTheResult) {
           },
           &text);
       EXPECT_EQ(code, ErrorCode::unavailable);
-      EXPECT_THAT(text, HasSubstr("no room for the result"));
+      EXPECT_THAT(text, HasSubstr("no memory for the result"));
       gather(Communicator::into(all));
       EXPECT_EQ(all.size(), rows.size() * static_cast<std::size_t>(engine.size()));
     }
