@@ -85,7 +85,7 @@ class MpiBootstrap final : public Bootstrap {
  private:
   [[noreturn]] static void give_up(std::string_view key, int member) {
     throw Error(ErrorCode::timeout,
-                fmt::format("meeting '{}': rank {} did not come in time", key, member), member);
+                fmt::format("meeting '{}': rank {} did not arrive in time", key, member), member);
   }
 
   std::string receive(std::string_view key, int member, int tag, Deadline deadline) {

@@ -25,7 +25,7 @@ class LoneBootstrap final : public Bootstrap {
   std::vector<std::string> allgather(std::string_view key, const std::vector<int>& members,
                                      std::string_view mine, Deadline /*deadline*/) override {
     if (members != std::vector<int>{0})
-      throw_error(ErrorCode::invalid_argument, "meeting '{}': there is rank 0 alone", key);
+      throw_error(ErrorCode::invalid_argument, "meeting '{}': this job has rank 0 only", key);
     return {std::string(mine)};
   }
 
@@ -89,8 +89,8 @@ std::shared_ptr<Bootstrap> meet_through_mpi(const Launched& launched, const std:
   const Topology& topology = bootstrap->topology();
   if (topology.rank() != launched.rank || topology.size() != launched.size)
     throw_error(ErrorCode::invalid_argument,
-                "the environment says rank {} of {}, but MPI says {} of {}; is the plug-in of "
-                "another MPI than mpirun's in use?",
+                "the environment says rank {} of {}, but MPI says rank {} of {}; the MPI plug-in "
+                "in use is probably not that of this mpirun",
                 launched.rank, launched.size, topology.rank(), topology.size());
   return bootstrap;
 }

@@ -96,9 +96,9 @@ Error mismatch(const Exchanged& all, int size) {
     if (card.signature != kRefused) continue;
     if (static_cast<Refusal>(card.reason) == Refusal::no_room)
       return {ErrorCode::unavailable,
-              fmt::format("{}: rank {} has no room for the result", to_string(card.kind), r)};
+              fmt::format("{}: rank {} has no memory for the result", to_string(card.kind), r)};
     return {ErrorCode::invalid_argument,
-            fmt::format("{}: rank {} called it with arguments that are wrong by themselves",
+            fmt::format("{}: the arguments of rank {} are not valid; its own error says why",
                         to_string(card.kind), r)};
   }
   for (int r = 1; r < size; ++r)

@@ -80,7 +80,7 @@ void Communicator::recv(void* data, std::size_t count, DataType type, int from) 
   group_->recv_body(from, fits ? data : nullptr, bytes);
   if (!fits)
     throw_error(ErrorCode::invalid_argument,
-                "recv: expected {} × {}, rank {} sent {} × {}; the message is thrown away", count,
+                "recv: expected {} × {}, but rank {} sent {} × {}; the message is discarded", count,
                 to_string(type), from, header.count, to_string(header.type));
 }
 

@@ -27,11 +27,13 @@ void check_reduction(comm::Group& group, OpKind kind, DataType type, ReduceOp op
   const bool is_float = type >= DataType::float16;
   if (type == DataType::boolean &&
       (op == ReduceOp::average || scaling.prescale != 1.0 || scaling.postscale != 1.0))
-    comm::refuse(group, kind, "bool has no average and no factors");
+    comm::refuse(group, kind,
+                 "bool tensors can be neither averaged nor scaled; use sum, min, max or product "
+                 "without factors");
   if (op == ReduceOp::adasum && !is_float)
     comm::refuse(group, kind, "adasum needs a floating-point type, not {}", to_string(type));
   if (kind == OpKind::reducescatter && op != ReduceOp::sum && op != ReduceOp::average)
-    comm::refuse(group, kind, "only sum and average, not {}", to_string(op));
+    comm::refuse(group, kind, "{} is not supported; use sum or average", to_string(op));
 }
 
 Reduction reduction_of(DataType type, ReduceOp op, const Scaling& scaling, int size) {

@@ -130,7 +130,7 @@ bool is_initialized() noexcept { return default_context().has_value(); }
 
 Communicator& world() {
   if (!default_context())
-    throw_error(ErrorCode::failed_precondition, "kolo::init() has not been called");
+    throw_error(ErrorCode::failed_precondition, "kolo::init() has not been called; call it first");
   return default_context()->world();
 }
 

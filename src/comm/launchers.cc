@@ -27,12 +27,13 @@ std::optional<Launched> rank_and_size(const Lookup& environment, Launcher launch
   if (!rank && !size) return std::nullopt;
   if (!rank || !size)
     throw_error(ErrorCode::invalid_argument,
-                "{} is set but {} is not: the environment of {} has "
-                "been cut; unset the first or pass both on",
+                "{} is set but {} is not, so a part of the environment of {} is missing; pass both "
+                "variables on, or unset the first",
                 rank ? rank_name : size_name, rank ? size_name : rank_name, describe(launcher));
   if (*size < 1 || *rank < 0 || *rank >= *size)
-    throw_error(ErrorCode::invalid_argument, "{}={} and {}={} contradict each other", rank_name,
-                *rank, size_name, *size);
+    throw_error(ErrorCode::invalid_argument,
+                "{}={} does not fit {}={}: ranks are numbered from 0 to the size minus 1",
+                rank_name, *rank, size_name, *size);
   Launched launched;
   launched.launcher = launcher;
   launched.rank = *rank;
@@ -51,7 +52,8 @@ std::optional<Launched> read_kolo(const Lookup& environment) {
     at = static_cast<std::size_t>(stop - hosts.data());
     if (error != std::errc() || count < 1 || (at < hosts.size() && hosts[at] != ','))
       throw_error(ErrorCode::invalid_argument,
-                  "KOLO_RANKS_PER_HOST='{}' is not a list of numbers of ranks", hosts);
+                  "KOLO_RANKS_PER_HOST='{}' is not a list of positive numbers separated by commas",
+                  hosts);
     ++at;
     launched->ranks_per_host.push_back(count);
   }
@@ -59,16 +61,17 @@ std::optional<Launched> read_kolo(const Lookup& environment) {
       std::accumulate(launched->ranks_per_host.begin(), launched->ranks_per_host.end(), 0);
   if (total != launched->size)
     throw_error(ErrorCode::invalid_argument,
-                "KOLO_RANKS_PER_HOST='{}' has {} ranks but KOLO_SIZE={}", hosts, total,
+                "KOLO_RANKS_PER_HOST='{}' adds up to {} ranks, but KOLO_SIZE is {}", hosts, total,
                 launched->size);
   launched->one_host = launched->ranks_per_host.size() == 1;
   launched->rendezvous = environment("KOLO_RENDEZVOUS").value_or("");
   launched->secret_fd = number(environment, "KOLO_SECRET_FD").value_or(-1);
   launched->agent_pid = number(environment, "KOLO_AGENT_PID").value_or(-1);
   if (launched->size > 1 && (launched->rendezvous.empty() || launched->secret_fd < 0))
-    throw_error(ErrorCode::invalid_argument,
-                "KOLO_RANK is set but KOLO_RENDEZVOUS or KOLO_SECRET_FD is not: the environment "
-                "of kolo run has been cut; unset KOLO_RANK or pass all of KOLO_* on");
+    throw_error(
+        ErrorCode::invalid_argument,
+        "KOLO_RANK is set but KOLO_RENDEZVOUS or KOLO_SECRET_FD is not, so a part of the "
+        "environment of kolo run is missing; pass all KOLO_* variables on, or unset KOLO_RANK");
   return launched;
 }
 
@@ -130,8 +133,8 @@ Launched read_launcher(const Lookup& environment) {
     if (!launched) continue;
     if (found && (found->rank != launched->rank || found->size != launched->size))
       throw_error(ErrorCode::invalid_argument,
-                  "the environment says rank {} of {} by {} and rank {} of {} by {}; start the "
-                  "program with one of them, or unset the variables of the other",
+                  "two launchers set the environment: rank {} of {} by {}, and rank {} of {} by "
+                  "{}; start the program with one of them, or unset the variables of the other",
                   found->rank, found->size, describe(found->launcher), launched->rank,
                   launched->size, describe(launched->launcher));
     if (!found) found = std::move(launched);

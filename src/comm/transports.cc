@@ -42,9 +42,10 @@ Choice parse(const std::string& name, const Topology& topology, const Bootstrap&
   if (topology.size() == 1) return {};
   if (name == "shm") {
     if (topology.host_count() > 1)
-      throw_error(ErrorCode::failed_precondition,
-                  "transport shm reaches one host only, and the ranks are on {}; try auto",
-                  topology.host_count());
+      throw_error(
+          ErrorCode::failed_precondition,
+          "transport shm works on one host only, but the ranks are on {} hosts; use transport auto",
+          topology.host_count());
     return {.shm = true, .wire = ""};
   }
   const bool shm = name.starts_with("shm+");
@@ -55,8 +56,8 @@ const WirePlugin& plugin_for(const std::string& wire, const Bootstrap& bootstrap
   if (wire == "gloo") return load_wire_plugin("gloo");
   if (bootstrap.wire_plugin().empty())
     throw_error(ErrorCode::failed_precondition,
-                "transport mpi needs ranks that MPI started (mpirun, srun --mpi=…), and these "
-                "were started by {}",
+                "transport mpi needs ranks that MPI started (mpirun, srun --mpi=…), but these were "
+                "started by {}; use kolo run --mpi, or transport auto",
                 bootstrap.describe());
   return load_wire_plugin(bootstrap.wire_plugin());
 }

@@ -351,7 +351,7 @@ TEST_P(Mismatch, ARankWithoutRoomForTheResult) {
       } else {
         const Error error = expect_error(ErrorCode::unavailable,
                                          [&] { call(comm, data, Communicator::into(all)); });
-        EXPECT_THAT(error.message(), HasSubstr("rank 0 has no room"));
+        EXPECT_THAT(error.message(), HasSubstr("rank 0 has no memory"));
       }
       call(comm, data, Communicator::into(all));  // now there is room
       if (comm.rank() == 0) {

@@ -14,7 +14,7 @@ constexpr auto kServerGrace = std::chrono::seconds(5);
 constexpr auto kRetryPause = std::chrono::milliseconds(20);
 
 std::string place(const SocketAddress& server) {
-  return fmt::format("the meeting place at {}", server.str());
+  return fmt::format("the rendezvous server at {}", server.str());
 }
 
 }  // namespace
@@ -63,7 +63,9 @@ std::vector<Fd> Client::try_connect(const std::vector<Purpose>& purposes, Deadli
     const int socket = connections[i].get();
     Frame challenge = receive(socket, kHandshakeLimit, deadline);
     if (challenge.type != static_cast<std::uint8_t>(Message::challenge))
-      throw_error(ErrorCode::corruption, "{} speaks another protocol", place(options_.server));
+      throw_error(ErrorCode::corruption,
+                  "{} uses another protocol; run kolo and the program in the same version",
+                  place(options_.server));
     send_all(socket,
              frame(Message::proof, answer_challenge(options_.secret, hellos[i], challenge.payload)),
              deadline, place(options_.server));
@@ -77,7 +79,9 @@ Frame Client::receive(int socket, std::size_t limit, Deadline deadline) const {
   recv_exactly(socket, prefix.data(), prefix.size(), deadline, peer);
   const std::size_t length = ByteReader(prefix).u32();
   if (length == 0 || length > limit)
-    throw_error(ErrorCode::corruption, "{} sent a message of {} bytes; does something else answer?",
+    throw_error(ErrorCode::corruption,
+                "{} sent a message of {} bytes, which kolo never does; another program probably "
+                "listens there",
                 peer, length);
   Frame message;
   recv_exactly(socket, &message.type, 1, deadline, peer);
@@ -105,8 +109,9 @@ std::vector<std::string> Client::allgather(std::string_view key, const std::vect
                std::chrono::ceil<std::chrono::milliseconds>(deadline.left())};
   const std::string message = frame(Message::meet, encode(request));
   if (message.size() > kRequestLimit)
-    throw_error(ErrorCode::invalid_argument, "meeting '{}': {} bytes are too many; {} are allowed",
-                key, mine.size(), kRequestLimit);
+    throw_error(ErrorCode::invalid_argument,
+                "meeting '{}': the message has {} bytes, but at most {} are allowed", key,
+                mine.size(), kRequestLimit);
 
   Fd connection = take_idle(server_deadline);  // not put back if anything below throws
   send_all(connection.get(), message, server_deadline, place(options_.server));
@@ -118,7 +123,9 @@ std::vector<std::string> Client::allgather(std::string_view key, const std::vect
   else if (reply.type == static_cast<std::uint8_t>(Message::failure))
     failure = decode_failure(reply.payload);
   else
-    throw_error(ErrorCode::corruption, "{} speaks another protocol", place(options_.server));
+    throw_error(ErrorCode::corruption,
+                "{} uses another protocol; run kolo and the program in the same version",
+                place(options_.server));
   {
     std::lock_guard lock(mutex_);
     idle_.push_back(std::move(connection));

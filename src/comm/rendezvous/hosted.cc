@@ -52,7 +52,8 @@ fs::path meeting_file(const std::string& job) {
     directory = fs::path(*home) / ".kolo" / "rendezvous";
   } else {
     throw_error(ErrorCode::failed_precondition,
-                "no place to meet: set KOLO_RENDEZVOUS_DIR to a directory that all hosts see");
+                "there is no directory for the rendezvous; set KOLO_RENDEZVOUS_DIR to a directory "
+                "that all hosts share");
   }
   make_private_directory(directory);
   std::string name = job;
@@ -90,7 +91,8 @@ std::optional<Place> read_place(const fs::path& file) {
   struct stat info {};
   if (::stat(file.c_str(), &info) != 0) return std::nullopt;
   if (info.st_uid != ::geteuid() || (info.st_mode & 0077) != 0)
-    throw_error(ErrorCode::failed_precondition, "{} does not belong to this user alone; remove it",
+    throw_error(ErrorCode::failed_precondition,
+                "{} must belong to this user and be readable by nobody else; remove it",
                 file.string());
   std::string text;
   try {
@@ -113,7 +115,7 @@ std::optional<Place> read_place(const fs::path& file) {
     }
   }
   if (line != kFileHeader || !has_secret || place.addresses.empty())
-    throw_error(ErrorCode::corruption, "{} is not a meeting file of kolo; remove it",
+    throw_error(ErrorCode::corruption, "{} is not a rendezvous file of kolo; remove it",
                 file.string());
   return place;
 }
@@ -187,8 +189,8 @@ std::shared_ptr<Client> find_host(const Launched& launched, const fs::path& file
     ::poll(nullptr, 0, static_cast<int>(kLookAgain.count()));
   }
   throw_error(ErrorCode::timeout,
-              "rank 0 did not come in time: waited for {}{}; is it on a file system that all hosts "
-              "see? KOLO_RENDEZVOUS_DIR names another directory",
+              "rank 0 did not arrive in time: waited for the file {}{}; the file must be on a file "
+              "system that all hosts share, and KOLO_RENDEZVOUS_DIR chooses another directory",
               file.string(), stale);
 }
 
@@ -208,8 +210,8 @@ Topology meet_for_topology(Client& client, const Launched& launched, Deadline de
 std::shared_ptr<Bootstrap> make_hosted_bootstrap(const Launched& launched, Deadline deadline) {
   if (launched.job.empty())
     throw_error(ErrorCode::failed_precondition,
-                "{} gives its jobs no name by which ranks on several hosts could find each other; "
-                "set KOLO_JOB_ID to a fresh value for all ranks",
+                "{} gives its jobs no id by which ranks on several hosts can find each other; set "
+                "KOLO_JOB_ID to the same fresh value on all ranks",
                 describe(launched.launcher));
   const fs::path file = meeting_file(launched.job);
   const bool is_host = launched.rank == 0;
@@ -223,7 +225,7 @@ std::shared_ptr<Bootstrap> make_hosted_bootstrap(const Launched& launched, Deadl
     } else {
       client = try_place(launched, found->place, deadline);
       if (!client)
-        throw_error(ErrorCode::unavailable, "rank 0's meeting place at {} is gone",
+        throw_error(ErrorCode::unavailable, "the rendezvous server of rank 0 at {} is gone",
                     found->place.addresses[0].str());
     }
     client->set_topology(meet_for_topology(*client, launched, deadline));

@@ -48,7 +48,7 @@ MeetingBook::Replies MeetingBook::come(Guest guest, int rank, Meet request, Time
   Replies replies;
   if (seat.guest != 0) {
     replies.push_back({seat.guest, failure_frame({ErrorCode::cancelled, rank,
-                                                  "the same rank came to this meeting again"})});
+                                                  "the same rank entered this meeting again"})});
     waiting_.erase(seat.guest);
   }
   seat = {guest, std::move(request.mine), now + request.patience};
@@ -135,7 +135,7 @@ MeetingBook::Replies MeetingBook::expire(Time now) {
       if (seat.guest == 0 || seat.until > now) continue;
       replies.push_back(
           {seat.guest, failure_frame({ErrorCode::timeout, first_missing,
-                                      fmt::format("{} did not come in time", missing)})});
+                                      fmt::format("{} did not arrive in time", missing)})});
       waiting_.erase(seat.guest);
       seat = {};
     }

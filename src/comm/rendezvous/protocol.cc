@@ -133,8 +133,8 @@ std::string answer_challenge(const Secret& secret, std::string_view hello_payloa
   const Challenge challenge = decode_challenge(challenge_payload);
   if (!secret.check(kServerLabel, joined(hello_payload, challenge.nonce), challenge.proof))
     throw_error(ErrorCode::unavailable,
-                "what answers at the meeting place does not know this job's secret; is the "
-                "environment left over from another job?");
+                "the rendezvous server does not know the secret of this job; the environment is "
+                "probably left over from another job");
   return secret.prove(kClientLabel, joined(hello_payload, challenge_payload));
 }
 

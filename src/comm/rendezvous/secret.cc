@@ -47,7 +47,8 @@ Secret Secret::random() {
 
 Secret Secret::from_bytes(std::string_view bytes) {
   if (bytes.size() != kBytes)
-    throw_error(ErrorCode::corruption, "a secret of {} bytes instead of {}", bytes.size(), kBytes);
+    throw_error(ErrorCode::corruption, "the secret of the job has {} bytes instead of {}",
+                bytes.size(), kBytes);
   Secret secret;
   std::copy(bytes.begin(), bytes.end(), secret.bytes_.begin());
   return secret;

@@ -36,7 +36,8 @@ std::size_t Arena::take(std::size_t bytes) {
     return offset;
   }
   throw_error(ErrorCode::unavailable,
-              "shared memory: no room for {} bytes in a segment of {} (KOLO_SHARED_MEMORY_BYTES)",
+              "shared memory: {} bytes do not fit into the segment of {} bytes; free buffers, or "
+              "raise KOLO_SHARED_MEMORY_BYTES",
               bytes, segment_->bytes());
 }
 

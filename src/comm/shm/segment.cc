@@ -59,8 +59,10 @@ Segment::Ticket Segment::ticket() const {
 
 std::shared_ptr<Segment> Segment::attach(const Ticket& ticket, const std::string& whose) {
   if (ticket.version != 1)
-    throw_error(ErrorCode::corruption, "shared memory of {}: version {}, this is version 1", whose,
-                ticket.version);
+    throw_error(ErrorCode::corruption,
+                "shared memory of {}: it has version {}, but this program has version 1; run all "
+                "ranks with the same version of kolo",
+                whose, ticket.version);
   if (ticket.pid == ::getpid()) {
     std::lock_guard lock(created().mutex);
     auto it = created().by_nonce.find(ticket.nonce);
@@ -74,13 +76,16 @@ std::shared_ptr<Segment> Segment::attach(const Ticket& ticket, const std::string
     if (errno == ENOENT)
       throw_error(ErrorCode::peer_lost, "shared memory of {}: process {} is gone", whose,
                   ticket.pid);
-    throw_errno("shared memory of {}: cannot open {} (are the ranks one user's, in one container?)",
-                whose, path);
+    throw_errno(
+        "shared memory of {}: cannot open {} (all ranks of a host must run as one user, in one "
+        "container)",
+        whose, path);
   }
   std::shared_ptr<Segment> segment(new Segment(Fd(), ticket.bytes, ticket.nonce, ticket.pid));
   segment->base_ = map(fd.get(), ticket.bytes, "another rank");
   if (*reinterpret_cast<const std::uint64_t*>(segment->base_) != ticket.nonce)
-    throw_error(ErrorCode::corruption, "shared memory of {}: {} is not its segment", whose, path);
+    throw_error(ErrorCode::corruption,
+                "shared memory of {}: {} is not the segment that the rank announced", whose, path);
   return segment;
 }
 
@@ -95,7 +100,7 @@ Segment::~Segment() {
 void Segment::populate(std::size_t offset, std::size_t length) {
   if (::fallocate(fd_.get(), 0, static_cast<off_t>(offset), static_cast<off_t>(length)) == 0)
     return;
-  throw_error(ErrorCode::unavailable, "shared memory: cannot get {} bytes: {}", length,
+  throw_error(ErrorCode::unavailable, "shared memory: cannot allocate {} bytes: {}", length,
               std::strerror(errno));
 }
 

@@ -166,18 +166,18 @@ void ShmGroup::look(int member, Deadline deadline, HasArrived has_arrived) {
     // A member that gave up and went is not the one to name, but the one it gave up.
     const int cause = root_of_loss(r);
     if (cause == rank())
-      fail(r, fmt::format("{} gave this rank up after waiting too long", describe_member(r)));
+      fail(r, fmt::format("{} waited too long for this rank and gave it up", describe_member(r)));
     if (cause != r) {
       reason = liveness_->departure_of(members_[cause].world_rank);
       fail(cause, fmt::format("{}: {}", describe_member(cause),
-                              reason.value_or(fmt::format("did not come, as {} found out",
+                              reason.value_or(fmt::format("did not arrive, as {} found out",
                                                           describe_member(r)))));
     }
     fail(r, fmt::format("{}: {}", describe_member(r), reason.value_or("has left")));
   }
   if (deadline.passed()) {
     member = furthest_behind(member, has_arrived);
-    fail(member, fmt::format("{} did not come within {:g} s (KOLO_TIMEOUT_SECONDS); it is alive, "
+    fail(member, fmt::format("{} did not arrive within {:g} s (KOLO_TIMEOUT_SECONDS); it is alive, "
                              "but stopped, stuck or late",
                              describe_member(member),
                              std::chrono::duration<double>(options_.timeout).count()));
@@ -331,8 +331,10 @@ std::unique_ptr<Group> make_shm_group(Bootstrap& bootstrap, const std::vector<in
     const std::string whose = fmt::format("rank {}", ranks[i]);
     Introduction theirs;
     if (introductions[i].size() != sizeof theirs)
-      throw_error(ErrorCode::corruption, "shared memory of {}: introduction of {} bytes", whose,
-                  introductions[i].size());
+      throw_error(ErrorCode::corruption,
+                  "shared memory of {}: its introduction has {} bytes; run all ranks with the same "
+                  "version of kolo",
+                  whose, introductions[i].size());
     std::memcpy(&theirs, introductions[i].data(), sizeof theirs);
     if (ranks[i] == bootstrap.topology().rank()) me = i;
     CPU_OR(&cores, &cores, &theirs.cores);

@@ -49,7 +49,8 @@ const WirePlugin& plugin_in(void* library, const std::string& file) {
   const WirePlugin& plugin = *entry();
   if (plugin.abi != WirePlugin::kAbi)
     throw_error(ErrorCode::unsupported,
-                "{} was built for plug-in interface {}, this program has {}: build them together",
+                "{} was built for version {} of the plug-in interface, but this program has "
+                "version {}; build both with the same kolo",
                 file, plugin.abi, WirePlugin::kAbi);
   log::debug("loaded {} ({})", file, plugin.library);
   return plugin;

@@ -113,7 +113,7 @@ TEST_F(HostedTest, RankZeroThatNeverComesIsNamed) {
       ADD_FAILURE() << "must throw";
     } catch (const Error& error) {
       EXPECT_EQ(error.code(), ErrorCode::timeout);
-      EXPECT_THAT(error.what(), HasSubstr("rank 0 did not come"));
+      EXPECT_THAT(error.what(), HasSubstr("rank 0 did not arrive"));
     }
   });
   EXPECT_THAT(statuses, ::testing::Each(0));

@@ -68,15 +68,16 @@ TEST(LaunchersTest, KoloRun) {
 TEST(LaunchersTest, KoloRunContradictingItself) {
   expect_refused(without(kKolo, "KOLO_SIZE"), "KOLO_SIZE is not");
   expect_refused(without(kKolo, "KOLO_RANK"), "KOLO_RANK is not");
-  expect_refused(with(kKolo, "KOLO_RANK", "5"), "contradict");
-  expect_refused(with(kKolo, "KOLO_RANK", "-1"), "contradict");
+  expect_refused(with(kKolo, "KOLO_RANK", "5"), "does not fit");
+  expect_refused(with(kKolo, "KOLO_RANK", "-1"), "does not fit");
   expect_refused(with(kKolo, "KOLO_RANK", "3x"), "not a whole number");
   expect_refused(with(kKolo, "KOLO_SIZE", "99999999999"), "not a whole number");
-  expect_refused(with(kKolo, "KOLO_RANKS_PER_HOST", "2,2"), "has 4 ranks but KOLO_SIZE=5");
+  expect_refused(with(kKolo, "KOLO_RANKS_PER_HOST", "2,2"),
+                 "adds up to 4 ranks, but KOLO_SIZE is 5");
   expect_refused(with(kKolo, "KOLO_RANKS_PER_HOST", "2;3"), "not a list");
   expect_refused(with(kKolo, "KOLO_RANKS_PER_HOST", "5,0"), "not a list");
-  expect_refused(without(kKolo, "KOLO_RENDEZVOUS"), "has been cut");
-  expect_refused(without(kKolo, "KOLO_SECRET_FD"), "has been cut");
+  expect_refused(without(kKolo, "KOLO_RENDEZVOUS"), "is missing");
+  expect_refused(without(kKolo, "KOLO_SECRET_FD"), "is missing");
 }
 
 TEST(LaunchersTest, OpenMpi) {

@@ -71,11 +71,11 @@ TEST(MeetingBookTest, PatienceIsEachOnesOwn) {
   auto replies = book.expire(kNow + 1s);
   ASSERT_EQ(replies.size(), 1U);
   EXPECT_EQ(replies[0].to, 1U);
-  EXPECT_THAT(failure_of(replies[0]).text, HasSubstr("rank 2 did not come"));
+  EXPECT_THAT(failure_of(replies[0]).text, HasSubstr("rank 2 did not arrive"));
   EXPECT_EQ(book.next_expiry(), kNow + 3s);
   replies = book.expire(kNow + 4s);
   ASSERT_EQ(replies.size(), 1U);
-  EXPECT_THAT(failure_of(replies[0]).text, HasSubstr("ranks 0, 2 did not come"));
+  EXPECT_THAT(failure_of(replies[0]).text, HasSubstr("ranks 0, 2 did not arrive"));
   EXPECT_EQ(book.open_meetings(), 0U);
   EXPECT_EQ(book.next_expiry(), std::nullopt);
 }
@@ -112,7 +112,7 @@ TEST(MeetingBookTest, ListsNotMoreThanOneCanRead) {
   MeetingBook book(100);
   book.come(1, 0, request("a", members, "", 1s), kNow);
   EXPECT_THAT(failure_of(book.expire(kNow + 2s).at(0)).text,
-              HasSubstr("ranks 1, 2, 3, 4, 5, 6, 7, 8 and 91 more did not come"));
+              HasSubstr("ranks 1, 2, 3, 4, 5, 6, 7, 8 and 91 more did not arrive"));
 }
 
 }  // namespace

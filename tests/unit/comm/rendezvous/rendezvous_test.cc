@@ -80,7 +80,7 @@ TEST_F(RendezvousTest, NamesThoseWhoDidNotCome) {
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::timeout);
     EXPECT_EQ(error.rank(), 1);
-    EXPECT_THAT(error.what(), HasSubstr("ranks 1, 2, 3 did not come"));
+    EXPECT_THAT(error.what(), HasSubstr("ranks 1, 2, 3 did not arrive"));
   }
   EXPECT_EQ(server_->open_meetings(), 0U);
   // The connection is as good as before.

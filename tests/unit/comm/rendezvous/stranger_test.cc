@@ -135,7 +135,7 @@ TEST_F(StrangerTest, ARankWithAnotherSecretIsToldSo) {
     FAIL() << "must throw";
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::unavailable);
-    EXPECT_THAT(error.what(), HasSubstr("does not know this job's secret"));
+    EXPECT_THAT(error.what(), HasSubstr("does not know the secret of this job"));
   }
   EXPECT_TRUE(server_->joined().empty());
 }
