@@ -36,7 +36,9 @@ constexpr Registry<MakeDatabase> kTable{"store", kStores};
 }  // namespace
 
 std::unique_ptr<Database> open_database(const std::string& url, OpenOptions options) {
-  if (url.empty()) throw_error(ErrorCode::invalid_argument, "the name of the database is empty");
+  if (url.empty())
+    throw_error(ErrorCode::invalid_argument,
+                "the name of the database is empty; give a file or a URL");
   const auto colon = url.find("://");
   if (colon == std::string::npos) return open_sqlite(url, options);
   std::string scheme = url.substr(0, colon);

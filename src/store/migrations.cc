@@ -49,7 +49,8 @@ void migrate(Database& database, std::string_view room, std::span<const Migratio
   const int found = read_version(database, room);
   if (found > wanted)
     throw_error(ErrorCode::failed_precondition,
-                "{}: its {} tables have version {}, and this kolo knows {}: use a newer kolo",
+                "{}: its tables of {} have version {}, but this kolo knows versions up to {}; use "
+                "a newer kolo",
                 database.name(), room, found, wanted);
   for (const auto& step : steps)
     if (step.version > found) database.execute(in_dialect(database, step.sql));

@@ -36,12 +36,15 @@ class PgStatement final : public Statement {
   }
   Statement& bind(int parameter, double value) override {
     if (!std::isfinite(value))
-      throw_error(ErrorCode::invalid_argument, "the number for ${} is not finite", parameter);
+      throw_error(ErrorCode::invalid_argument, "the value of parameter ${} is not a finite number",
+                  parameter);
     return set(parameter, fmt::format("{}", value));
   }
   Statement& bind(int parameter, std::string_view value) override {
     if (value.find('\0') != std::string_view::npos)
-      throw_error(ErrorCode::invalid_argument, "the text for ${} has a zero byte", parameter);
+      throw_error(ErrorCode::invalid_argument,
+                  "the value of parameter ${} contains a zero byte, which PostgreSQL cannot store",
+                  parameter);
     return set(parameter, std::string(value));
   }
   Statement& bind_null(int parameter) override { return set(parameter, std::nullopt); }
@@ -194,7 +197,7 @@ class PgDatabase final : public Database {
 
   void begin(Locking locking) override {
     if (in_transaction_)
-      throw_error(ErrorCode::failed_precondition, "{}: a transaction is open already", name());
+      throw_error(ErrorCode::failed_precondition, "{}: a transaction is already open", name());
     connection_.ensure();
     try {
       connection_.execute(

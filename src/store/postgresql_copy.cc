@@ -47,7 +47,7 @@ RowWriter& PgCopy::add(std::int64_t value) {
 
 RowWriter& PgCopy::add(double value) {
   if (!std::isfinite(value))
-    throw_error(ErrorCode::invalid_argument, "a number of a new row is not finite");
+    throw_error(ErrorCode::invalid_argument, "a number in a new row is not finite");
   separate();
   fmt::format_to(std::back_inserter(text_), "{}", value);
   return *this;
@@ -55,7 +55,8 @@ RowWriter& PgCopy::add(double value) {
 
 RowWriter& PgCopy::add(std::string_view value) {
   if (value.find('\0') != std::string_view::npos)
-    throw_error(ErrorCode::invalid_argument, "a text of a new row has a zero byte");
+    throw_error(ErrorCode::invalid_argument,
+                "a text in a new row contains a zero byte, which PostgreSQL cannot store");
   separate();
   for (const char c : value) {
     if (c == '\\')

@@ -98,7 +98,7 @@ class SqliteDatabase final : public Database {
     const int flags =
         SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | (options.create ? SQLITE_OPEN_CREATE : 0);
     if (!options.create && !fs::exists(path))
-      throw_error(ErrorCode::not_found, "there is no database {}", name_);
+      throw_error(ErrorCode::not_found, "the database {} does not exist", name_);
     const bool sealed = is_sealed(path);
     const int code =
         sealed ? ::sqlite3_open_v2(immutable_uri(path).c_str(), &handle_,
@@ -150,7 +150,7 @@ class SqliteDatabase final : public Database {
 
   void begin(Locking /*locking*/) override {
     if (in_transaction())
-      throw_error(ErrorCode::failed_precondition, "{}: a transaction is open already", name_);
+      throw_error(ErrorCode::failed_precondition, "{}: a transaction is already open", name_);
     prepare("BEGIN IMMEDIATE").run();
   }
   void commit() override { prepare("COMMIT").run(); }
@@ -221,11 +221,16 @@ std::unique_ptr<Database> open_sqlite(const std::string& url, const OpenOptions&
       path.erase(question);
       if (setting != "synchronous=full" && setting != "synchronous=normal")
         throw_error(ErrorCode::invalid_argument,
-                    "{}: '{}' is not known; synchronous=full or synchronous=normal", url, setting);
+                    "{}: the setting '{}' is unknown; known: synchronous=full, synchronous=normal",
+                    url, setting);
       full = setting == "synchronous=full";
     }
   }
-  if (path.empty()) throw_error(ErrorCode::invalid_argument, "{}: which file?", url);
+  if (path.empty())
+    throw_error(ErrorCode::invalid_argument,
+                "{}: the name of the file is missing; write sqlite:///FILE, or sqlite:////FILE for "
+                "an absolute path",
+                url);
   return std::make_unique<SqliteDatabase>(path, full, options);
 }
 

@@ -61,7 +61,8 @@ Statement& SqliteStatement::bind(int parameter, std::int64_t value) {
 }
 Statement& SqliteStatement::bind(int parameter, double value) {
   if (!std::isfinite(value))
-    throw_error(ErrorCode::invalid_argument, "the number for ${} is not finite", parameter);
+    throw_error(ErrorCode::invalid_argument, "the value of parameter ${} is not a finite number",
+                parameter);
   check(::sqlite3_bind_double(statement_, parameter, value), "binding");
   return *this;
 }

@@ -81,7 +81,8 @@ StudyId StudyStore::create(const StudyRecord& study) {
         .run();
   } catch (const Error& error) {
     if (error.code() != ErrorCode::already_exists) throw;
-    throw_error(ErrorCode::already_exists, "there is a study '{}' in {}", study.name,
+    throw_error(ErrorCode::already_exists,
+                "a study '{}' already exists in {}; choose another name, or resume it", study.name,
                 database_.name());
   }
   change.commit();
@@ -140,7 +141,7 @@ void StudyStore::claim(StudyId study, double now) {
   if (auto other = holder(study, now)) {
     const std::string host = other->host.substr(0, other->host.find(' '));
     throw_error(ErrorCode::failed_precondition,
-                "the study is under way: process {} on {} controls it; `kolo stop` ends it",
+                "the study is already running: process {} on {} controls it; `kolo stop` ends it",
                 other->pid, host);
   }
   database_
@@ -185,7 +186,7 @@ void StudyStore::write(StudyId study, const StudyBatch& batch) {
     row.reset();
     if (written) return;  // an earlier try arrived, only its answer did not
     throw_error(ErrorCode::failed_precondition, "{}",
-                ours ? "the study's journal is not where it was left"
+                ours ? "the journal of the study was changed by another process"
                      : "another controller has taken over the study");
   }
   write_trials(raw(study), batch);
