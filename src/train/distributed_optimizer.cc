@@ -81,8 +81,9 @@ std::map<const void*, std::string> names_of(
         names.emplace(key, fmt::format("parameter.{}.{}", group_index, index));
       else if (!names.contains(key))
         throw_error(ErrorCode::invalid_argument,
-                    "DistributedOptimizer: named_parameters lacks parameter {} of group {}", index,
-                    group_index);
+                    "DistributedOptimizer: parameter {} of group {} has no name; pass the "
+                    "named_parameters() of the whole network",
+                    index, group_index);
       ++index;
     }
     ++group_index;
@@ -305,7 +306,8 @@ double DistributedOptimizer::clip_grad_norm(double max_norm) {
 
 void DistributedOptimizer::set_backward_passes_per_step(int passes) {
   if (passes < 1)
-    throw_error(ErrorCode::invalid_argument, "DistributedOptimizer: backward_passes_per_step is {}",
+    throw_error(ErrorCode::invalid_argument,
+                "DistributedOptimizer: backward_passes_per_step is {}, but must be at least 1",
                 passes);
   state_->options.backward_passes_per_step = passes;
   if (state_->exchange != nullptr) state_->exchange->set_passes(passes);

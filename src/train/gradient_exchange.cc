@@ -65,8 +65,8 @@ void GradientExchange::on_gradient(std::size_t index) {
   Parameter& state = states_[index];
   if (++state.passes > options_.passes)
     throw_error(ErrorCode::failed_precondition,
-                "DistributedOptimizer: '{}' has had {} backward passes since the last step(), and "
-                "backward_passes_per_step is {}",
+                "DistributedOptimizer: '{}' has had {} backward passes since the last step(), but "
+                "backward_passes_per_step is {}; call step() earlier, or raise it",
                 infos_[index].name, state.passes, options_.passes);
   ++passes_seen_;
   if (plan_.fingerprint == 0) {

@@ -25,8 +25,8 @@ std::atomic<bool> chosen{false};
 
 void set_compute_threads(int count) {
   if (count < 1)
-    throw_error(ErrorCode::invalid_argument, "set_compute_threads: {} threads cannot compute",
-                count);
+    throw_error(ErrorCode::invalid_argument,
+                "set_compute_threads: the number of threads is {}, but must be at least 1", count);
   at::set_num_threads(count);
   set_openblas_threads(count);
   chosen = true;

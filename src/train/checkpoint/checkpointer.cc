@@ -113,7 +113,8 @@ std::optional<Checkpointer::Resumed> Checkpointer::resume(const TrainingState& s
   if (state.distributed != nullptr) {
     const auto optimizer = content.parts.find("optimizer");
     if (optimizer == content.parts.end())
-      throw_error(ErrorCode::invalid_argument, "checkpoint: it has no part 'optimizer'");
+      throw_error(ErrorCode::invalid_argument,
+                  "the checkpoint has no part 'optimizer'; it was saved without one");
     state.distributed->load_optimizer_state(optimizer->second);
     std::vector<std::string> residuals;
     for (auto found = content.parts.find(part_of_rank(kResiduals, 0)); found != content.parts.end();

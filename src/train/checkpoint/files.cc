@@ -34,12 +34,12 @@ std::string first_bytes(const fs::path& path) {
 
 CheckpointFiles::CheckpointFiles(CheckpointOptions options) : options_(std::move(options)) {
   if (options_.keep_last < 1)
-    throw_error(ErrorCode::invalid_argument, "checkpoints: keep_last = {}; at least one must stay",
+    throw_error(ErrorCode::invalid_argument, "checkpoints: keep_last is {}, but must be at least 1",
                 options_.keep_last);
   std::error_code error;
   fs::create_directories(options_.directory, error);
   if (error)
-    throw_error(ErrorCode::io, "checkpoints: cannot make {}: {}", options_.directory.string(),
+    throw_error(ErrorCode::io, "checkpoints: cannot create {}: {}", options_.directory.string(),
                 error.message());
 }
 
@@ -88,7 +88,7 @@ std::optional<CheckpointFiles::Loaded> CheckpointFiles::read_first_whole(
   }
   if (!loaded.damaged.empty())
     throw_error(ErrorCode::corruption,
-                "checkpoints: none of {} files in {} is whole; the newest: {}",
+                "checkpoints: all {} files in {} are damaged; the newest: {}",
                 loaded.damaged.size(), options_.directory.string(), loaded.damaged.front());
   return std::nullopt;
 }

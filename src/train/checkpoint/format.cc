@@ -57,8 +57,9 @@ CheckpointContent decode_checkpoint(std::string_view bytes, std::string_view ori
     ByteReader reader(bytes);
     reader.raw(kMagic.size());
     if (const std::uint32_t version = reader.u32(); version != kVersion)
-      throw_error(ErrorCode::unsupported, "{}: a checkpoint of version {}; this kolo reads {}",
-                  origin, version, kVersion);
+      throw_error(ErrorCode::unsupported,
+                  "{}: the checkpoint has version {}, but this kolo reads version {}", origin,
+                  version, kVersion);
     CheckpointContent content;
     content.step = reader.u64();
     const bool has_metric = reader.u8() != 0;

@@ -32,15 +32,19 @@ void load_module(torch::nn::Module& module, const std::string& bytes) {
   NamedTensors mine = tensors_of(module);
   for (const auto& [name, tensor] : saved)
     if (!mine.contains(name))
-      throw_error(ErrorCode::invalid_argument, "checkpoint: the network has no tensor '{}'", name);
+      throw_error(ErrorCode::invalid_argument,
+                  "the checkpoint has a tensor '{}' that the network does not have", name);
   for (const auto& [name, tensor] : mine) {
     auto found = saved.find(name);
     if (found == saved.end())
-      throw_error(ErrorCode::invalid_argument, "checkpoint: it has no tensor '{}'", name);
+      throw_error(ErrorCode::invalid_argument,
+                  "the network has a tensor '{}' that the checkpoint does not have", name);
     if (found->second.sizes() != tensor.sizes() ||
         found->second.scalar_type() != tensor.scalar_type())
-      throw_error(ErrorCode::invalid_argument,
-                  "checkpoint: tensor '{}' was saved with another shape or type", name);
+      throw_error(
+          ErrorCode::invalid_argument,
+          "checkpoint: tensor '{}' was saved with another shape or type than it has in the network",
+          name);
   }
   torch::NoGradGuard no_grad;
   for (auto& [name, tensor] : mine) tensor.copy_(saved[name]);
@@ -62,7 +66,8 @@ void load_generator(const std::string& bytes) {
 const std::string& part(const CheckpointParts& parts, const std::string& name) {
   auto found = parts.find(name);
   if (found == parts.end())
-    throw_error(ErrorCode::invalid_argument, "checkpoint: it has no part '{}'", name);
+    throw_error(ErrorCode::invalid_argument,
+                "the checkpoint has no part '{}'; it was saved without one", name);
   return found->second;
 }
 

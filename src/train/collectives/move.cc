@@ -63,7 +63,8 @@ torch::Tensor allgather(const torch::Tensor& tensor, CollectiveOptions options) 
   return synchronize(allgather_async(tensor, std::move(options)));
 }
 TensorHandle grouped_allgather_async(const Tensors& tensors, CollectiveOptions options) {
-  if (tensors.empty()) throw_error(ErrorCode::invalid_argument, "grouped_allgather: no tensors");
+  if (tensors.empty())
+    throw_error(ErrorCode::invalid_argument, "grouped_allgather: the list of tensors is empty");
   return start_allgather(tensors, options);
 }
 Tensors grouped_allgather(const Tensors& tensors, CollectiveOptions options) {
@@ -94,7 +95,9 @@ TensorHandle alltoall_async(const torch::Tensor& tensor, const std::vector<int64
   pending->inputs.push_back(input);
   std::vector<std::size_t> rows;
   for (int64_t split : splits) {
-    if (split < 0) throw_error(ErrorCode::invalid_argument, "alltoall: a split of {} rows", split);
+    if (split < 0)
+      throw_error(ErrorCode::invalid_argument,
+                  "alltoall: a split has {} rows, but cannot be negative", split);
     rows.push_back(static_cast<std::size_t>(split));
   }
   pending->handles.push_back(pending->engine->alltoall_async(
@@ -111,10 +114,11 @@ torch::Tensor alltoall(const torch::Tensor& tensor, const std::vector<int64_t>& 
 
 TensorHandle sparse_allreduce_async(const torch::Tensor& tensor, CollectiveOptions options) {
   if (!tensor.is_sparse())
-    throw_error(ErrorCode::invalid_argument, "sparse_allreduce: the tensor is dense");
+    throw_error(ErrorCode::invalid_argument,
+                "sparse_allreduce: the tensor is dense; use allreduce");
   if (options.op != ReduceOp::sum && options.op != ReduceOp::average)
-    throw_error(ErrorCode::invalid_argument, "sparse_allreduce: {} is not possible; sum or average",
-                to_string(options.op));
+    throw_error(ErrorCode::invalid_argument,
+                "sparse_allreduce: {} is not supported; use sum or average", to_string(options.op));
   auto pending = make_pending(options);
   const torch::Tensor entries = tensor.detach().coalesce();
   const std::string name = options.name;

@@ -38,8 +38,8 @@ std::string compact_json(const std::string& text) {
 
 std::string checked_json(const std::string& text, const char* what, int rank) {
   if (text.starts_with(kNotJson))
-    throw_error(ErrorCode::invalid_argument, "{}: rank {} gave no JSON: {}", what, rank,
-                text.substr(1));
+    throw_error(ErrorCode::invalid_argument, "{}: the text of rank {} is not valid JSON: {}", what,
+                rank, text.substr(1));
   return text;
 }
 
@@ -89,7 +89,8 @@ std::vector<std::string> allgather_json(const std::string& text, CollectiveOptio
 
 Metrics average_metrics(const Metrics& metrics, double weight, CollectiveOptions options) {
   if (!(weight >= 0))
-    throw_error(ErrorCode::invalid_argument, "average_metrics: a weight of {}", weight);
+    throw_error(ErrorCode::invalid_argument,
+                "average_metrics: the weight is {}, but cannot be negative", weight);
   ByteWriter mine;
   std::string names;
   for (const auto& [name, value] : metrics) names += name + "\n";
@@ -108,16 +109,19 @@ Metrics average_metrics(const Metrics& metrics, double weight, CollectiveOptions
     const std::string theirs = reader.string();
     if (i == 0) expected = theirs;
     if (theirs != expected)
-      throw_error(ErrorCode::invalid_argument,
-                  "average_metrics: rank {} has [{}], rank {} has [{}]", ranks[0],
-                  Json(expected).dump(), ranks[i], Json(theirs).dump());
+      throw_error(
+          ErrorCode::invalid_argument,
+          "average_metrics: the ranks have different metrics: rank {} has [{}], rank {} has [{}]",
+          ranks[0], Json(expected).dump(), ranks[i], Json(theirs).dump());
     const auto share = std::bit_cast<double>(reader.u64());
     weights += share;
     for (const auto& [name, value] : metrics)
       sums[name] += share * std::bit_cast<double>(reader.u64());
   }
   if (!metrics.empty() && weights == 0)
-    throw_error(ErrorCode::invalid_argument, "average_metrics: all weights are zero");
+    throw_error(ErrorCode::invalid_argument,
+                "average_metrics: the weights of all ranks are zero; give at least one rank a "
+                "positive weight");
   for (auto& [name, sum] : sums) sum /= weights;
   return sums;
 }

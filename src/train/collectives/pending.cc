@@ -78,10 +78,12 @@ std::string member_name(const std::string& base, std::size_t i, std::size_t n) {
 }
 
 void check_rows(const torch::Tensor& tensor, const char* what) {
-  if (tensor.dim() == 0) throw_error(ErrorCode::invalid_argument, "{}: a scalar has no rows", what);
+  if (tensor.dim() == 0)
+    throw_error(ErrorCode::invalid_argument,
+                "{}: the tensor is a scalar, but it needs at least one dimension", what);
   const auto row = tensor.sizes().slice(1);
   if (std::find(row.begin(), row.end(), 0) != row.end())
-    throw_error(ErrorCode::invalid_argument, "{}: rows without elements", what);
+    throw_error(ErrorCode::invalid_argument, "{}: the rows of the tensor have no elements", what);
 }
 
 OutputAllocator make_late_output(PendingTensors& pending, const torch::Tensor& like) {
@@ -119,7 +121,9 @@ bool poll(const TensorHandle& handle) {
 }
 
 std::vector<torch::Tensor> synchronize_group(const TensorHandle& handle) {
-  if (!handle.valid()) throw_error(ErrorCode::invalid_argument, "synchronize: not a handle");
+  if (!handle.valid())
+    throw_error(ErrorCode::invalid_argument,
+                "synchronize: the handle is empty: it was not returned by an operation");
   handle.pending()->wait();
   return handle.pending()->outputs;
 }
@@ -133,7 +137,9 @@ torch::Tensor synchronize(const TensorHandle& handle) {
 }
 
 std::vector<int64_t> received_splits(const TensorHandle& handle) {
-  if (!handle.valid()) throw_error(ErrorCode::invalid_argument, "received_splits: not a handle");
+  if (!handle.valid())
+    throw_error(ErrorCode::invalid_argument,
+                "received_splits: the handle is empty: it was not returned by an operation");
   handle.pending()->wait();
   return handle.pending()->splits;
 }

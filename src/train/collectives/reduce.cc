@@ -59,7 +59,8 @@ TensorHandle start_reducescatter(const Tensors& tensors, const CollectiveOptions
 }
 
 void check_group(const Tensors& tensors, const char* what) {
-  if (tensors.empty()) throw_error(ErrorCode::invalid_argument, "{}: no tensors", what);
+  if (tensors.empty())
+    throw_error(ErrorCode::invalid_argument, "{}: the list of tensors is empty", what);
 }
 
 }  // namespace

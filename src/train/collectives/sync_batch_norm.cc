@@ -49,7 +49,8 @@ Moments moments_of_all(const torch::Tensor& input, const CollectiveOptions& opti
   const torch::Tensor counts = all.select(1, 0);
   moments.count = counts.sum().item<double>();
   if (moments.count == 0)
-    throw_error(ErrorCode::invalid_argument, "SyncBatchNorm: no rank has a sample");
+    throw_error(ErrorCode::invalid_argument,
+                "SyncBatchNorm: no rank has any samples in this batch");
   const torch::Tensor weights = counts.unsqueeze(1), means = all.narrow(1, 1, features);
   moments.mean = (weights * means).sum(0) / moments.count;
   moments.variance =
@@ -109,7 +110,8 @@ SyncBatchNormImpl::SyncBatchNormImpl(const SyncBatchNormOptions& the_options)
     : options(the_options) {
   const int64_t features = options.num_features();
   if (features < 1)
-    throw_error(ErrorCode::invalid_argument, "SyncBatchNorm: {} features", features);
+    throw_error(ErrorCode::invalid_argument,
+                "SyncBatchNorm: the number of features is {}, but must be positive", features);
   if (options.affine()) {
     weight = register_parameter("weight", torch::ones({features}));
     bias = register_parameter("bias", torch::zeros({features}));
@@ -133,9 +135,10 @@ void SyncBatchNormImpl::reset_parameters() {
 
 torch::Tensor SyncBatchNormImpl::forward(const torch::Tensor& input) {
   if (input.dim() < 2 || input.size(1) != options.num_features())
-    throw_error(ErrorCode::invalid_argument,
-                "SyncBatchNorm: expected samples x {} features x …, got {} dimensions",
-                options.num_features(), input.dim());
+    throw_error(
+        ErrorCode::invalid_argument,
+        "SyncBatchNorm: expected a tensor of samples x {} features x …, but it has {} dimensions",
+        options.num_features(), input.dim());
   const bool in_job = options.engine() != nullptr || is_initialized();
   CollectiveOptions how;
   how.process_set = options.process_set();

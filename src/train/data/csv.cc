@@ -70,7 +70,7 @@ CsvNumbers parse_csv(std::string_view text, char separator, bool header, std::st
       throw_error(ErrorCode::corruption, "{}:{}: {} columns where the lines before have {}", origin,
                   line_number, fields, table.columns);
   }
-  if (table.rows == 0) throw_error(ErrorCode::corruption, "{}: no rows", origin);
+  if (table.rows == 0) throw_error(ErrorCode::corruption, "{}: the file has no rows", origin);
   return table;
 }
 

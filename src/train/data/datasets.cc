@@ -33,7 +33,7 @@ std::filesystem::path packed_or_not(const std::filesystem::path& path) {
   for (const auto& candidate : {path, packed})
     if (std::filesystem::exists(candidate)) return candidate;
   throw_error(ErrorCode::not_found,
-              "{} is not there, neither plain nor with .gz (for Fashion-MNIST install Debian's "
+              "{} does not exist, neither plain nor with .gz (for Fashion-MNIST install Debian's "
               "package dataset-fashion-mnist)",
               path.string());
 }
@@ -49,7 +49,8 @@ Batch Dataset::batch(std::span<const std::size_t> samples) const {
   for (std::size_t i = 0; i < samples.size(); ++i) {
     if (samples[i] >= size())
       throw_error(ErrorCode::invalid_argument,
-                  "batch: sample {} is not among the {} of the data set", samples[i], size());
+                  "batch: sample {} does not exist in a data set of {} samples", samples[i],
+                  size());
     out[i] = static_cast<int64_t>(samples[i]);
   }
   return {inputs.index_select(0, numbers), targets.index_select(0, numbers)};
@@ -57,8 +58,9 @@ Batch Dataset::batch(std::span<const std::size_t> samples) const {
 
 Batch Dataset::slice(std::size_t first, std::size_t count) const {
   if (first > size() || count > size() - first)
-    throw_error(ErrorCode::invalid_argument, "slice: samples {}…{} of {}", first, first + count,
-                size());
+    throw_error(ErrorCode::invalid_argument,
+                "slice: samples {}…{} do not all exist in a data set of {} samples", first,
+                first + count, size());
   const auto from = static_cast<int64_t>(first), length = static_cast<int64_t>(count);
   return {inputs.narrow(0, from, length), targets.narrow(0, from, length)};
 }

@@ -42,7 +42,8 @@ SamplerOptions with_ranks(SamplerOptions options) {
     options.ranks = is_initialized() ? kolo::size() : 1;
   }
   if (options.rank >= options.ranks)
-    throw_error(ErrorCode::invalid_argument, "sampler: rank {} of {}", options.rank, options.ranks);
+    throw_error(ErrorCode::invalid_argument, "sampler: rank {} does not exist among {} ranks",
+                options.rank, options.ranks);
   return options;
 }
 
@@ -66,7 +67,9 @@ void DistributedSampler::set_epoch(std::uint64_t epoch) {
 }
 
 torch::optional<std::vector<std::size_t>> DistributedSampler::next(std::size_t batch_size) {
-  if (batch_size == 0) throw_error(ErrorCode::invalid_argument, "sampler: a batch of no samples");
+  if (batch_size == 0)
+    throw_error(ErrorCode::invalid_argument,
+                "sampler: the batch size is 0, but must be at least 1");
   const std::size_t count = std::min(batch_size, mine_.size() - position_);
   if (count == 0 || (count < batch_size && options_.drop_partial_batch)) return torch::nullopt;
   auto first = mine_.begin() + static_cast<std::ptrdiff_t>(position_);
@@ -90,8 +93,8 @@ std::string DistributedSampler::state() const {
 void DistributedSampler::load_state(const std::string& json) {
   const Place place = to_place(json);
   if (place.samples != samples_)
-    throw_error(ErrorCode::invalid_argument, "{} is of {} samples; this one has {}", kWhere,
-                place.samples, samples_);
+    throw_error(ErrorCode::invalid_argument, "{} belongs to {} samples, but this sampler has {}",
+                kWhere, place.samples, samples_);
   epoch_ = place.epoch;
   options_.seed = place.seed;
   partition(place.visited);
@@ -116,7 +119,8 @@ void ElasticSampler::record_batch(std::size_t batch_size) {
 
 void ElasticSampler::repartition(int rank, int ranks) {
   if (rank < 0 || rank >= ranks)
-    throw_error(ErrorCode::invalid_argument, "repartition: rank {} of {}", rank, ranks);
+    throw_error(ErrorCode::invalid_argument, "repartition: rank {} does not exist among {} ranks",
+                rank, ranks);
   options_.rank = rank;
   options_.ranks = ranks;
   partition(recorded_);

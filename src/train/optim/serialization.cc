@@ -33,10 +33,9 @@ std::unique_ptr<OptimizerParamState> make_state_like(const OptimizerOptions& opt
       state_if<LambOptions, LambParamState>};
   for (auto make : kMakers)
     if (auto state = make(options)) return state;
-  throw_error(
-      ErrorCode::unsupported,
-      "optimizer state: only that of SGD, Adam, AdamW, RMSprop, Adagrad, Lars and Lamb can be "
-      "copied");
+  throw_error(ErrorCode::unsupported,
+              "optimizer state: this optimizer is not supported; known: SGD, Adam, AdamW, RMSprop, "
+              "Adagrad, Lars, Lamb");
 }
 
 std::string numbered(const char* what, std::size_t number) { return what + std::to_string(number); }
@@ -83,10 +82,11 @@ void save_optimizer(const torch::optim::Optimizer& optimizer, OutputArchive& arc
 void load_optimizer(torch::optim::Optimizer& optimizer, InputArchive& archive) {
   auto& groups = optimizer.param_groups();
   if (auto version = read<int64_t>(archive, "kolo_version"); version != 1)
-    throw_error(ErrorCode::unsupported, "optimizer state: version {} is not known", version);
+    throw_error(ErrorCode::unsupported,
+                "optimizer state: this kolo cannot read version {}; use a newer kolo", version);
   if (auto count = read<int64_t>(archive, "groups"); count != static_cast<int64_t>(groups.size()))
     throw_error(ErrorCode::invalid_argument,
-                "optimizer state: {} groups of parameters were saved, this optimizer has {}", count,
+                "optimizer state: {} parameter groups were saved, but this optimizer has {}", count,
                 groups.size());
   StateMap states;
   for (std::size_t g = 0; g < groups.size(); ++g) {
@@ -94,9 +94,10 @@ void load_optimizer(torch::optim::Optimizer& optimizer, InputArchive& archive) {
     archive.read(numbered("group", g), group);
     const auto& params = groups[g].params();
     if (auto count = read<int64_t>(group, "params"); count != static_cast<int64_t>(params.size()))
-      throw_error(ErrorCode::invalid_argument,
-                  "optimizer state: group {} was saved with {} parameters, this one has {}", g,
-                  count, params.size());
+      throw_error(
+          ErrorCode::invalid_argument,
+          "optimizer state: group {} was saved with {} parameters, but has {} in this optimizer", g,
+          count, params.size());
     group.read("options", options);
     groups[g].options().serialize(options);
     for (std::size_t p = 0; p < params.size(); ++p) {

@@ -7,15 +7,17 @@ namespace kolo {
 
 NoiseScaleEstimate::NoiseScaleEstimate(double memory) : keep_(1 - 1 / memory) {
   if (!(memory >= 1))
-    throw_error(ErrorCode::invalid_argument, "noise scale: a memory of {} steps", memory);
+    throw_error(ErrorCode::invalid_argument,
+                "noise scale: the memory is {} steps, but must be at least 1", memory);
 }
 
 void NoiseScaleEstimate::add(double small_batch, double big_batch, double small_squared,
                              double big_squared) {
   if (!(small_batch > 0 && big_batch > small_batch))
-    throw_error(ErrorCode::invalid_argument,
-                "noise scale: batches of {} and {} samples cannot be compared", small_batch,
-                big_batch);
+    throw_error(
+        ErrorCode::invalid_argument,
+        "noise scale: batches of {} and {} samples cannot be compared; the second must be larger",
+        small_batch, big_batch);
   const double variance = (small_squared - big_squared) / (1 / small_batch - 1 / big_batch);
   const double squared_gradient =
       (big_batch * big_squared - small_batch * small_squared) / (big_batch - small_batch);

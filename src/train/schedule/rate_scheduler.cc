@@ -35,7 +35,8 @@ RateScheduler::RateScheduler(torch::optim::Optimizer& optimizer, schedule::Rate 
                              RateSchedulerOptions options)
     : optimizer_(optimizer), schedule_(std::move(rate)), options_(options) {
   if (options_.steps_per_epoch == 0)
-    throw_error(ErrorCode::invalid_argument, "RateScheduler: an epoch of no steps");
+    throw_error(ErrorCode::invalid_argument,
+                "RateScheduler: steps_per_epoch is 0, but must be at least 1");
   auto& groups = optimizer_.param_groups();
   if (groups.empty())
     throw_error(ErrorCode::invalid_argument, "RateScheduler: the optimizer has no parameters");

@@ -10,11 +10,14 @@ namespace {
 
 void check_rate(const char* name, double rate) {
   if (!(rate >= 0) || !std::isfinite(rate))
-    throw_error(ErrorCode::invalid_argument, "schedule: {} = {} is not a rate", name, rate);
+    throw_error(ErrorCode::invalid_argument,
+                "schedule: {} = {} is not a learning rate; it must be finite and not negative",
+                name, rate);
 }
 void check_length(double epochs) {
   if (!(epochs >= 0) || !std::isfinite(epochs))
-    throw_error(ErrorCode::invalid_argument, "schedule: a length of {} epochs", epochs);
+    throw_error(ErrorCode::invalid_argument,
+                "schedule: the length is {} epochs, but must be finite and not negative", epochs);
 }
 
 /// How much of `epochs` is over, in 0…1.
@@ -81,7 +84,9 @@ Rate warmup(WarmupOptions options, Rate after, bool shift) {
 Rate horovod_warmup(double peak, int ranks, double epochs, Rate after) {
   check_rate("peak", peak);
   check_length(epochs);
-  if (ranks < 1) throw_error(ErrorCode::invalid_argument, "horovod_warmup: {} ranks", ranks);
+  if (ranks < 1)
+    throw_error(ErrorCode::invalid_argument,
+                "horovod_warmup: the number of ranks is {}, but must be at least 1", ranks);
   return [=, after = std::move(after)](double epoch) {
     if (epoch >= epochs) return after(epoch);
     return peak / ranks * (epoch * (ranks - 1) / epochs + 1);

@@ -25,8 +25,9 @@ ScaledTraining scale_linearly(RateAndBatch one_rank, int ranks, LinearScaling ru
                               std::size_t steps_per_update) {
   if (ranks < 1 || steps_per_update < 1 || one_rank.batch < 1 || !(one_rank.rate >= 0))
     throw_error(ErrorCode::invalid_argument,
-                "scale_linearly: rate {}, batch {}, {} ranks, {} passes per update", one_rank.rate,
-                one_rank.batch, ranks, steps_per_update);
+                "scale_linearly: rate {}, batch {}, {} ranks and {} passes per update: the rate "
+                "cannot be negative, and the others must be at least 1",
+                one_rank.rate, one_rank.batch, ranks, steps_per_update);
   const std::size_t parts = static_cast<std::size_t>(ranks) * steps_per_update;
   ScaledTraining scaled;
   scaled.rate = rule.rate ? one_rank.rate * static_cast<double>(parts) : one_rank.rate;
@@ -34,7 +35,7 @@ ScaledTraining scale_linearly(RateAndBatch one_rank, int ranks, LinearScaling ru
   if (scaled.global_batch % parts != 0)
     throw_error(
         ErrorCode::invalid_argument,
-        "scale_linearly: {} samples a step do not divide among {} ranks with {} passes each",
+        "scale_linearly: {} samples per step cannot be divided among {} ranks with {} passes each",
         scaled.global_batch, ranks, steps_per_update);
   scaled.batch_per_rank = scaled.global_batch / parts;
   return scaled;
@@ -42,7 +43,8 @@ ScaledTraining scale_linearly(RateAndBatch one_rank, int ranks, LinearScaling ru
 
 std::size_t batch_at(const BatchGrowth& growth, double epoch) {
   if (!(growth.factor > 0))
-    throw_error(ErrorCode::invalid_argument, "batch_at: factor {}", growth.factor);
+    throw_error(ErrorCode::invalid_argument, "batch_at: the factor is {}, but must be positive",
+                growth.factor);
   const auto passed = std::count_if(growth.milestones.begin(), growth.milestones.end(),
                                     [&](double milestone) { return epoch >= milestone; });
   const double batch =

@@ -47,7 +47,8 @@ void RateCallback::on_epoch_end(Trainer&, Metrics& metrics) {
 
 CheckpointCallback::CheckpointCallback(Options options) : options_(std::move(options)) {
   if (options_.every_epochs == 0)
-    throw_error(ErrorCode::invalid_argument, "CheckpointCallback: every 0 epochs");
+    throw_error(ErrorCode::invalid_argument,
+                "CheckpointCallback: every_epochs is 0, but must be at least 1");
 }
 
 void CheckpointCallback::on_train_begin(Trainer& trainer) {

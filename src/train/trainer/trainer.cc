@@ -40,7 +40,8 @@ Trainer::Trainer(std::shared_ptr<torch::nn::Module> module, Forward forward, Los
       optimizer_(optimizer),
       options_(std::move(options)) {
   if (options_.batch_per_rank == 0)
-    throw_error(ErrorCode::invalid_argument, "Trainer: a batch of no samples");
+    throw_error(ErrorCode::invalid_argument,
+                "Trainer: batch_per_rank is 0, but must be at least 1");
   if (is_initialized()) {
     rank_ = kolo::rank();
     ranks_ = kolo::size();
