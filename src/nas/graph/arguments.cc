@@ -13,7 +13,7 @@ namespace kolo::nas {
 namespace {
 
 [[noreturn]] void refuse(const Argument& argument, const Value& value, std::string_view needed) {
-  throw_error(ErrorCode::invalid_argument, "{} must be {}, is {}", argument.name, needed,
+  throw_error(ErrorCode::invalid_argument, "{} must be {}, but is {}", argument.name, needed,
               value.to_string());
 }
 
@@ -78,7 +78,8 @@ void check_names(const Operation& operation, const OperationKind& kind) {
   for (const auto& [name, value] : values) {
     (void)value;
     if (std::find(known.begin(), known.end(), name) != known.end()) continue;
-    if (known.empty()) throw_error(ErrorCode::invalid_argument, "takes no arguments, got {}", name);
+    if (known.empty())
+      throw_error(ErrorCode::invalid_argument, "takes no arguments, but got {}", name);
     throw_error(ErrorCode::invalid_argument, "argument '{}' is unknown. Known: {}", name,
                 fmt::join(known, ", "));
   }
@@ -94,8 +95,8 @@ Operation::Operation(std::string the_name, Value the_arguments, const OperationK
 void Operation::check() const {
   const OperationKind& its_kind = kind_of(*this);
   if (!arguments.is_dict())
-    throw_error(ErrorCode::invalid_argument, "{}: arguments must be a dictionary, are {}", name,
-                arguments.to_string());
+    throw_error(ErrorCode::invalid_argument, "{}: the arguments must be a dictionary, but are {}",
+                name, arguments.to_string());
   try {
     check_names(*this, its_kind);
     for (const Argument& argument : its_kind.arguments)
@@ -146,8 +147,9 @@ std::vector<std::int64_t> Arguments::counts(std::string_view name, std::size_t d
   if (!value->is_list()) return std::vector<std::int64_t>(dimensions, value->as_integer());
   Shape all = shape(name);
   if (all.size() != dimensions)
-    throw_error(ErrorCode::invalid_argument, "{} has {} numbers for {} dimension{}", name,
-                all.size(), dimensions, dimensions == 1 ? "" : "s");
+    throw_error(ErrorCode::invalid_argument,
+                "{} has {} numbers for {} dimension{}; give one number, or one for each dimension",
+                name, all.size(), dimensions, dimensions == 1 ? "" : "s");
   return all;
 }
 

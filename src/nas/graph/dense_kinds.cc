@@ -145,7 +145,7 @@ constexpr Argument kReshapeArguments[] = {{"shape", ArgumentType::shape, true}};
 Shape infer_reshape(const Arguments& arguments, InputShapes inputs) {
   Shape shape = arguments.shape("shape");
   if (elements(shape) != elements(inputs[0]))
-    throw_error(ErrorCode::invalid_argument, "{} has {} elements, {} has {}", to_string(shape),
+    throw_error(ErrorCode::invalid_argument, "{} has {} elements, but {} has {}", to_string(shape),
                 elements(shape), to_string(inputs[0]), elements(inputs[0]));
   return shape;
 }
@@ -175,7 +175,8 @@ Shape infer_tensor(const Arguments& arguments, InputShapes) {
   Shape shape = arguments.shape("shape");
   const auto values = static_cast<std::int64_t>(arguments.numbers("value").size());
   if (values != 1 && values != elements(shape))
-    throw_error(ErrorCode::invalid_argument, "{} values for the shape {}, which has {}", values,
+    throw_error(ErrorCode::invalid_argument,
+                "there are {} values for the shape {}, which has {} elements", values,
                 to_string(shape), elements(shape));
   return shape;
 }

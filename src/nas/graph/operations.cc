@@ -99,7 +99,7 @@ std::int64_t elements(const Shape& shape) {
 
 void need_rank(const Shape& shape, std::size_t rank, std::string_view meaning) {
   if (shape.size() != rank)
-    throw_error(ErrorCode::invalid_argument, "needs {}, got {}", meaning, to_string(shape));
+    throw_error(ErrorCode::invalid_argument, "needs {}, but got {}", meaning, to_string(shape));
 }
 
 namespace op {

@@ -117,7 +117,7 @@ NodeId KSearchSpace::add_mime(std::string name, NodeId target, std::vector<Opera
   if (operations.empty()) operations = mimed.operations;
   if (operations.size() != mimed.operations.size())
     throw_error(ErrorCode::invalid_argument,
-                "node '{}': {} operations, but '{}', whose choice it takes, has {}", name,
+                "node '{}': it has {} operations, but '{}', whose choice it takes, has {}", name,
                 operations.size(), mimed.name, mimed.operations.size());
   return add({.kind = NodeKind::mime,
               .name = std::move(name),
@@ -127,16 +127,18 @@ NodeId KSearchSpace::add_mime(std::string name, NodeId target, std::vector<Opera
 
 NodeId KSearchSpace::input(std::size_t index) const {
   if (index >= inputs_.size())
-    throw_error(ErrorCode::invalid_argument, "architecture space: there is no input {}, only {}",
-                index, inputs_.size());
+    throw_error(ErrorCode::invalid_argument,
+                "architecture space: input {} does not exist; the space has {} inputs", index,
+                inputs_.size());
   return id_of(index);
 }
 
 const Node& KSearchSpace::node(NodeId id) const {
   const auto index = static_cast<std::int64_t>(id);
   if (index < 0 || index >= static_cast<std::int64_t>(nodes_.size()))
-    throw_error(ErrorCode::invalid_argument, "architecture space: there is no node {}, only 0…{}",
-                index, nodes_.size() - 1);
+    throw_error(ErrorCode::invalid_argument,
+                "architecture space: node {} does not exist; the nodes are 0…{}", index,
+                nodes_.size() - 1);
   return nodes_[index_of(id)];
 }
 
@@ -154,10 +156,11 @@ void KSearchSpace::connect(NodeId from, NodeId to) {
   (void)node(to);  // throws when there is none
   Node& follower = nodes_[index_of(to)];
   if (follower.kind == NodeKind::input)
-    throw_error(ErrorCode::invalid_argument, "connect: nothing can come into '{}', an input",
+    throw_error(ErrorCode::invalid_argument,
+                "connect: '{}' is an input of the model; nothing can be connected to it",
                 follower.name);
   if (std::find(follower.sources.begin(), follower.sources.end(), from) != follower.sources.end())
-    throw_error(ErrorCode::already_exists, "connect: '{}' and '{}' are connected already",
+    throw_error(ErrorCode::already_exists, "connect: '{}' and '{}' are already connected",
                 source.name, follower.name);
   follower.sources.push_back(from);
   order_.reset();

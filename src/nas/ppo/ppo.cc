@@ -177,8 +177,8 @@ void Learner::check_agreement() const {
   options_.average_gradients(differs, 1.0);
   if (differs[0] > 0)
     throw_error(ErrorCode::internal,
-                "ppo: after {} updates the agents have different weights; the averages they were "
-                "given were not the same everywhere (agent {})",
+                "ppo: after {} updates the agents have different weights; the averages that they "
+                "received differed (agent {})",
                 updates_, options_.agent);
 }
 

@@ -68,14 +68,15 @@ std::vector<std::uint32_t> choices_of(const search::Space& space, std::size_t ob
     throw_error(ErrorCode::unsupported,
                 "ppo: the space has nothing to choose from; use random instead");
   if (space.has_conditions() || space.has_refusals())
-    throw_error(ErrorCode::unsupported,
-                "ppo cannot keep to conditions and forbidden combinations; use evolution instead");
+    throw_error(
+        ErrorCode::unsupported,
+        "ppo does not support conditions and forbidden combinations; use evolution instead");
   std::vector<std::uint32_t> choices;
   for (const Parameter& parameter : space.parameters()) {
     if (!parameter.is_discrete() || parameter.cardinality > kMostChoices)
       throw_error(ErrorCode::unsupported,
-                  "ppo chooses among finitely many values (up to {}); {} is {}: use agebo, "
-                  "evolution or forest instead",
+                  "ppo chooses among at most {} values for each parameter, but {} is {}; use "
+                  "agebo, evolution or forest instead",
                   kMostChoices, parameter.path, parameter.domain);
     choices.push_back(static_cast<std::uint32_t>(parameter.cardinality));
   }

@@ -23,8 +23,8 @@ void read_part(const CheckpointParts& parts, const char* name, T* data, std::siz
   const auto found = parts.find(name);
   if (found == parts.end() || found->second.size() != count * sizeof(T))
     throw_error(ErrorCode::failed_precondition,
-                "{} is not of this policy: its part '{}' has {} bytes, not {}", origin, name,
-                found == parts.end() ? 0 : found->second.size(), count * sizeof(T));
+                "{} does not fit this policy: its part '{}' has {} bytes instead of {}", origin,
+                name, found == parts.end() ? 0 : found->second.size(), count * sizeof(T));
   std::memcpy(data, found->second.data(), found->second.size());
 }
 

@@ -17,7 +17,7 @@ Tensor in_working_type(const Tensor& tensor) {
 void check_part(Samples& part, const char* name) {
   const auto check = [&](std::vector<Tensor>& tensors, const char* kind) {
     if (tensors.empty())
-      throw_error(ErrorCode::invalid_argument, "the {} data have no {}s", name, kind);
+      throw_error(ErrorCode::invalid_argument, "the {} data has no {}s", name, kind);
     for (std::size_t i = 0; i < tensors.size(); ++i) {
       Tensor& tensor = tensors[i];
       if (!tensor.defined() || tensor.dim() == 0 || tensor.size(0) == 0)
@@ -25,8 +25,8 @@ void check_part(Samples& part, const char* name) {
                     name);
       if (tensor.size(0) != part.size())
         throw_error(ErrorCode::invalid_argument,
-                    "{} {} of the {} data has {} samples, the first input has {}", kind, i, name,
-                    tensor.size(0), part.size());
+                    "{} {} of the {} data has {} samples, but the first input has {}", kind, i,
+                    name, tensor.size(0), part.size());
       tensor = in_working_type(tensor);
       if (tensor.dim() == 1 && tensor.is_floating_point()) tensor = tensor.unsqueeze(1);
     }
@@ -38,7 +38,7 @@ void check_part(Samples& part, const char* name) {
 void check_same(const std::vector<Tensor>& train, const std::vector<Tensor>& validation,
                 const char* kind) {
   if (train.size() != validation.size())
-    throw_error(ErrorCode::invalid_argument, "{} {}s for training and {} for validation",
+    throw_error(ErrorCode::invalid_argument, "there are {} {}s for training, but {} for validation",
                 train.size(), kind, validation.size());
   for (std::size_t i = 0; i < train.size(); ++i)
     if (train[i].sizes().slice(1) != validation[i].sizes().slice(1) ||
@@ -82,8 +82,8 @@ std::vector<Shape> output_shapes_of(const DataSplit& data) {
         std::max(train.max().item<std::int64_t>(), validation.max().item<std::int64_t>());
     if (low < 0 || train.dim() != 1)
       throw_error(ErrorCode::invalid_argument,
-                  "target {} has whole numbers, which are classes: one from 0 for each sample "
-                  "(the lowest is {}, the tensor has {} dimensions)",
+                  "target {} has integers, so it must be one class from 0 on for each sample, but "
+                  "its lowest value is {} and it has {} dimensions",
                   i, low, train.dim());
     shapes.push_back({std::max<std::int64_t>(high + 1, 2)});
   }

@@ -106,12 +106,11 @@ LossFunction make_loss(std::string_view name, const std::vector<double>& class_w
     const bool binary = loss == binary_cross_entropy;
     if (loss != cross_entropy && !binary)
       throw_error(ErrorCode::invalid_argument,
-                  "loss '{}' has no use for class weights; cross_entropy and binary_cross_entropy "
-                  "have",
+                  "loss '{}' does not use class weights; cross_entropy and binary_cross_entropy do",
                   entry.name);
     if (binary && class_weights.size() != 2)
       throw_error(ErrorCode::invalid_argument,
-                  "binary_cross_entropy needs 2 class weights, those of false and true, not {}",
+                  "binary_cross_entropy needs 2 class weights, for false and true, but got {}",
                   class_weights.size());
     weights = torch::tensor(class_weights, torch::kFloat32);
   }

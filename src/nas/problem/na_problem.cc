@@ -52,8 +52,9 @@ search::Spec arch_seq_spec(const KSearchSpace& architectures) {
 std::size_t output_number(std::string_view name, std::size_t outputs) {
   for (std::size_t i = 0; i < outputs; ++i)
     if (name == fmt::format("output_{}", i)) return i;
-  throw_error(ErrorCode::invalid_argument, "there is no '{}'; the outputs are output_0 … output_{}",
-              name, outputs - 1);
+  throw_error(ErrorCode::invalid_argument,
+              "the output '{}' does not exist; the outputs are output_0 … output_{}", name,
+              outputs - 1);
 }
 
 }  // namespace
@@ -155,7 +156,7 @@ NaProblem& NaProblem::loss(std::map<std::string, std::string> by_output,
   for (auto& [output, name] : by_output) name = loss_name(name);
   for (const auto& [output, weight] : weights)
     if (!by_output.contains(output))
-      throw_error(ErrorCode::invalid_argument, "loss: '{}' has a weight and no loss", output);
+      throw_error(ErrorCode::invalid_argument, "loss: '{}' has a weight but no loss", output);
   loss("mse");
   losses_ = std::move(by_output);
   loss_weights_ = std::move(weights);
@@ -210,7 +211,8 @@ NaProblem& NaProblem::objective(ObjectiveFunction function) {
 
 NaProblem& NaProblem::post_training(PostTraining settings) {
   if (settings.num_epochs < 1 || settings.repeat < 1)
-    throw_error(ErrorCode::invalid_argument, "post_training: {} epochs, {} repeats; both from 1",
+    throw_error(ErrorCode::invalid_argument,
+                "post_training: {} epochs and {} repeats: both must be at least 1",
                 settings.num_epochs, settings.repeat);
   for (const auto& name : settings.metrics) (void)make_metric(name);
   if (!settings.callbacks.is_nothing())
@@ -296,7 +298,8 @@ Value NaProblem::hyperparameters_of(const Value& configuration) const {
 std::vector<std::int64_t> NaProblem::arch_seq_of(const Value& configuration) {
   const Value* found = configuration.is_dict() ? configuration.find_path("arch_seq") : nullptr;
   if (found == nullptr || !found->is_list())
-    throw_error(ErrorCode::invalid_argument, "the configuration {} has no list 'arch_seq'",
+    throw_error(ErrorCode::invalid_argument,
+                "the configuration {} has no list 'arch_seq'; every architecture needs one",
                 configuration.to_string());
   std::vector<std::int64_t> numbers;
   for (const Value& each : found->as_list()) numbers.push_back(each.as_integer());
@@ -366,7 +369,8 @@ std::vector<NaProblem::OutputLoss> NaProblem::losses(std::string_view name) cons
   }
   for (std::size_t i = 0; i < outputs; ++i)
     if (!known[i])
-      throw_error(ErrorCode::invalid_argument, "output_{} has no loss; the others have", i);
+      throw_error(ErrorCode::invalid_argument,
+                  "output_{} has no loss, but other outputs have one; give each output a loss", i);
   return result;
 }
 

@@ -30,7 +30,7 @@ Objective Objective::parse(std::string_view text) {
     rest = rest.substr(0, suffix);
   }
   if (rest.empty() || rest == "val_")
-    throw_error(ErrorCode::invalid_argument, "objective '{}' names no metric", text);
+    throw_error(ErrorCode::invalid_argument, "objective '{}' does not name a metric", text);
   objective.metric = rest;
   return objective;
 }

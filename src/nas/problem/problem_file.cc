@@ -68,16 +68,16 @@ DataSplit load_table(const TableData& from) {
   for (std::int64_t i = 0; i < table.values.size(1); ++i)
     if (std::find(wanted.begin(), wanted.end(), i) == wanted.end()) rest.push_back(i);
   if (rest.empty())
-    throw_error(ErrorCode::invalid_argument, "{}: no columns are left for inputs",
-                from.csv.string());
+    throw_error(ErrorCode::invalid_argument,
+                "{}: all columns are targets, so none is left for inputs", from.csv.string());
 
   const std::int64_t rows = table.values.size(0);
   const auto held_out =
       static_cast<std::int64_t>(std::llround(from.validation * static_cast<double>(rows)));
   if (held_out < 1 || held_out >= rows)
     throw_error(ErrorCode::invalid_argument,
-                "{}: {} of {} rows for validation leave too few for one part", from.csv.string(),
-                held_out, rows);
+                "{}: with {} of {} rows for validation, one of the two parts is empty",
+                from.csv.string(), held_out, rows);
   std::vector<std::int64_t> order(static_cast<std::size_t>(rows));
   for (std::int64_t i = 0; i < rows; ++i) order[static_cast<std::size_t>(i)] = i;
   Random(from.seed).stream("validation").shuffle(order);
@@ -141,7 +141,7 @@ void read_data(const Context& context, const Json& json) {
   if (json.is_object()) {
     const TableData table = read_table(json, context.folder);
     if (!std::filesystem::exists(table.csv))
-      throw_error(ErrorCode::not_found, "'data/csv': {} is not there", table.csv.string());
+      throw_error(ErrorCode::not_found, "'data/csv': {} does not exist", table.csv.string());
     context.problem.load_data([table] { return load_table(table); });
     return;
   }

@@ -72,7 +72,8 @@ void check_class_weights(const NaProblem& problem) {
   for (const Shape& shape : problem.output_shapes()) {
     const std::int64_t classes = std::max<std::int64_t>(shape.empty() ? 1 : shape.front(), 2);
     if (static_cast<std::int64_t>(problem.class_weights().size()) != classes)
-      throw_error(ErrorCode::invalid_argument, "{} class weights for {} classes",
+      throw_error(ErrorCode::invalid_argument,
+                  "there are {} class weights for {} classes; give one for each class",
                   problem.class_weights().size(), classes);
   }
 }

@@ -20,7 +20,7 @@ void write(const std::filesystem::path& path, std::string_view content) {
   std::error_code failed;
   std::filesystem::create_directories(path.parent_path(), failed);
   if (failed)
-    throw_error(ErrorCode::io, "cannot make the folder {}: {}", path.parent_path().string(),
+    throw_error(ErrorCode::io, "cannot create the folder {}: {}", path.parent_path().string(),
                 failed.message());
   write_file_atomically(path, content);
 }

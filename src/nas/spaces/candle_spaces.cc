@@ -91,7 +91,7 @@ std::shared_ptr<KSearchSpace> nt3(const std::vector<Shape>& inputs,
   const SpaceSettings known("nt3", settings, {});
   if (inputs.size() != 1 || inputs[0].size() > 2)
     throw_error(ErrorCode::invalid_argument,
-                "space nt3: needs one input (channels, length) or (length), got {}{}",
+                "space nt3: needs one input of shape (channels, length) or (length), but got {}{}",
                 inputs.empty() ? "none" : to_string(inputs[0]),
                 inputs.size() > 1 ? " and others" : "");
   std::vector<Operation> conv{op::identity()}, pool{op::identity()}, dense{op::identity()},
@@ -180,10 +180,11 @@ std::shared_ptr<KSearchSpace> combo(const std::vector<Shape>& inputs,
                                     const std::vector<Shape>& outputs, const Value& settings) {
   const SpaceSettings known("combo", settings, {});
   if (inputs.size() != 3 || inputs[1] != inputs[2])
-    throw_error(ErrorCode::invalid_argument,
-                "space combo: needs three inputs, a cell line and two drugs of one shape, got {}",
-                inputs.size() == 3 ? to_string(inputs[1]) + " and " + to_string(inputs[2])
-                                   : std::to_string(inputs.size()) + " inputs");
+    throw_error(
+        ErrorCode::invalid_argument,
+        "space combo: needs three inputs, a cell line and two drugs of the same shape, but got {}",
+        inputs.size() == 3 ? to_string(inputs[1]) + " and " + to_string(inputs[2])
+                           : std::to_string(inputs.size()) + " inputs");
   auto space = std::make_shared<KSearchSpace>(inputs, outputs);
   ComboNetwork cell(*space, "cell"), drug_1(*space, "drug_1"), drug_2(*space, "drug_2"),
       merged(*space, "merged");

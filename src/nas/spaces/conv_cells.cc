@@ -99,10 +99,10 @@ std::shared_ptr<KSearchSpace> conv_cells(const std::vector<Shape>& inputs,
   const SpaceSettings known("conv_cells", settings,
                             {"num_cells", "nodes_per_cell", "filters", "stem_strides"});
   if (inputs.size() != 1 || inputs[0].size() != 3)
-    throw_error(ErrorCode::invalid_argument,
-                "space conv_cells: needs one input (channels, height, width), got {}{}",
-                inputs.empty() ? "none" : to_string(inputs[0]),
-                inputs.size() > 1 ? " and others" : "");
+    throw_error(
+        ErrorCode::invalid_argument,
+        "space conv_cells: needs one input of shape (channels, height, width), but got {}{}",
+        inputs.empty() ? "none" : to_string(inputs[0]), inputs.size() > 1 ? " and others" : "");
   const bool large = std::max(inputs[0][1], inputs[0][2]) > 16;
   const std::int64_t num_cells = known.integer("num_cells", 2, 1, 100);
   auto space = std::make_shared<KSearchSpace>(inputs, outputs);

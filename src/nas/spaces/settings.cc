@@ -15,8 +15,9 @@ SpaceSettings::SpaceSettings(std::string_view space, const Value& settings,
   known.emplace_back("regression");
   if (settings.is_nothing()) return;
   if (!settings.is_dict())
-    throw_error(ErrorCode::invalid_argument, "space {}: settings must be a dictionary, are {}",
-                space, settings.to_string());
+    throw_error(ErrorCode::invalid_argument,
+                "space {}: the settings must be a dictionary, but are {}", space,
+                settings.to_string());
   values_ = settings.as_dict();
   for (const auto& [name, value] : values_) {
     (void)value;
@@ -34,8 +35,8 @@ const Value* SpaceSettings::find(std::string_view name) const {
 
 void SpaceSettings::refuse(std::string_view name, const Value& value,
                            std::string_view needed) const {
-  throw_error(ErrorCode::invalid_argument, "space {}: {} must be {}, is {}", space_, name, needed,
-              value.to_string());
+  throw_error(ErrorCode::invalid_argument, "space {}: {} must be {}, but is {}", space_, name,
+              needed, value.to_string());
 }
 
 std::int64_t SpaceSettings::integer(std::string_view name, std::int64_t fallback,

@@ -30,7 +30,7 @@ std::shared_ptr<KSearchSpace> graph(const std::vector<Shape>& inputs,
                                     const std::vector<Shape>& outputs, const Value& settings) {
   if (!settings.is_dict() || settings.find_path("nodes") == nullptr)
     throw_error(ErrorCode::invalid_argument,
-                "space graph: settings must have 'nodes', a list of nodes; are {}",
+                "space graph: the settings must have 'nodes', a list of nodes, but are {}",
                 settings.to_string());
   Value::Dict written = settings.as_dict();
   written.erase("regression");
