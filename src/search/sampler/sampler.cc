@@ -28,9 +28,10 @@ Sampler::Sampler(std::string name, std::shared_ptr<const Space> space, SamplerOp
       space_(std::move(space)),
       options_(std::move(options)),
       who_starts_(starting_points) {
-  if (!space_) throw_error(ErrorCode::invalid_argument, "sampler {}: there is no space", name_);
+  if (!space_) throw_error(ErrorCode::invalid_argument, "sampler {}: the space is missing", name_);
   if (options_.directions.empty())
-    throw_error(ErrorCode::invalid_argument, "sampler {}: there is no objective", name_);
+    throw_error(ErrorCode::invalid_argument,
+                "sampler {}: there is no objective; set at least one direction", name_);
   starting_points_ = options_.points_to_evaluate;
   starting_points_.insert(starting_points_.end(), space_->starting_points().begin(),
                           space_->starting_points().end());
@@ -92,8 +93,8 @@ void Sampler::recall(TrialId id, Point point) {
     throw_error(ErrorCode::already_exists, "recall: trial {} was started before", number);
   if (point.size() != space_->size())
     throw_error(ErrorCode::invalid_argument,
-                "recall: trial {} has a point of {} entries in a space of {} parameters", number,
-                point.size(), space_->size());
+                "recall: the point of trial {} has {} entries, but the space has {} parameters",
+                number, point.size(), space_->size());
   begin(id, std::move(point));
 }
 
@@ -127,8 +128,8 @@ Trial& Sampler::ongoing(TrialId id, const char* what) {
 void Sampler::report(TrialId id, double budget, std::span<const double> values) {
   Trial& trial = ongoing(id, "report");
   if (values.size() != objectives())
-    throw_error(ErrorCode::invalid_argument, "report: {} values for {} objectives", values.size(),
-                objectives());
+    throw_error(ErrorCode::invalid_argument, "report: there are {} values for {} objectives",
+                values.size(), objectives());
   if (!std::isfinite(budget) || budget < trial.budget)
     throw_error(ErrorCode::invalid_argument, "report: the budget {} is below the last one, {}",
                 budget, trial.budget);
@@ -147,7 +148,7 @@ void Sampler::settle_outcome(Trial& trial, const Outcome& outcome) const {
   const bool needs_values = outcome.state == TrialState::complete ||
                             (outcome.state == TrialState::pruned && !outcome.values.empty());
   if (needs_values && outcome.values.size() != objectives())
-    throw_error(ErrorCode::invalid_argument, "tell: {} values for {} objectives",
+    throw_error(ErrorCode::invalid_argument, "tell: there are {} values for {} objectives",
                 outcome.values.size(), objectives());
   trial.state = outcome.state;
   if (needs_values) {

@@ -16,7 +16,7 @@ Population::Population(std::string name, SchedulerOptions given, SettingsReader&
   next_meeting_ = std::max(interval_, burn_in_);
   if (options().mutations == nullptr || options().mutations->size() == 0)
     throw_error(ErrorCode::invalid_argument,
-                "scheduler '{}': there is nothing to vary; give `mutations`, a space with the "
+                "scheduler '{}': no parameters may change; set `mutations` to a space with the "
                 "parameters that may change and their bounds",
                 this->name());
 }

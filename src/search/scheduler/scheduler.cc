@@ -39,7 +39,7 @@ Scheduler::Scheduler(std::string name, SchedulerOptions options)
     : name_(std::move(name)), options_(std::move(options)) {
   if (options_.directions.empty())
     throw_error(ErrorCode::invalid_argument,
-                "scheduler '{}': there is no objective; give at least one direction", name_);
+                "scheduler '{}': there is no objective; set at least one direction", name_);
 }
 
 Scheduler::Slot Scheduler::slot_of(TrialId id, const char* what) const {
@@ -77,7 +77,7 @@ Decision Scheduler::result(TrialId id, const Result& result) {
                 number(id), result.time);
   if (result.values.size() != objectives())
     throw_error(ErrorCode::invalid_argument,
-                "scheduler '{}', result of trial {}: {} values for {} objectives", name_,
+                "scheduler '{}', result of trial {}: it has {} values for {} objectives", name_,
                 number(id), result.values.size(), objectives());
   ++results_;
   if (entries_[slot].stopped) return {Action::stop, {.rule = "stopped before"}};

@@ -35,8 +35,8 @@ double threshold(const Parameter& parameter, const Value& value, const Clause& c
                 parameter.path, clause.to_string(), parameter.domain);
   if (parameter.kind == Parameter::Kind::ordinal) return value_entry(parameter, value);
   if (!value.is_number() || std::isnan(value.as_number()))
-    throw_error(ErrorCode::invalid_argument, "{}: '{}' compares with something that is no number",
-                parameter.path, clause.to_string());
+    throw_error(ErrorCode::invalid_argument, "{}: '{}' must compare with a number", parameter.path,
+                clause.to_string());
   return value.as_number();
 }
 
@@ -94,7 +94,8 @@ CompiledClause::CompiledClause(const Clause& clause, const ParameterLookup& look
   using Kind = Clause::Kind;
   if (kind_ == Kind::all_of || kind_ == Kind::any_of) {
     if (clause.clauses.empty())
-      throw_error(ErrorCode::invalid_argument, "a condition made of no conditions");
+      throw_error(ErrorCode::invalid_argument,
+                  "a condition of kind and/or has no conditions inside");
     for (const Clause& inner : clause.clauses) clauses_.emplace_back(inner, lookup);
     return;
   }
@@ -113,7 +114,7 @@ CompiledClause::CompiledClause(const Clause& clause, const ParameterLookup& look
     return;
   }
   if (clause.values.empty() || (clause.values.size() > 1 && kind_ != Kind::in))
-    throw_error(ErrorCode::invalid_argument, "{}: a condition must say what to compare with",
+    throw_error(ErrorCode::invalid_argument, "{}: the condition has no value to compare with",
                 clause.path);
   for (const Value& value : clause.values)
     entries_.push_back(kind_ == Kind::less || kind_ == Kind::greater

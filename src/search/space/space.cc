@@ -152,8 +152,8 @@ double Space::nearest(std::size_t parameter, double value) const {
 
 Value Space::config(const Point& point, Random& random) const {
   if (point.size() != size())
-    throw_error(ErrorCode::invalid_argument, "a point of {} entries in a space of {} parameters",
-                point.size(), size());
+    throw_error(ErrorCode::invalid_argument,
+                "the point has {} entries, but the space has {} parameters", point.size(), size());
   return body_->config(point, &random);
 }
 
@@ -193,7 +193,8 @@ Point Space::point(const Value& partial, Random& random) const {
     if (settle(point, random) && keeps_given(point)) return point;
   }
   throw_error(ErrorCode::invalid_argument,
-              "the configuration {} cannot be completed to one that the space allows",
+              "the configuration {} contradicts the rules of the space: no values for the other "
+              "parameters make it valid",
               partial.to_string());
 }
 

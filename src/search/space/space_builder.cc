@@ -80,7 +80,7 @@ Space::Builder& Space::Builder::add(std::string_view path, Spec spec) {
     walked = join_path(walked, key);
     if (walk.done()) {
       if (!dict->emplace(key, std::move(spec)).second)
-        throw_error(ErrorCode::already_exists, "add {}: there is something at this path", path);
+        throw_error(ErrorCode::already_exists, "add {}: this path is already in use", path);
       return *this;
     }
     here = &dict->emplace(key, Spec::Dict()).first->second;
@@ -125,7 +125,7 @@ std::shared_ptr<const Space> Space::Builder::build() {
   for (auto& [path, clause] : draft->conditions) {
     if (path.empty() || !contains_path(body->root, path))
       throw_error(ErrorCode::invalid_argument,
-                  "{}: a condition for something that is not in the space", path);
+                  "{}: there is a condition for this path, but the path is not in the space", path);
     const std::size_t place = body->conditions.size();
     body->conditions.push_back({path, CompiledClause(clause, lookup)});
     std::vector<std::size_t> spoken_of;

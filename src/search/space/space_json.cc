@@ -241,14 +241,15 @@ Clause read_clause(const Json& json, const std::string& where) {
 
 SpaceDocument read_space_document(const Json& json) {
   if (!json.is_object())
-    throw_error(ErrorCode::invalid_argument, "a space is a dictionary of parameters");
+    throw_error(ErrorCode::invalid_argument, "a space must be a dictionary of parameters");
   SpaceDocument document;
   if (!json.contains("kolo_space")) {
     document.spec = read_spec(json, "");
     return document;
   }
   if (json["kolo_space"] != 1)
-    throw_error(ErrorCode::unsupported, "version {} of the format; this kolo reads 1",
+    throw_error(ErrorCode::unsupported,
+                "the space has version {} of the format, but this kolo reads version 1",
                 json["kolo_space"].dump());
   static constexpr const char* kKnown[] = {"kolo_space", "parameters", "conditions", "forbidden",
                                            "starting_points"};

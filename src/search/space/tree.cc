@@ -149,7 +149,7 @@ class Assembly : public ConfigView {
       cycle += " -> " + path;
     } while (path != first);
     throw_error(ErrorCode::failed_precondition,
-                "{}: functions of the space wait for each other: {}", first, cycle);
+                "{}: functions of the space depend on each other in a cycle: {}", first, cycle);
   }
 
   std::span<const Parameter> parameters_;

@@ -140,7 +140,8 @@ const Value& Value::at_path(std::string_view path) const {
   std::string_view reached = path;
   while (!reached.empty() && find_path(reached) == nullptr)
     reached = reached.substr(0, std::min(reached.rfind('/'), reached.size() - 1));
-  throw_error(ErrorCode::not_found, "there is no '{}' in this configuration; it ends at '{}'", path,
+  throw_error(ErrorCode::not_found,
+              "the configuration has no '{}'; the last part of this path that exists is '{}'", path,
               find_path(reached) != nullptr ? reached : "");
 }
 

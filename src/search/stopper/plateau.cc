@@ -22,7 +22,8 @@ double deviation(const Values& values) {
 }
 
 void require_metric(const std::string& metric, const char* stopper) {
-  if (metric.empty()) throw_error(ErrorCode::invalid_argument, "{}: it needs a metric", stopper);
+  if (metric.empty())
+    throw_error(ErrorCode::invalid_argument, "{}: no metric is given; set `metric`", stopper);
 }
 
 class TrialPlateauStopper final : public Stopper {

@@ -46,8 +46,8 @@ class TimeoutStopper final : public Stopper {
  public:
   explicit TimeoutStopper(std::chrono::duration<double> timeout) : timeout_(timeout) {
     if (!(timeout.count() >= 0))
-      throw_error(ErrorCode::invalid_argument, "timeout stopper: a timeout of {} s makes no sense",
-                  timeout.count());
+      throw_error(ErrorCode::invalid_argument,
+                  "timeout stopper: the timeout is {} s, but must be positive", timeout.count());
   }
 
   bool stop(TrialId, const Value&) override { return false; }
@@ -63,7 +63,8 @@ class FunctionStopper final : public Stopper {
  public:
   explicit FunctionStopper(std::function<bool(TrialId, const Value&)> function)
       : function_(std::move(function)) {
-    if (!function_) throw_error(ErrorCode::invalid_argument, "function stopper: no function");
+    if (!function_)
+      throw_error(ErrorCode::invalid_argument, "function stopper: the function is empty");
   }
 
   bool stop(TrialId trial, const Value& result) override { return function_(trial, result); }
