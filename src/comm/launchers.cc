@@ -133,7 +133,7 @@ Launched read_launcher(const Lookup& environment) {
     if (!launched) continue;
     if (found && (found->rank != launched->rank || found->size != launched->size))
       throw_error(ErrorCode::invalid_argument,
-                  "two launchers set the environment: rank {} of {} by {}, and rank {} of {} by "
+                  "two launchers set the environment: rank {} of {} by {} and rank {} of {} by "
                   "{}; start the program with one of them, or unset the variables of the other",
                   found->rank, found->size, describe(found->launcher), launched->rank,
                   launched->size, describe(launched->launcher));

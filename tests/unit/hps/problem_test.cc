@@ -197,7 +197,7 @@ TEST(HpProblemTest, StartingPointsMayBePartialButNotForbidden) {
   EXPECT_THAT(error_of([&] {
                 problem.add_starting_point({{"layers", 4}});
               }).message(),
-              HasSubstr("cannot be completed"));
+              HasSubstr("contradicts the rules of the space"));
 }
 
 TEST(HpProblemTest, AForbiddenDefaultIsAnError) {
@@ -263,7 +263,7 @@ TEST(HpProblemTest, FilesAreCheckedWithTheirNames) {
               HasSubstr("'b' is unknown"));
   EXPECT_THAT(refused("{space: {a: {integer: [1, 3]}}, starting_points: [{a: 9}]}"),
               HasSubstr("a: 9"));
-  EXPECT_THAT(refused("[1, 2]"), HasSubstr("a space is a dictionary"));
+  EXPECT_THAT(refused("[1, 2]"), HasSubstr("a space must be a dictionary"));
   EXPECT_THAT(refused("{space: {a: 1}, objectives: 0}"), HasSubstr("needs an objective"));
 }
 

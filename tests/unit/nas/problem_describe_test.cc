@@ -233,13 +233,13 @@ TEST_F(ProblemFile, SaysWhatIsWrong) {
   EXPECT_THAT(error("{space: one_layer, data: {csv: table.csv, target: z}}"),
               testing::AllOf(HasSubstr("'z' is unknown"), HasSubstr("a, b, y")));
   EXPECT_THAT(error("{space: one_layer, data: {csv: gone.csv, target: y}}"),
-              HasSubstr("gone.csv is not there"));
+              HasSubstr("gone.csv does not exist"));
   EXPECT_THAT(error("{space: one_layer, data: {csv: table.csv, target: y}, loos: mse}"),
               HasSubstr("did you mean 'loss'"));
   EXPECT_THAT(error("{space: one_layer, data: {csv: table.csv, target: y, validation: 2}}"),
               HasSubstr("data/validation"));
   EXPECT_THAT(error("{space: one_layer, data: {csv: table.csv, target: [a, b, y]}}"),
-              HasSubstr("no columns are left"));
+              HasSubstr("none is left for inputs"));
   EXPECT_THAT(error("[1]"), HasSubstr("mine.yaml"));
 }
 
