@@ -1,3 +1,9 @@
+// draw() makes the pool: first widely (from the prior, and by steps around the best observations),
+// then in three rounds closer around the best of the pool itself. admit() drops duplicates and
+// refused points, and finds the leaves of the rest once; from then on scoring a candidate needs no
+// walk through the trees. best() takes the candidate with the largest score; started() marks it as
+// taken and, with a constant-liar strategy, puts the lie into its leaves and predicts the pool
+// again.
 #include "search/acquisition/forest_search.h"
 
 #include <algorithm>

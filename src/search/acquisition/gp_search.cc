@@ -1,3 +1,8 @@
+// best() has three stages. It scores some hundred candidates in one batch; it lets the most
+// promising ones climb over discrete neighbours (climb); and it follows the gradient of the
+// acquisition in the continuous columns with L-BFGS (ascend), with all other columns fixed. The
+// numbers of candidates and of gradient evaluations fall with the square of the number of
+// observations, as one prediction costs that much.
 #include "search/acquisition/gp_search.h"
 
 #include <algorithm>

@@ -1,3 +1,12 @@
+// Names follow Hansen's tutorial: weights_ are w_i (positive for the better half, negative for the
+// rest), mu_eff_ is the variance-effective number of parents, c_1, c_mu, c_c and c_sigma are the
+// learning rates of the rank-one update, the rank-mu update and the two evolution paths, d_sigma
+// damps the step size, chi_ is the expected length of a standard normal vector.
+//
+// update() takes one generation, best first: it moves the mean, the two paths, the covariance and
+// the step size, in this order. The axes (the square root of the covariance) and the whitening (its
+// inverse) are computed only after enough generations that the covariance can have changed
+// noticeably; keep_margin() then applies the correction for discrete coordinates.
 #include "search/sampler/cma_es.h"
 
 #include <Eigen/Eigenvalues>
@@ -95,6 +104,8 @@ void CmaDistribution::update(const std::vector<VectorXd>& sorted) {
   keep_margin();
 }
 
+// Eigenvalues below 1e-16 of the largest are raised to it, so that rounding cannot make the
+// covariance indefinite.
 void CmaDistribution::decompose() {
   decomposed_ = generation_;
   covariance_ = 0.5 * (covariance_ + covariance_.transpose()).eval();

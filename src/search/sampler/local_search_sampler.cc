@@ -1,3 +1,8 @@
+// Two rankings of trials are kept: of all of them, from which the model of effects is fitted, and
+// of those since the last jump (the current climb), whose best are the centres. Each ask fits the
+// model to the ranks of at most 512 trials and visits the neighbours of the centres. When the best
+// trial of the climb has no neighbour left that was not tried, the search jumps: it draws a few
+// points from the prior and begins a new climb at the one with the best forecast.
 #include "search/sampler/local_search_sampler.h"
 
 #include <algorithm>

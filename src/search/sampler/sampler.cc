@@ -1,3 +1,9 @@
+// The part that all samplers share: it checks the calls, keeps the trials, turns every objective
+// into one to be minimised, and hands the rest to propose(), on_ask(), on_tell() and on_report().
+// Trials live in one vector in the order in which they began; `place` is an index into it.
+//
+// Starting points come first, each completed with draws from a stream of its own. A result that is
+// not finite makes the trial a failed one.
 #include "kolo/search/sampler.h"
 
 #include <algorithm>

@@ -1,3 +1,7 @@
+// Each ask builds the two densities anew from the groups of TpeSplit (good, bad) and the stored
+// rows of cells, draws candidates from the good density and keeps the one with the largest
+// difference of log densities. on_ask and on_tell only store rows and update the split, so that
+// telling is cheap.
 #include "search/sampler/tpe_sampler.h"
 
 #include <algorithm>

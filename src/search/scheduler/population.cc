@@ -1,3 +1,9 @@
+// on_result decides when a trial is due; quantiles() sorts the trials that have reported in;
+// treat() decides about one of them by the quantile it is in. With `synch` a trial that is due
+// pauses until meet() finds that all others wait, too, and treats all of them at once.
+//
+// A trial that copies another takes over the time of its source, since it continues from that
+// checkpoint. Each copy is one line of the policy, in the form of Tune's policy files.
 #include "search/scheduler/population.h"
 
 #include <algorithm>

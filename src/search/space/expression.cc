@@ -1,3 +1,10 @@
+// A recursive-descent parser that turns the text into nested closures. There is one parse_…
+// function for each level of precedence, the weakest first: choice, or, and, not, comparison, sum,
+// product, sign, operand. Each returns a function of the configuration, so that an expression is
+// parsed once and evaluated for every trial.
+//
+// Integers stay integers as long as the result is exact; where it overflows, the result is a
+// double. A result that is not finite is an error.
 #include "search/space/expression.h"
 
 #include <algorithm>
@@ -84,6 +91,8 @@ Value extreme(const std::vector<Value>& values, bool largest) {
                  : *std::min_element(values.begin(), values.end(), order);
 }
 
+// One row for each function that an expression may call, with its smallest and largest number of
+// arguments.
 struct Function {
   std::string_view name;
   std::size_t least, most;
@@ -159,6 +168,8 @@ class Parser {
       ++at_;
   }
 
+  // Consumes the token if it comes next. A word counts only as a whole: "or" is not the beginning
+  // of "order".
   bool accept(std::string_view token) {
     if (std::string_view(text_).substr(at_, token.size()) != token) return false;
     if (is_letter(token[0]) && at_ + token.size() < text_.size() &&
@@ -261,6 +272,7 @@ class Parser {
     }
   }
 
+  // The sign binds weaker than the power on its right, as in Python: -2 ** 2 is -4.
   Compiled parse_sign() {
     const Level level(*this);
     if (accept("-"))

@@ -1,3 +1,7 @@
+// A domain is checked by the rules of its primitive and normalised into a Parameter: the ends of
+// its range, the number of its values (0 means that there are too many to count) and the prior. The
+// other functions use that form alone: sample_entry draws, nearest_entry rounds to a value of the
+// domain, entry_value and value_entry convert between numbers and the values that users see.
 #include "search/space/parameter.h"
 
 #include <algorithm>

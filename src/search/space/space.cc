@@ -1,3 +1,7 @@
+// Points are made in dependency order (a parameter after those that its conditions mention), so
+// that each condition is decided before the parameters below it. Forbidden clauses and the
+// constraint function can only refuse a whole point; sample() therefore draws again, up to
+// kSampleTries times, and counts which rule refused how often to name it in the error.
 #include "kolo/search/space.h"
 
 #include <algorithm>

@@ -1,3 +1,11 @@
+// Compiling: the Spec is walked in depth-first order, dictionaries by sorted keys. Every leaf with
+// a domain becomes the next Parameter, so that the order of parameters follows from the Spec alone.
+//
+// Making a configuration (Assembly): everything except functions is put in place first. Functions
+// then run in passes. One that reads a value which another function has yet to compute throws
+// Pending and is tried again in the next pass. A pass without progress means that functions depend
+// on each other in a cycle, and the error names it. Each function has a random stream of its own,
+// named by its path, so that its draws do not depend on the order in which functions run.
 #include "search/space/tree.h"
 
 #include <cmath>
@@ -45,6 +53,7 @@ Node compile_leaf(const Domain& domain, const std::string& path,
   return node;
 }
 
+// Thrown by ConfigView::at when the value is not computed yet.
 struct Pending {
   std::string path;
 };

@@ -1,3 +1,12 @@
+// The log density of a row is a log-sum-exp over the kernels of log weight + sum over axes of the
+// log of the kernel's density on that axis. The work is arranged by axis: for each axis one loop
+// adds its term to the sums of all kernels (add_axis), which the compiler can vectorise.
+//
+// build() prepares what does not depend on the row. On a line, cells are multiplied by
+// 1/(√2·width), so that the exponent is the negative square of a difference, and the logarithm of
+// the peak, with the part outside of [0, 1] cut off, is added to the base of the kernel once. For
+// levels there is a table of all pairs (centre, level). Kernel number `kernels_`, the last one, is
+// the prior.
 #include "search/surrogate/parzen.h"
 
 #include <algorithm>
@@ -94,6 +103,8 @@ void Parzen::build(ParzenAxes axes, std::span<const float* const> rows,
   }
 }
 
+// Logarithms of the peaks of all kernels on a line. With many kernels the cut-off part is read from
+// a table over half of [0, 1], since computing it takes two erfc for each kernel.
 void Parzen::scale_lines(Column& column, float* scales) {
   constexpr std::size_t kSteps = 128;  // of half of [0, 1]; the other half is its mirror
   const float width = column.width;
@@ -186,6 +197,7 @@ float Parzen::log_density(std::size_t axis, float cell) const {
   return log_sum(sums_.data());
 }
 
+// A kernel, drawn in proportion to its weight.
 std::size_t Parzen::pick(Random& random) const {
   const double at = random.uniform() * cumulative_.back();
   const auto found = std::upper_bound(cumulative_.begin(), cumulative_.end(), at);

@@ -1,3 +1,11 @@
+// A tree is grown depth first over one array of row numbers. A node is a range of that array; a
+// split partitions the range in place, and its two halves become the ranges of the children. So a
+// tree needs no memory beside the array and its nodes.
+//
+// Splits are compared by the part of the variance that they explain: with S and n the sum and
+// number of the targets on a side, the largest S_left²/n_left + S_right²/n_right has the smallest
+// squared error. Targets have their mean subtracted first, so that these squares do not lose
+// precision.
 #include "search/surrogate/tree_builder.h"
 
 #include <algorithm>
@@ -8,6 +16,7 @@
 namespace kolo::search {
 namespace {
 
+// The measure by which splits are compared: larger is better.
 double explained(double left_sum, double left_count, double right_sum, double right_count) {
   return left_sum * left_sum / left_count + right_sum * right_sum / right_count;
 }
@@ -107,6 +116,8 @@ std::int32_t TreeBuilder::build(Random& random, std::vector<Node>& nodes) {
   return root;
 }
 
+// Fills in the node as a leaf, and says whether it can be split: enough rows, and targets that
+// differ.
 bool TreeBuilder::summarise(const Range& range, Node& node) {
   double sum = 0.0, squares = 0.0;
   for (std::uint32_t i = range.begin; i < range.end; ++i) {
@@ -154,6 +165,8 @@ TreeBuilder::Split TreeBuilder::choose_split(const Range& range, Random& random)
   return best;
 }
 
+// Extremely randomised trees: one threshold, uniform between the smallest and the largest value in
+// the node. Both passes over the values work on four of them at a time.
 void TreeBuilder::try_random_number(int feature, const Range& range, Random& random, Split& best) {
   const float* x = column(feature);
   const std::uint32_t size = range.end - range.begin;
@@ -240,6 +253,7 @@ void TreeBuilder::try_random_choices(int feature, const Range& range, Random& ra
   if (best.feature < 0 || score > best.score) best = {score, feature, 0.0F, set};
 }
 
+// Random forests: sorts the values and tries each threshold between two different neighbours.
 void TreeBuilder::try_best_number(int feature, const Range& range, Split& best) {
   const float* x = column(feature);
   sorted_.clear();
@@ -258,6 +272,8 @@ void TreeBuilder::try_best_number(int feature, const Range& range, Split& best) 
   }
 }
 
+// Of all ways to divide n choices into two sets, the best one is among the n - 1 cuts of the
+// choices sorted by their mean target (Fisher, 1958).
 void TreeBuilder::try_best_choices(int feature, const Range& range, Split& best) {
   const ChoiceSums sums = sums_of_choices(feature, range);
   std::array<unsigned, 64> order{};
