@@ -1,3 +1,7 @@
+// vectors[r] is this rank's slice of the vector of rank r, in double. At stride s = 1, 2, 4 … the
+// vectors at i and i + s are combined into i, for i a multiple of 2s; at the end the result is in
+// vectors[0]. The dot products of a level are summed over all ranks in one exchange, since each
+// rank sees only its slice.
 #include "comm/adasum.h"
 
 #include <algorithm>
@@ -74,6 +78,7 @@ void sum_over_ranks(Group& group, std::vector<Dots>& dots) {
   }
 }
 
+// 1 - <a,b> / 2|a|²; 1 where the vector is practically zero.
 double coefficient(double dot, double squared_norm) {
   static const double kTiny = std::sqrt(DBL_MIN);
   return squared_norm < kTiny ? 1.0 : 1.0 - dot / (2.0 * squared_norm);

@@ -1,3 +1,6 @@
+// The first reason for a departure is kept: what follows is usually a consequence of it. Listeners
+// are called under calling_, so that unlisten() returns only when its listener is not running, and
+// a new listener hears of past departures before any later one.
 #include "comm/liveness.h"
 
 #include <poll.h>

@@ -1,3 +1,7 @@
+// waiting_ has one entry per name, with the request of each member that has submitted it. When the
+// last one arrives, settle() compares the requests and appends an execution or a failure to ready_.
+// take_decisions() goes through ready_ once and fuses: an allreduce joins the first open decision
+// with the same operation and factors that has space left; everything else keeps its place.
 #include "engine/coordinator.h"
 
 #include <fmt/format.h>
@@ -127,6 +131,7 @@ std::optional<Coordinator::Clock::time_point> Coordinator::next_check() const {
   return soonest;
 }
 
+// The text of a warning if one is due. Entries past the second limit become failures.
 std::optional<std::string> Coordinator::check_stalls(Clock::time_point now) {
   constexpr std::size_t kNamesShown = 6;
   std::map<std::vector<int>, std::vector<std::string>> by_absent;

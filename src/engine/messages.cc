@@ -1,3 +1,6 @@
+// Fields are written in the order in which they are declared; numbers are little-endian, texts and
+// lists have their length in front (base/frames.h). A reader throws corruption when a message ends
+// too early or has bytes left over.
 #include "engine/messages.h"
 
 #include <bit>

@@ -1,3 +1,11 @@
+// The life of an operation: submit() files it under its name and wakes the thread. The thread sends
+// its request to the leader (take_submissions), where the Coordinator decides when all members have
+// it. The decision goes to every member, and each thread carries out decisions one after the other
+// (execute), which wakes whoever synchronizes. So all members run the same collectives in the same
+// order, and no thread but this one uses data_.
+//
+// A set of one member has no thread and no leader: whoever submits executes at once. When a member
+// is lost, end() fails everything that is in flight, and every later call throws the same error.
 #include "engine/set_engine.h"
 
 #include <algorithm>
@@ -87,6 +95,8 @@ void SetEngine::submit(const std::shared_ptr<Operation>& operation) {
   if (carries_timeline_) carry_timeline();
 }
 
+// A rank that has joined still takes part in the collectives of its guests (the pipelines of
+// optimizers), with zeros, until all ranks have joined.
 int SetEngine::join() {
   if (!star_) return ranks_[0];
   std::vector<Guest*> guests;

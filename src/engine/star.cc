@@ -1,3 +1,8 @@
+// The leader listens on a port of its own and broadcasts its addresses and a fresh secret over the
+// communicator. Members connect and prove that they know the secret, with the handshake of the
+// rendezvous. After that all sockets are non-blocking: send() queues what the socket does not take
+// at once, and wait() is one poll(2) over all sockets and an eventfd by which other threads wake
+// it.
 #include "engine/star.h"
 
 #include <poll.h>

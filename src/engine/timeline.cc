@@ -1,3 +1,8 @@
+// An event is one line of JSON with a comma in front, so that lines of all ranks can be appended in
+// any order behind the opening bracket. The file must be valid JSON at every moment: replace()
+// writes a copy with the new lines and the closing bracket under another name and renames it. To
+// keep that cheap, it happens when the waiting lines are an eighth of the file, or once a second
+// while the file is small.
 #include "engine/timeline.h"
 
 #include <fcntl.h>

@@ -1,3 +1,8 @@
+// One thread, one poll(2) over an eventfd, the listeners and all connections; everything else is a
+// consequence of what poll returns. A connection passes through the stages hello, proof and ready.
+// Before `ready` it may send no more than a handshake, is dropped after a few seconds, and counts
+// against a limit of strangers, of which the oldest are dropped first. The MeetingBook holds the
+// meetings; this file only moves bytes to and from it.
 #include "comm/rendezvous/server.h"
 
 #include <poll.h>

@@ -1,3 +1,11 @@
+// A meeting: each member writes its card and payload into one of two slots of its seat and then
+// publishes the number of the meeting; it then waits until all others have published that number.
+// Two slots, used in turn, are enough: a member that begins meeting k + 2 has seen everybody in
+// meeting k + 1, and whoever is there has read everything of meeting k.
+//
+// A wait that has to sleep looks around first (look): if a member that is still needed is gone or
+// has given up, the wait ends with peer_lost. A member that gives up leaves the number of the one
+// it waited for in its seat, so that the others can follow the chain to the rank that caused it.
 #include "comm/shm/shm_group.h"
 
 #include <sched.h>
@@ -34,6 +42,8 @@ void RetiredSeats::add(Seat* seat, int members) {
   sweep();
 }
 
+// A seat is freed only when all other members have said farewell: until then one of them may read
+// it.
 void RetiredSeats::sweep() {
   std::lock_guard lock(mutex_);
   std::erase_if(seats_, [&](const auto& entry) {
@@ -242,6 +252,8 @@ void ShmGroup::check_usable() const {
 
 // --- own memory ----------------------------------------------------------------------------------
 
+// Addresses differ between processes, so cards carry offsets into the owner's segment, plus 1; 0
+// means that the memory is not in the segment.
 std::uint64_t ShmGroup::shared_place(std::uint64_t address) const noexcept {
   const auto base = reinterpret_cast<std::uint64_t>(arena_->segment()->base());
   const std::uint64_t offset = address - base;
@@ -270,6 +282,8 @@ bool ShmGroup::all_outputs_shared() const noexcept {
   return true;
 }
 
+// A quarter of the data, so that the copies of one chunk overlap with the reduction of another, but
+// at least 32 KiB to pay for the steps and at most 256 KiB to stay in the cache.
 std::size_t ShmGroup::stage_chunk_bytes(std::size_t bytes) noexcept {
   constexpr std::size_t kSmallest = 32 * 1024;
   constexpr std::size_t kLargest = 256 * 1024;

@@ -1,3 +1,6 @@
+// Meetings send the card and a small payload to every member in one exchange of the messenger. Up
+// to 64 KiB sent by each member, data travels with the meeting or in one trip; beyond that the bulk
+// operations of wire_collectives.cc and wire_reduction.cc take over.
 #include "comm/wire/wire_group.h"
 
 #include <algorithm>

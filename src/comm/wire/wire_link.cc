@@ -1,3 +1,10 @@
+// Who is to blame: when an operation fails, settle() asks the messenger to exchange farewells, in
+// which every member names the one it waited for (statements.h), and takes the one at the end of
+// the chain. If the launcher reports that this member died because of an earlier death, the earlier
+// one is named.
+//
+// The launcher's news of a death aborts the messenger after a grace time, so that messages which
+// the dead rank had already sent are still received.
 #include "comm/wire/wire_link.h"
 
 #include <algorithm>

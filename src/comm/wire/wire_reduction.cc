@@ -1,3 +1,7 @@
+// Scratch memory holds the parts of kSlots chunks; chunk k uses slot k % kSlots. Receives for the
+// parts of the first chunks are posted in the constructor, and those of chunk k + kSlots as soon as
+// chunk k is reduced and its memory is free again. Sends go round the ring, each member beginning
+// with its right neighbour, so that not all send to the same member at once.
 #include "comm/wire/wire_reduction.h"
 
 #include <algorithm>
