@@ -1,3 +1,10 @@
+// Statements are prepared on first use, once per connection; after a reconnect (a new generation of
+// the connection) they are prepared again. Values travel as text. Outside of a transaction a lost
+// connection is replaced silently; inside of one it is an error, as what was written is gone.
+//
+// All writers take one advisory lock at the beginning of a transaction, unless they ask for row
+// locks. That makes transactions of kolo serial, as SQLite's are, so that the same code is correct
+// on both. Watches use LISTEN and NOTIFY on a connection of their own.
 #include "store/postgresql.h"
 
 #include <poll.h>

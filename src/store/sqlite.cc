@@ -1,3 +1,7 @@
+// Every transaction begins with BEGIN IMMEDIATE: writers queue up at the beginning instead of
+// failing in the middle. SQLite has no notifications between processes, so a channel is a file
+// beside the database: notify() appends a byte to it, and a watch waits for inotify events on it
+// and looks at its size twice a second in case there are none.
 #include "store/sqlite.h"
 
 #include <fcntl.h>

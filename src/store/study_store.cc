@@ -1,3 +1,11 @@
+// A controller is known by host, process number and start time of the process, so that a later
+// process with the same number is not taken for it. On the same host a controller counts as gone
+// when that process is; on another host, when it has not written for longer than the lease.
+//
+// write() is the fence: its first statement moves the sequence number from from_seq to to_seq, on
+// condition that the study still belongs to this owner and stands at from_seq. If that changes no
+// row, the batch was either written before (only the answer was lost), or the study is somebody
+// else's.
 #include "store/study_store.h"
 
 #include <unistd.h>

@@ -1,3 +1,8 @@
+// The public face of GradientExchange and Shards: checks the options, names the parameters, and
+// puts the parts in order in step(): wait for the gradients, clip, let the wrapped optimizer step,
+// share the new parameters when its state is sharded. With Adasum the change that the wrapped
+// optimizer makes is reduced instead of the gradient (step_with_adasum). With one rank there are no
+// hooks and no buckets.
 #include "kolo/torch/distributed_optimizer.h"
 
 #include <malloc.h>

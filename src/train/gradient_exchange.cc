@@ -1,3 +1,15 @@
+// The way of a gradient: libtorch calls a hook after it has accumulated the gradient of a parameter
+// (on_gradient). The gradient is copied into its place in a bucket, and the parameter's grad
+// becomes a view of that place, so that later passes add to the bucket itself. When all members of
+// a bucket are there the pipeline may reduce it. finish() collects what backward did not reach, as
+// zeros, waits for the pipeline, and hands the results back.
+//
+// In the first step there is no plan yet: hooks only note the order of the gradients, the ranks
+// agree on buckets at its end (gradient_agreement.cc), and everything is reduced in finish().
+//
+// A parameter on another device is *staged*: its place in the bucket is a copy in main memory.
+// Sparse gradients are in no bucket; they are gathered at the end of the step, when it is known who
+// has some.
 #include "train/gradient_exchange.h"
 
 #include <torch/torch.h>

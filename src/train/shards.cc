@@ -1,3 +1,12 @@
+// The parameters of each bucket move into one flat block of shared memory, of which each rank owns
+// a contiguous part. For an optimizer that works element by element (SGD, Adam …) the parts are
+// equal and may cut through a parameter: the bucket is reduced by a reducescatter, and the wrapped
+// optimizer gets *pieces* (one-dimensional views) as its parameters. For others (LARS, LAMB need
+// norms of whole tensors) the parts consist of whole parameters, and the bucket is reduced by an
+// allreduce. After the step an allgather gives every rank the parts of the others.
+//
+// A checkpoint has the state as one process would have it: gather_state() puts the pieces of all
+// ranks together on rank 0, and share_out() cuts a whole state into the pieces of this rank.
 #include "train/shards.h"
 
 #include <torch/torch.h>

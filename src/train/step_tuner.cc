@@ -1,3 +1,7 @@
+// Stages: six sizes of buckets; the helper thread, if there is a choice; two other sizes of one
+// trip, if there is a network; and, if something was faster by the margin, a second comparison of
+// the best settings with the given ones. A trial is two steps of warm-up and ten that count, judged
+// by their median.
 #include "train/step_tuner.h"
 
 #include <fmt/format.h>

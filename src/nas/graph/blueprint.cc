@@ -1,3 +1,7 @@
+// Nodes are visited in graph order. A node's value is the list of tensors that it passes on: none
+// if it is off (Zero, or nothing comes in), several for Connect, one otherwise. Identity passes its
+// input on without a layer of its own. At the end, applications whose output reaches no output of
+// the model are removed, so that every parameter gets a gradient.
 #include "nas/graph/blueprint.h"
 
 #include <fmt/ranges.h>

@@ -1,3 +1,9 @@
+// Sugiyama's method in four steps. Each box gets a layer (find_layers). An arrow over several
+// layers gets a bend in each of them (add_bends), so that afterwards all lines join neighbouring
+// layers. The order inside layers is improved by sweeps that sort each layer by the mean position
+// of its neighbours; the order with the fewest crossings is kept (order_layers). Positions then
+// approach the mean of the neighbours in further sweeps, with the order and the gaps kept (place,
+// settle).
 #include "nas/graph/layered_layout.h"
 
 #include <algorithm>

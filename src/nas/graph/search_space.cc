@@ -1,3 +1,6 @@
+// Nodes only ever refer to nodes that were added before them, except through connect(). The order
+// of the graph is computed when it is first needed and forgotten when the graph changes; cycles and
+// nodes without input or output are found then.
 #include "kolo/nas/search_space.h"
 
 #include <fmt/ranges.h>

@@ -1,3 +1,11 @@
+// Row r of all arrays of a Record belongs to step r / episodes of episode r % episodes, so that one
+// step of all episodes is a contiguous block. forward() computes what comes from the inputs for all
+// steps in one go; only the recurrent product must go step by step. backward() keeps the same
+// order: first the output layer for all rows, then back through time, then the weights of the
+// recurrence in one product over all steps.
+//
+// Matrices are packed into panels of kPadding columns before they are multiplied many times (see
+// Layout).
 #include "nas/ppo/policy.h"
 
 #include <algorithm>

@@ -1,3 +1,8 @@
+// An update: look_back() runs the policy and the value network over all episodes of the batch and
+// computes advantages (GAE) and returns, which then stay fixed. noptepochs passes follow, each over
+// nminibatches parts of the batch: forward, clipped loss, backward, average over the agents, clip,
+// one step of Adam. Policy and value network lie in one vector of weights, so that they share the
+// average, the clipping and the step.
 #include "nas/ppo/ppo.h"
 
 #include <algorithm>

@@ -1,3 +1,11 @@
+// Episodes are numbered in the order of asks; batch b consists of the episodes b·n … (b+1)·n − 1.
+// An ask for an episode of batch b is answered only when the b updates before it are made, so which
+// policy draws an episode depends on its number alone, and a replay repeats the same updates. The
+// random numbers of an episode and of an update come from streams named by their numbers.
+//
+// A checkpoint only saves time: it has the weights after some updates and a hash of the history
+// that led to them. If a replay arrives at the same hash, these updates are skipped; otherwise they
+// are made again.
 #include <algorithm>
 #include <bit>
 #include <cmath>

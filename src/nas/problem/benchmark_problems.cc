@@ -146,8 +146,7 @@ NaProblem levy_reg() { return function_reg<hps::functions::levy>(-10, 10); }
 NaProblem dixonprice_reg() { return function_reg<hps::functions::dixon_price>(-50, 50); }
 NaProblem saddle_reg() { return function_reg<hps::functions::saddle>(-50, 50); }
 
-// --- images
-// ---------------------------------------------------------------------------------------
+// --- images ---
 
 /// The training part only: what is for testing stays unseen by a search.
 NaProblem images(Dataset (*load)(), std::int64_t channels, std::int64_t side) {

@@ -40,8 +40,7 @@ const std::string& text(std::string_view name, const Value& value) {
   return value.as_string();
 }
 
-// --- callbacks: {"EarlyStopping": {"patience": 5}, …}
-// ---------------------------------------------
+// --- callbacks: {"EarlyStopping": {"patience": 5}, …} ---
 
 /// Reads what both kinds of patience share; true if `name` was one of it.
 bool read_patience(PatienceSettings& settings, const std::string& name, const Value& value) {
@@ -119,8 +118,7 @@ void read_callbacks(TrainingSettings& settings, const Value& value) {
   }
 }
 
-// --- the table
-// ------------------------------------------------------------------------------------
+// --- the table ---
 
 using Read = void (*)(TrainingSettings&, const Value&);
 

@@ -74,8 +74,7 @@ void NaProblem::forget_loaded() {
   loaded_ = std::move(fresh);
 }
 
-// --- describing
-// -----------------------------------------------------------------------------------
+// --- describing ---
 
 NaProblem& NaProblem::load_data(LoadData load) {
   load_ = std::move(load);
@@ -226,8 +225,7 @@ NaProblem& NaProblem::seed(std::uint64_t seed) {
   return *this;
 }
 
-// --- using
-// ----------------------------------------------------------------------------------------
+// --- using ---
 
 const DataSplit& NaProblem::data() const {
   const std::scoped_lock lock(loaded_->mutex);
@@ -352,8 +350,7 @@ Value NaProblem::config(std::span<const std::int64_t> arch_seq, const Value& sea
 
 std::string NaProblem::to_json() const { return describe().to_string(); }
 
-// --- for run functions
-// ----------------------------------------------------------------------------
+// --- for run functions ---
 
 std::vector<NaProblem::OutputLoss> NaProblem::losses(std::string_view name) const {
   const std::size_t outputs = data().train.targets.size();

@@ -33,8 +33,7 @@ std::vector<std::string> texts_at(const Json& json, const char* key) {
   return texts;
 }
 
-// --- data from a table
-// ----------------------------------------------------------------------------
+// --- data from a table ---
 
 struct TableData {
   std::filesystem::path csv;
@@ -128,8 +127,7 @@ TableData read_table(const Json& json, const std::filesystem::path& folder) {
   return data;
 }
 
-// --- keys
-// -----------------------------------------------------------------------------------------
+// --- keys ---
 
 struct Context {
   NaProblem& problem;

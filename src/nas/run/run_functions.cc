@@ -1,3 +1,7 @@
+// An evaluation: read the configuration, build the network, train it `repeat` times with different
+// seeds, judge the history by the objective, and save weights, history and configuration of the
+// best epoch. What goes wrong on the way becomes a failure with a name (F_build, F_nan) instead of
+// an exception, so that the search can learn from it.
 #include <algorithm>
 #include <cmath>
 #include <limits>

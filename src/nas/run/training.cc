@@ -1,3 +1,8 @@
+// One training of one network, the same code for one process and for several ranks. An epoch
+// gathers samples in blocks (a gather per batch would cost more than a small step), trains batch by
+// batch, and sums up losses and metrics, which are averaged over the ranks at the end of the epoch.
+// Decisions that all ranks must make alike (the time limit, a request to stop) are agreed upon
+// every few steps.
 #include "nas/run/training.h"
 
 #include <ATen/CPUGeneratorImpl.h>
@@ -114,8 +119,7 @@ class Training {
         RateSchedulerOptions{.steps_per_epoch = steps_per_epoch_});
   }
 
-  // --- an epoch
-  // -----------------------------------------------------------------------------------
+  // --- an epoch ---
 
   /// The samples of this rank in their order.
   Tensor order_of(std::int64_t epoch) {
@@ -188,8 +192,7 @@ class Training {
     return outputs;
   }
 
-  // --- ends
-  // ---------------------------------------------------------------------------------------
+  // --- ends ---
 
   [[nodiscard]] bool time_is_up() const {
     return settings_.time_limit_seconds > 0 &&
@@ -216,8 +219,7 @@ class Training {
     if (verdict == 2) ended_ = TrainingEnd::stopped;
   }
 
-  // --- judging
-  // ------------------------------------------------------------------------------------
+  // --- judging ---
 
   void finish(Sums& sums, const std::string& prefix) {
     sums.add_up(task_.ranks);

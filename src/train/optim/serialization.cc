@@ -1,3 +1,7 @@
+// The archive has, for each parameter group, its options and the state of each parameter by its
+// place in the group, as libtorch serialises them. Places instead of addresses make it independent
+// of the process. libtorch creates states lazily and without a common factory, so make_state_like()
+// chooses the type by that of the options.
 #include "train/optim/serialization.h"
 
 #include <sstream>
