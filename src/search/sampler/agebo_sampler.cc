@@ -1,3 +1,7 @@
+// The space is divided in two: `part_` is the subspace of the hyperparameters, searched by a forest
+// sampler of its own, and the rest is evolved. Each ask first asks the forest and then gives these
+// hyperparameters to a child of the population, or to a random architecture while the population is
+// being filled.
 #include "search/sampler/agebo_sampler.h"
 
 #include <algorithm>

@@ -1,3 +1,7 @@
+// budgets_ has the observations of each budget, sorted by loss. An ask takes the largest budget
+// with enough observations, builds three densities from them (good, bad, and the good one with
+// wider kernels to draw candidates from), and returns the candidate with the largest ratio of good
+// to bad.
 #include "search/sampler/bohb_sampler.h"
 
 #include <algorithm>

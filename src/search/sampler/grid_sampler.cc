@@ -1,3 +1,7 @@
+// A cursor holds the sample and, for each axis, the index of its current entry; turn() moves it
+// like the digits of an odometer, the first axis fastest. A combination that the space refuses, or
+// that repeats another one because an axis is inactive in it, is skipped, so that the cursor always
+// stands on a combination that can be tried.
 #include "search/sampler/grid_sampler.h"
 
 #include <algorithm>

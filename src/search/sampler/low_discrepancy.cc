@@ -1,3 +1,7 @@
+// Sobol': dimension j has 32 direction numbers, which follow from the j-th primitive polynomial by
+// a recurrence. The n-th point is the exclusive or of the direction numbers at the set bits of the
+// Gray code of n, and of a random shift. Halton: dimension j writes n in the j-th prime base,
+// permutes the digits, and mirrors them at the point.
 #include "search/sampler/low_discrepancy.h"
 
 #include <bit>

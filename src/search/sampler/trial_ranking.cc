@@ -1,3 +1,7 @@
+// A key has a tier (complete, pruned, infeasible, failed), two numbers by which trials of one tier
+// are compared, and the place as the last resort, so that the order is total. With several
+// objectives the number of trials that dominate each one is updated with every result, and keys are
+// made when they are needed.
 #include "search/sampler/trial_ranking.h"
 
 #include <algorithm>

@@ -1,3 +1,6 @@
+// The mutated parameters of a configuration are read into a Point of the space `mutations`, varied
+// there, and written back; Space::settle keeps the values inside their domains and applies
+// conditions. A variation that a forbidden clause refuses is drawn again.
 #include "search/scheduler/explore.h"
 
 #include <algorithm>

@@ -1,3 +1,7 @@
+// The part that all schedulers share: it checks the calls, numbers the trials (slots, in the order
+// in which they were added), turns every objective into one to be minimised and values that are not
+// finite into NaN, and leaves the decision to on_result(). Decisions about other trials are
+// collected by announce() and taken by take_decisions().
 #include "kolo/search/scheduler.h"
 
 #include <algorithm>

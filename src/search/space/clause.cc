@@ -1,3 +1,6 @@
+// A clause is compiled once: paths become indices of parameters, and values become entries
+// (numbers, or indices of choices). Evaluating it is then a comparison of doubles. A clause about
+// an inactive parameter, whose entry is NaN, does not hold, whatever its kind.
 #include "kolo/search/clause.h"
 
 #include <cmath>

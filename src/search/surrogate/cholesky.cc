@@ -1,3 +1,6 @@
+// All routines work panel by panel: the product with the finished columns goes through the blocked
+// kernel subtract_product, and only the small triangle of the panel is solved column by column. The
+// matrix has space for further rows, so that appending one does not copy it.
 #include "search/surrogate/cholesky.h"
 
 #include <algorithm>

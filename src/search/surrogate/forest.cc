@@ -1,3 +1,9 @@
+// All trees lie in one array of nodes; the right child follows the left one. For predictions the
+// nodes are compressed into Steps without branches: a leaf points to itself with a threshold of
+// infinity, so that several walks can go on side by side until none of them moves.
+//
+// assume() puts a value into the leaves of a point as if it were one more observation, and forget()
+// takes all of these back.
 #include "search/surrogate/forest.h"
 
 #include <algorithm>

@@ -1,3 +1,8 @@
+// With K the covariance of the observed inputs plus noise, L its Cholesky factor, k the covariances
+// of a new input to the observed ones and s² the signal variance: mean = m + kᵀ α with α = K⁻¹ (y −
+// m), and variance = s² − |L⁻¹ k|². The mean m of the process has a standard normal prior and takes
+// its most likely value (set_targets). A pending row enters L but has α = 0, so that it shrinks the
+// variance and leaves the mean as it is.
 #include "search/surrogate/gp.h"
 
 #include <algorithm>
@@ -16,6 +21,8 @@ using Eigen::Index;
 using Eigen::MatrixXd;
 using Eigen::VectorXd;
 
+// Rows to learn from when there are more than `most`: the best half of them, and an even sample of
+// the others in the order of time.
 std::vector<Index> choose_rows(const VectorXd& targets, Index most) {
   std::vector<Index> order(targets.size());
   std::iota(order.begin(), order.end(), Index{0});

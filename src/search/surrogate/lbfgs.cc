@@ -1,3 +1,7 @@
+// An iteration: find the variables that are held at a bound, compute the quasi-Newton direction of
+// the others from the last eight corrections (two-loop recursion), and search along its projection
+// onto the box with Armijo's rule and parabolic steps. A correction without positive curvature is
+// dropped.
 #include "search/surrogate/lbfgs.h"
 
 #include <algorithm>

@@ -1,3 +1,6 @@
+// fit() solves weighted least squares once for each power of the values and keeps the power that
+// leaves the least unexplained. minimum() goes along the eigenvectors of the curvature: to the
+// bottom where it is positive, and to the limit `reach`, downhill, where it is flat or negative.
 #include "search/surrogate/quadratic.h"
 
 #include <Eigen/Cholesky>
