@@ -1,7 +1,6 @@
 // Fronts are kept up to date by insertion. A vector belongs to the first front that does not
 // dominate it, found by binary search. Members that it dominates move back by exactly one front,
-// which may push others back in turn (Li, Deb, Zhang and Zhang, "Efficient nondomination level
-// update", 2017).
+// which may push others back in turn.
 #include "search/analysis/dominance.h"
 
 #include <algorithm>

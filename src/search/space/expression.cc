@@ -342,7 +342,7 @@ class Parser {
   Compiled parse_call(const std::string& name) {
     const auto* function = std::find_if(std::begin(kFunctions), std::end(kFunctions),
                                         [&](const Function& known) { return known.name == name; });
-    if (function == std::end(kFunctions)) refuse("there is no function '" + name + "'");
+    if (function == std::end(kFunctions)) refuse("the function '" + name + "' is unknown");
     std::vector<Compiled> arguments;
     if (!accept(")")) {
       do arguments.push_back(parse_choice());
@@ -350,7 +350,7 @@ class Parser {
       if (!accept(")")) fail("where ')' is needed");
     }
     if (arguments.size() < function->least || arguments.size() > function->most)
-      refuse("function '" + name + "' has another number of arguments");
+      refuse("the function '" + name + "' does not take this number of arguments");
     return [call = function->call, arguments](const ConfigView& config) {
       std::vector<Value> values;
       for (const Compiled& argument : arguments) values.push_back(argument(config));
