@@ -71,7 +71,7 @@ void Coordinator::settle(std::map<std::string, Entry>::iterator entry) {
     for (std::size_t m = 0; m < ranks_.size(); ++m)
       if (!by_member[m]) absent.push_back(ranks_[m]);
     if (!absent.empty())
-      disagreement = fmt::format("{} '{}' needs every rank, and rank {} has joined",
+      disagreement = fmt::format("{} '{}' needs every rank, but rank {} has joined",
                                  comm::to_string(kind), entry->first, fmt::join(absent, ", "));
   }
   if (disagreement) {
@@ -172,7 +172,7 @@ std::optional<std::string> Coordinator::check_stalls(Clock::time_point now) {
     entry = next;
   }
   if (!is_due) return std::nullopt;
-  std::string text = fmt::format("ranks wait for others since up to {:.0f} s:", longest);
+  std::string text = fmt::format("some ranks have waited for others for up to {:.0f} s:", longest);
   for (const auto& [absent, names] : by_absent) {
     const std::size_t shown = std::min(names.size(), kNamesShown);
     text += fmt::format(" rank {} has not submitted {}", fmt::join(absent, ", "),

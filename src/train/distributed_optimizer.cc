@@ -45,18 +45,20 @@ void check(const DistributedOptimizerOptions& options) {
   if (!reduces && options.op != ReduceOp::adasum)
     wrong(fmt::format("op must be average, sum or adasum, not {}", to_string(options.op)));
   if (options.backward_passes_per_step < 1)
-    wrong(fmt::format("backward_passes_per_step is {}", options.backward_passes_per_step));
+    wrong(fmt::format("backward_passes_per_step is {}, but must be at least 1",
+                      options.backward_passes_per_step));
   if (options.gradient_predivide_factor != 1.0 && options.op != ReduceOp::average)
     wrong("gradient_predivide_factor needs op average");
   if (!(options.gradient_predivide_factor > 0) || !std::isfinite(options.gradient_predivide_factor))
     wrong("gradient_predivide_factor must be positive");
-  if (options.num_groups < 0) wrong(fmt::format("num_groups is {}", options.num_groups));
+  if (options.num_groups < 0)
+    wrong(fmt::format("num_groups is {}, but cannot be negative", options.num_groups));
   if (options.num_groups > 0 && !options.groups.empty())
-    wrong("groups and num_groups exclude each other");
-  if (options.clip_global_norm < 0) wrong("clip_global_norm is negative");
+    wrong("set either groups or num_groups, not both");
+  if (options.clip_global_norm < 0) wrong("clip_global_norm cannot be negative");
   if (options.shard_optimizer_state &&
       (options.op == ReduceOp::adasum || options.compression.kind != Compression::Kind::none))
-    wrong("shard_optimizer_state goes with average and sum, without compression");
+    wrong("shard_optimizer_state works only with average and sum, and without compression");
 }
 
 /// Every step allocates gradients and activations of the same sizes and frees them. By default
@@ -270,8 +272,8 @@ void DistributedOptimizer::zero_grad(bool set_to_none) {
   State& state = *state_;
   if (state.exchange != nullptr && state.exchange->has_gradients())
     throw_error(ErrorCode::failed_precondition,
-                "DistributedOptimizer: zero_grad() between backward and step(): gradients are on "
-                "their way; call step() or synchronize() first");
+                "DistributedOptimizer: zero_grad() was called between backward and step(), while "
+                "gradients are being exchanged; call step() or synchronize() first");
   torch::NoGradGuard no_grad;
   for (torch::Tensor& parameter : state.parameters) {
     torch::Tensor& grad = parameter.mutable_grad();

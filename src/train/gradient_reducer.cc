@@ -100,8 +100,8 @@ std::unique_ptr<GradientReducer> make_gradient_reducer(const Compression& compre
   const bool is_lossy = compression.kind == Kind::power_sgd || compression.kind == Kind::top_k;
   if (is_lossy && op == ReduceOp::adasum)
     throw_error(ErrorCode::invalid_argument,
-                "DistributedOptimizer: adasum needs whole tensors; use no compression, fp16 or "
-                "bf16");
+                "DistributedOptimizer: adasum needs whole tensors, so this compression is not "
+                "possible; use none, fp16 or bf16");
   switch (compression.kind) {
     case Kind::none: break;
     case Kind::fp16: return std::make_unique<HalfReducer>(torch::kFloat16, op, scaling);

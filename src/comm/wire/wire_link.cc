@@ -86,9 +86,9 @@ void WireLink::settle(const Error& error) {
   // A member that is gone may have gone because of another that went before it.
   if (reason_of_departure(lost))
     if (const int first = first_death(); first >= 0) lost = first;
-  loss_ =
-      Loss{lost, reason_of_departure(lost).value_or(
-                     lost == error.rank() ? error.message() : "other ranks waited for it in vain")};
+  loss_ = Loss{lost,
+               reason_of_departure(lost).value_or(
+                   lost == error.rank() ? error.message() : "other ranks waited for it too long")};
 }
 
 /// The member that died first, or -1. One that "exited" was through with its work.
