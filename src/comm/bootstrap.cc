@@ -1,3 +1,6 @@
+// Which Bootstrap a process gets follows from its launcher: kolo run has a rendezvous server; under
+// mpirun and srun MPI itself is used if the plug-in is there and the transport allows it; otherwise
+// rank 0 hosts a server, for which the job needs an id that all its ranks know.
 #include "comm/bootstrap.h"
 
 #include <unistd.h>

@@ -1,3 +1,6 @@
+// Joining a job, in order: who am I (Bootstrap), who has died (Liveness), memory to share (Arena),
+// and the group of all ranks (transport). The default Context behind kolo::init() is an ordinary
+// one.
 #include "kolo/context.h"
 
 #include <unistd.h>

@@ -1,3 +1,5 @@
+// A transport is a choice of two things: shared memory inside a host or not, and which plug-in
+// carries messages between hosts. `auto` decides by the topology and by who started the ranks.
 #include "comm/transports.h"
 
 #include <fmt/ranges.h>

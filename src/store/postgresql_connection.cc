@@ -1,3 +1,7 @@
+// Keep-alives and a user timeout of 15 s make the end of a server noticeable on an idle connection.
+// Names that are shown to users never contain the password of the URL. States of PostgreSQL become
+// codes of kolo by what the caller can do: what may pass (connection, resources, shutdown, locks)
+// is `unavailable`.
 #include "store/postgresql_connection.h"
 
 #include "base/errors.h"

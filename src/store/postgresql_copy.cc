@@ -1,3 +1,6 @@
+// Rows are collected in the text format of COPY (tabs between columns, \N for null, backslashes
+// before control characters) and sent in blocks of 64 KiB. A writer that is destroyed before
+// finish() makes the server drop its rows.
 #include "store/postgresql_copy.h"
 
 #include <fmt/ranges.h>

@@ -1,3 +1,6 @@
+// A statement is reset after its last row and after every error, so that it never holds a read
+// transaction open. Codes of SQLite become codes of kolo by what the caller can do: what may pass
+// (locks, a full disk) is `unavailable`, a violated constraint is `already_exists`.
 #include "store/sqlite_statement.h"
 
 #include <cmath>

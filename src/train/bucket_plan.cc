@@ -1,3 +1,7 @@
+// Parameters are placed in the order in which backward produces their gradients. There is one open
+// bucket for each combination of type and group; a parameter that does not fit closes it and opens
+// the next. Buckets are then sorted by the place of their last member, which is the order in which
+// they become complete.
 #include "train/bucket_plan.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,8 @@
+// Rank 0 starts a server and writes its addresses and a fresh secret to the file. The others look
+// for the file until its server answers, so that a file left behind by an earlier job is only
+// waited past. All ranks then exchange the identity of their host (name and boot id), from which
+// the topology follows. What was found is remembered in the process, so that a second Context needs
+// no file.
 #include "comm/rendezvous/hosted.h"
 
 #include <poll.h>

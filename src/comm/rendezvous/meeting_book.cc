@@ -1,3 +1,6 @@
+// A meeting is known by its key and its list of members, and has a seat for each of them. come()
+// fills a seat; when all are filled, everybody gets the same answer and the meeting is removed. A
+// departure fails every meeting that has the departed rank as a member.
 #include "comm/rendezvous/meeting_book.h"
 
 #include <algorithm>

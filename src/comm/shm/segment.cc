@@ -1,3 +1,7 @@
+// A process attaches the segment of another through /proc/PID/fd/FD, for which both must belong to
+// the same user. The nonce at the beginning of the segment shows that this descriptor still is the
+// one that was announced: process numbers and descriptors are reused. Ranks that are threads of one
+// process share the mapping.
 #include "comm/shm/segment.h"
 
 #include <fcntl.h>

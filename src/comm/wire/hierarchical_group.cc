@@ -1,3 +1,7 @@
+// Four groups work together: local_ (the ranks of this host), leaders_ (the first rank of each
+// host, for meetings), lane_ (the l-th rank of each host, for data) and flat_ (all ranks, for point
+// to point messages). The last three share one link. The limits of what a meeting carries are
+// agreed upon at the beginning, as hosts may have different numbers of ranks.
 #include "comm/wire/hierarchical_group.h"
 
 #include <algorithm>

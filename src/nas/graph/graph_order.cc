@@ -1,3 +1,7 @@
+// The order is Kahn's, with a priority queue so that of several nodes that could be next the one
+// added first is taken. Two searches over the graph then find nodes that no input reaches and nodes
+// that lead to no output. A constant or a Zero counts as an input, because it needs nothing before
+// it.
 #include "nas/graph/graph_order.h"
 
 #include <fmt/ranges.h>

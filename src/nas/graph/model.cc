@@ -1,3 +1,7 @@
+// Tensors live in numbered slots. A step reads the slots of its operands, writes one slot, and
+// releases those that no later step reads; which these are is found by going through the steps
+// backwards once. An operation without a layer (such as Identity) costs no step: its output has the
+// slot of its input.
 #include "kolo/nas/model.h"
 
 #include <algorithm>

@@ -1,3 +1,6 @@
+// A metric is a pair of functions: one turns a batch into a tensor of sums, one turns the total of
+// these into the value. Sums are float64 and additive, so that they can be added over batches and
+// ranks in any grouping.
 #include "nas/problem/metrics.h"
 
 #include <cmath>

@@ -1,3 +1,6 @@
+// Files are named by their step, so that sorting by name is sorting by time, also when the head of
+// a file is damaged. A file is written as a whole under another name and renamed. Reading goes from
+// the newest (or best) file to older ones until one passes its checksums.
 #include "base/files.h"
 
 #include <algorithm>

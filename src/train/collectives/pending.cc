@@ -1,3 +1,8 @@
+// An operation on tensors submits one or several operations of the engine and keeps the tensors
+// that these read and write. wait() collects the results: outputs whose size was not known before
+// are appended, `finish` does what is left to do on this rank, and results are copied back where
+// the caller wanted them in place or on another device. A handle that is dropped is waited for,
+// since the engine still uses its memory.
 #include "train/collectives/pending.h"
 
 #include <algorithm>

@@ -1,3 +1,7 @@
+// fit() is the usual loop with callbacks at its joints: begin and end of training and epoch, before
+// and after the step of the optimizer. Metrics are sums over samples divided at the end, so that
+// batches of different size weigh by their samples. Validation data is divided among the ranks
+// without padding, and its means are weighted by the samples of each rank.
 #include "kolo/torch/trainer.h"
 
 #include <algorithm>
