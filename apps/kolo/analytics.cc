@@ -11,13 +11,13 @@
 #include "hps/analytics/top_rows.h"
 #include "hps/analytics/workload.h"
 #include "jobs_common.h"
+#include "study_settings.h"
 
 namespace kolo::app {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr Setting kHelp{"help", "-h", "", "", "", "this text"};
 constexpr std::size_t kAny = std::numeric_limits<std::size_t>::max();
 
 /// What a file shall be, by its ending. Throws invalid_argument unless it is one of the known.
@@ -51,7 +51,7 @@ int topk(const Arguments& arguments) {
   constexpr Setting kTable[] = {
       {"k", "-k", "", "N", "10", "how many"},
       {"output", "-o", "", "FILE", "", "FILE.yaml, .csv or .json instead of a table"},
-      kHelp};
+      kHelpSetting};
   constexpr std::string_view kUsage = "kolo analytics topk PATH [-k N] [-o FILE]";
   const Options options(kTable, arguments);
   if (options.has("help")) {
@@ -99,7 +99,7 @@ int topk(const Arguments& arguments) {
 
 int parse(const Arguments& arguments) {
   constexpr Setting kTable[] = {
-      {"output", "-o", "", "FILE", "", "FILE.json instead of standard output"}, kHelp};
+      {"output", "-o", "", "FILE", "", "FILE.json instead of standard output"}, kHelpSetting};
   constexpr std::string_view kUsage = "kolo analytics parse kolo.log [-o FILE.json]";
   const Options options(kTable, arguments);
   if (options.has("help")) {
@@ -147,7 +147,7 @@ int quickplot(const Arguments& arguments) {
       {"log-y", "", "", "", "", "by logarithm"},
       {"title", "", "", "TEXT", "", "above the picture"},
       {"output", "-o", "", "FILE", "quickplot.svg", "where to"},
-      kHelp};
+      kHelpSetting};
   constexpr std::string_view kUsage = "kolo analytics quickplot PATH... [--xy X Y] [-o FILE.svg]";
   const Options options(kTable, joined_xy(arguments));
   if (options.has("help")) {
@@ -181,7 +181,7 @@ int workload(const Arguments& arguments) {
       {"workflow", "-w --wf", "", "PART", "", "jobs of the database (KOLO_DB) instead of a search"},
       {"num-workers", "", "", "N", "as the search knows", "how many could have run"},
       {"output", "-o", "", "FILE", "", "FILE.json or FILE.svg"},
-      kHelp};
+      kHelpSetting};
   constexpr std::string_view kUsage = "kolo analytics workload {PATH | -w WORKFLOW} [-o FILE]";
   const Options options(kTable, arguments);
   if (options.has("help")) {
@@ -223,7 +223,7 @@ int compare(const Arguments& arguments) {
       {"after", "", "", "N", "as many as all have", "also the best after N evaluations"},
       {"objective", "", "", "I", "0", "which of several objectives"},
       {"output", "-o", "", "FILE", "", "FILE.json instead of a table"},
-      kHelp};
+      kHelpSetting};
   constexpr std::string_view kUsage = "kolo analytics compare PATH... [--after N] [-o FILE.json]";
   const Options options(kTable, arguments);
   if (options.has("help")) {

@@ -11,7 +11,7 @@
 namespace kolo::app {
 namespace {
 
-constexpr std::string_view kUsage =
+constexpr std::string_view kHpsUsage =
     "kolo hps SEARCH --problem P [--run R] [OPTIONS] [-- PROGRAM ARGUMENTS]";
 
 /// The words that evaluate one configuration of this problem.
@@ -29,7 +29,7 @@ int run_command_hps(const Arguments& arguments) {
   const SearchArguments command(table, arguments);
   if (command.options.has("help")) {
     print_search_help(
-        kUsage,
+        kHpsUsage,
         "Searches for the hyperparameters that give the largest objective.\n\n"
         "  kolo hps ambs --problem benchmark.hps.polynome2 --max-evals 100\n"
         "  kolo hps tpe --problem space.yaml --max-evals 50 -- ./train --lr {lr}\n\n"

@@ -7,13 +7,12 @@
 #include "jobs/words.h"
 #include "jobs_common.h"
 #include "store/database.h"
+#include "study_settings.h"
 
 namespace kolo::app {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr Setting kHelp{"help", "-h", "", "", "", "this text"};
 
 /// Where the server is. Passwords are better not among the arguments, which everybody can see.
 std::string server_url(const Options& options) {
@@ -36,7 +35,7 @@ int run_command_init(const Arguments& arguments) {
       {"db", "", "", "URL", "SQLite in DIR",
        "PostgreSQL server for launchers on several hosts: postgresql://user@host/name; - reads it "
        "from standard input"},
-      kHelp};
+      kHelpSetting};
   const Options options(kTable, arguments);
   if (options.has("help")) {
     print_options_help("kolo init DIR [OPTIONS]", "Makes a database of jobs in a new folder.",
@@ -51,7 +50,7 @@ int run_command_init(const Arguments& arguments) {
 }
 
 int run_command_activate(const Arguments& arguments) {
-  constexpr Setting kTable[] = {kHelp};
+  constexpr Setting kTable[] = {kHelpSetting};
   const Options options(kTable, arguments);
   if (options.has("help")) {
     print_options_help("eval \"$(kolo activate DIR)\"",
@@ -72,7 +71,8 @@ int run_command_activate(const Arguments& arguments) {
 }
 
 int run_command_which(const Arguments& arguments) {
-  constexpr Setting kTable[] = {{"id", "", "", "N", "", "the folder of this job instead"}, kHelp};
+  constexpr Setting kTable[] = {{"id", "", "", "N", "", "the folder of this job instead"},
+                                kHelpSetting};
   const Options options(kTable, arguments);
   if (options.has("help")) {
     print_options_help("kolo which [--id N]", "Says which database is active.", kTable);
@@ -95,7 +95,7 @@ int run_command_app(const Arguments& arguments) {
       {"postprocess", "", "", "WORDS", "", "run after it; and to handle errors and timeouts"},
       {"envscript", "", "", "FILE", "", "for bash to source before the executable"},
       {"description", "", "", "TEXT", "", "for people"},
-      kHelp};
+      kHelpSetting};
   const Options options(kTable, arguments);
   if (options.has("help")) {
     print_options_help("kolo app --name NAME --executable WORDS [OPTIONS]",

@@ -13,14 +13,13 @@
 #include "jobs/explain.h"
 #include "jobs/statistics.h"
 #include "jobs_common.h"
+#include "study_settings.h"
 
 namespace kolo::app {
 namespace {
 
 namespace fs = std::filesystem;
 using namespace std::chrono_literals;
-
-constexpr Setting kHelp{"help", "-h", "", "", "", "this text"};
 
 /// The files in log/, oldest first.
 std::vector<fs::path> log_files(const fs::path& folder) {
@@ -38,7 +37,7 @@ std::vector<fs::path> log_files(const fs::path& folder) {
 }  // namespace
 
 int run_command_explain(const Arguments& arguments) {
-  constexpr Setting kTable[] = {{"id", "", "", "N", "", "the job"}, kHelp};
+  constexpr Setting kTable[] = {{"id", "", "", "N", "", "the job"}, kHelpSetting};
   const Options options(kTable, arguments);
   if (options.has("help")) {
     print_options_help("kolo explain JOB", "Says why a job does not run.", {});
@@ -54,7 +53,7 @@ int run_command_explain(const Arguments& arguments) {
 
 int run_command_stats(const Arguments& arguments) {
   constexpr Setting kTable[] = {
-      {"wf", "--wf-filter", "", "PART", "", "jobs whose workflow has this part"}, kHelp};
+      {"wf", "--wf-filter", "", "PART", "", "jobs whose workflow has this part"}, kHelpSetting};
   const Options options(kTable, arguments);
   if (options.has("help")) {
     print_options_help("kolo stats [OPTIONS]", "Throughput, utilisation and errors.", kTable);
@@ -80,7 +79,7 @@ int run_command_stats(const Arguments& arguments) {
 int run_command_log(const Arguments& arguments) {
   constexpr Setting kTable[] = {{"follow", "-f", "", "", "", "go on as lines come"},
                                 {"id", "", "", "N", "", "the output of this job instead"},
-                                kHelp};
+                                kHelpSetting};
   const Options options(kTable, arguments);
   if (options.has("help")) {
     print_options_help("kolo log [-f] [--id N]", "Shows the log of the newest launch, or a job's.",

@@ -54,7 +54,7 @@ constexpr Command kCommands[] = {
     {"manual", "", run_command_manual},
 };
 
-void print_help() {
+void print_overview() {
   fmt::print("kolo {}: distributed deep learning\n\nUsage: kolo COMMAND [OPTIONS]\n\nCommands:\n",
              KOLO_VERSION);
   for (const auto& command : kCommands)
@@ -65,7 +65,7 @@ void print_help() {
 int dispatch(const Arguments& arguments) {
   if (arguments.empty() || arguments[0] == "--help" || arguments[0] == "-h" ||
       arguments[0] == "help") {
-    print_help();
+    print_overview();
     return arguments.empty() ? kUsageError : 0;
   }
   if (arguments[0] == "--version" || arguments[0] == "-v" || arguments[0] == "version") {

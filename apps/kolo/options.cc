@@ -26,7 +26,7 @@ std::vector<std::string> spellings(const Setting& row) {
   return names;
 }
 
-const Setting& row_of(std::span<const Setting> table, const std::string& typed) {
+const Setting& completed_row(std::span<const Setting> table, const std::string& typed) {
   std::vector<const Setting*> begun;
   std::vector<std::string> candidates;
   std::vector<std::string_view> known;
@@ -67,7 +67,7 @@ Options::Options(std::span<const Setting> table, const std::vector<std::string>&
     }
     const auto equals = argument.find('=');
     const std::string name = plain(argument.substr(0, equals));
-    const Setting& row = row_of(table, name);
+    const Setting& row = completed_row(table, name);
     auto& values = values_[std::string(row.option)];
     if (row.value.empty()) {
       if (equals != std::string::npos)

@@ -24,7 +24,7 @@ namespace fs = std::filesystem;
 constexpr int kMostRanks = 1'000'000;
 constexpr double kDefaultStartSeconds = 30;
 
-void print_help() {
+void print_run_help() {
   fmt::print(
       "Runs PROGRAM as several ranks that can find each other, and passes on their output.\n\n"
       "Usage: kolo run [OPTIONS] PROGRAM [ARGUMENTS]\n\n"
@@ -143,7 +143,7 @@ int run_command_run(const Arguments& arguments) {
   auto [options, program] = split_arguments(run_settings(), arguments);
   const Settings settings(run_settings(), options, "config-file");
   if (settings.flag("help")) {
-    print_help();
+    print_run_help();
     return 0;
   }
   if (settings.flag("check-build")) return run_command_info({});

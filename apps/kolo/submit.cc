@@ -16,7 +16,7 @@ namespace kolo::app {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr std::string_view kUsage =
+constexpr std::string_view kSubmitUsage =
     "kolo submit {hps,nas} SEARCH -w NAME -n NODES -t MINUTES --problem P [OPTIONS]";
 
 constexpr Setting kSubmission[] = {
@@ -54,7 +54,7 @@ bool is_search(bool nas, std::string_view name) {
 void take_names(const Options& options, Submission& submission) {
   const auto& words = options.words();
   if (words.empty() || (words[0] != "hps" && words[0] != "nas") || words.size() > 3)
-    throw_error(ErrorCode::invalid_argument, "usage: {}", kUsage);
+    throw_error(ErrorCode::invalid_argument, "usage: {}", kSubmitUsage);
   submission.nas = words[0] == "nas";
   submission.search = submission.nas ? "regevo" : "ambs";
   submission.workflow = options.text("workflow").value_or("");
@@ -150,7 +150,7 @@ int run_command_submit(const Arguments& arguments) {
   const Options options(table, arguments);
   if (options.has("help")) {
     print_options_help(
-        kUsage,
+        kSubmitUsage,
         "Puts a search into the queue of the batch system: makes the folder NAME with "
         "a database\nof jobs (or uses that of KOLO_DB), the search as a job in it, and "
         "submits a launcher.",

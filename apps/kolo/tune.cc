@@ -132,7 +132,7 @@ Json description_of(const Settings& settings, Json description) {
   return description;
 }
 
-void print_help() {
+void print_tune_help() {
   fmt::print(
       "Tries PROGRAM with many settings, and finds good ones.\n\n"
       "Usage: kolo tune [OPTIONS] [STUDY.yaml] [-- PROGRAM ARGUMENTS]\n\n"
@@ -168,7 +168,7 @@ int run_command_tune(const Arguments& arguments) {
   }
   const Settings settings(kTuneSettings, options, "");
   if (settings.flag("help")) {
-    print_help();
+    print_tune_help();
     return 0;
   }
   description = description_of(settings, std::move(description));

@@ -40,12 +40,12 @@ Request read_request(ByteReader& reader) {
   return request;
 }
 
-void write_all(ByteWriter& writer, const std::vector<Request>& requests) {
+void write_requests(ByteWriter& writer, const std::vector<Request>& requests) {
   writer.u32(static_cast<std::uint32_t>(requests.size()));
   for (const auto& request : requests) write(writer, request);
 }
 
-std::vector<Request> read_all(ByteReader& reader) {
+std::vector<Request> read_requests(ByteReader& reader) {
   std::vector<Request> requests(reader.count(30));
   for (auto& request : requests) request = read_request(reader);
   return requests;
@@ -59,13 +59,13 @@ std::string frame(MessageType type, const ByteWriter& writer) {
 
 std::string encode_submit(const std::vector<Request>& requests) {
   ByteWriter writer;
-  write_all(writer, requests);
+  write_requests(writer, requests);
   return frame(MessageType::submit, writer);
 }
 
 std::vector<Request> decode_submit(std::string_view payload) {
   ByteReader reader(payload);
-  auto requests = read_all(reader);
+  auto requests = read_requests(reader);
   reader.finish();
   return requests;
 }
@@ -80,7 +80,7 @@ std::string encode_decisions(const std::vector<Decision>& decisions) {
         .string(decision.text)
         .u32(static_cast<std::uint32_t>(decision.absent.size()));
     for (const int member : decision.absent) writer.i32(member);
-    write_all(writer, decision.requests);
+    write_requests(writer, decision.requests);
   }
   return frame(MessageType::decide, writer);
 }
@@ -95,7 +95,7 @@ std::vector<Decision> decode_decisions(std::string_view payload) {
     decision.text = reader.string();
     decision.absent.resize(reader.count(4));
     for (int& member : decision.absent) member = reader.i32();
-    decision.requests = read_all(reader);
+    decision.requests = read_requests(reader);
   }
   reader.finish();
   return decisions;

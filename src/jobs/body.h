@@ -6,8 +6,11 @@
 
 #include "kolo/jobs.h"
 #include "store/database.h"
+#include "store/raw.h"
 
 namespace kolo::jobs {
+
+using store::raw;
 
 struct JobDatabase::Body {
   std::filesystem::path folder;

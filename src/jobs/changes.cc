@@ -1,14 +1,9 @@
 #include "jobs/changes.h"
 
 #include "base/errors.h"
+#include "jobs/body.h"
 
 namespace kolo::jobs {
-namespace {
-
-std::int64_t raw(JobId id) { return static_cast<std::int64_t>(id); }
-std::int64_t raw(JobState state) { return static_cast<std::int64_t>(state); }
-
-}  // namespace
 
 bool is_takeable(JobState state) noexcept {
   return !is_end(state) && state != JobState::created && state != JobState::awaiting_parents &&

@@ -20,8 +20,6 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kSettings = "kolo-jobs.json";
 
-std::int64_t raw(JobId id) { return static_cast<std::int64_t>(id); }
-
 std::unique_ptr<store::Database> connect(const std::string& url, bool create) {
   return store::open_database(url, {.create = create, .patience = std::chrono::seconds(20)});
 }

@@ -15,9 +15,6 @@ namespace {
 using store::Locking;
 using store::Transaction;
 
-std::int64_t raw(JobId id) { return static_cast<std::int64_t>(id); }
-std::int64_t raw(JobState state) { return static_cast<std::int64_t>(state); }
-
 JobState state_of(store::Database& database, JobId id) {
   auto& row = database.prepare("SELECT state FROM jobs WHERE id = $1");
   row.bind(1, raw(id));

@@ -10,8 +10,6 @@
 namespace kolo::jobs {
 namespace {
 
-std::int64_t raw(JobId id) { return static_cast<std::int64_t>(id); }
-
 std::string name_of(const LauncherRecord& launcher) {
   return fmt::format("launcher {} ({}, process {})", launcher.id, launcher.host, launcher.pid);
 }

@@ -14,10 +14,6 @@ namespace {
 using store::Locking;
 using store::Transaction;
 
-std::int64_t raw(JobId id) { return static_cast<std::int64_t>(id); }
-std::int64_t raw(JobState state) { return static_cast<std::int64_t>(state); }
-std::int64_t raw(LauncherState state) { return static_cast<std::int64_t>(state); }
-
 /// Frees the jobs of one launcher: what ran starts again, the rest stays where it is.
 std::int64_t free_jobs(store::Database& database, Changes& changes, std::int64_t launcher,
                        const std::string& why) {

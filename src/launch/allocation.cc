@@ -16,10 +16,10 @@ struct NodefileSystem {
   const char* job;
   const char* nodefile;
 };
-constexpr NodefileSystem kSystems[] = {{"cobalt", "COBALT_JOBID", "COBALT_NODEFILE"},
-                                       {"pbs", "PBS_JOBID", "PBS_NODEFILE"},
-                                       {"lsf", "LSB_JOBID", "LSB_DJOB_HOSTFILE"},
-                                       {"grid-engine", "JOB_ID", "PE_HOSTFILE"}};
+constexpr NodefileSystem kNodefileSystems[] = {{"cobalt", "COBALT_JOBID", "COBALT_NODEFILE"},
+                                               {"pbs", "PBS_JOBID", "PBS_NODEFILE"},
+                                               {"lsf", "LSB_JOBID", "LSB_DJOB_HOSTFILE"},
+                                               {"grid-engine", "JOB_ID", "PE_HOSTFILE"}};
 
 }  // namespace
 
@@ -45,7 +45,7 @@ std::vector<Host> parse_nodefile(std::string_view text) {
 std::optional<Allocation> find_allocation() {
   if (auto hosts = slurm_hosts())
     return Allocation{"slurm", environment("SLURM_JOB_ID").value_or(""), std::move(*hosts)};
-  for (const auto& system : kSystems) {
+  for (const auto& system : kNodefileSystems) {
     const auto job = environment(system.job), file = environment(system.nodefile);
     if (!job || !file) continue;
     std::vector<Host> hosts;

@@ -14,14 +14,14 @@ namespace {
 struct DestroyTopology {
   void operator()(hwloc_topology_t topology) const { ::hwloc_topology_destroy(topology); }
 };
-using Topology = std::unique_ptr<hwloc_topology, DestroyTopology>;
+using HardwareTopology = std::unique_ptr<hwloc_topology, DestroyTopology>;
 
 /// Only what this process may use. Takes some milliseconds, so only when asked for.
-Topology load_topology() {
+HardwareTopology load_topology() {
   hwloc_topology_t raw = nullptr;
   if (::hwloc_topology_init(&raw) != 0)
     throw_error(ErrorCode::unsupported, "hwloc cannot look at this machine");
-  Topology topology(raw);
+  HardwareTopology topology(raw);
   ::hwloc_topology_set_flags(
       raw, HWLOC_TOPOLOGY_FLAG_RESTRICT_TO_CPUBINDING | HWLOC_TOPOLOGY_FLAG_IS_THISSYSTEM);
   if (::hwloc_topology_load(raw) != 0)
@@ -51,7 +51,7 @@ int threads_for_rank(const std::optional<cpu_set_t>& bound_to, int ranks_here) {
 
 std::vector<cpu_set_t> processors_for_ranks(BindTo bind_to, int ranks) {
   if (bind_to == BindTo::none) return {};
-  Topology topology = load_topology();
+  HardwareTopology topology = load_topology();
   const auto kind = bind_to == BindTo::core ? HWLOC_OBJ_CORE : HWLOC_OBJ_PACKAGE;
   const int count = ::hwloc_get_nbobjs_by_type(topology.get(), kind);
   if (count < 1)

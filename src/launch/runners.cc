@@ -25,7 +25,7 @@ constexpr Entry<std::string_view> kRunners[] = {
      "aprun -n {ranks} -N {ranks_per_node} -L {hosts} -cc depth -d {threads} -j {threads_per_core} "
      "{flags}"},
 };
-constexpr RunnerTable kTable{"runner", kRunners};
+constexpr RunnerTable kRunnerTable{"runner", kRunners};
 
 /// Hosts once each, in the order given, with how often they were.
 std::vector<std::pair<std::string, int>> shares_of(const std::vector<std::string>& hosts) {
@@ -44,11 +44,11 @@ std::vector<std::pair<std::string, int>> shares_of(const std::vector<std::string
 
 }  // namespace
 
-const RunnerTable& runners() { return kTable; }
+const RunnerTable& runners() { return kRunnerTable; }
 
 std::vector<std::string> runner_command(std::string_view runner, const RanksToStart& start) {
   const bool is_template = runner.find(' ') != std::string_view::npos;
-  std::istringstream words{std::string(is_template ? runner : kTable.at(runner).make)};
+  std::istringstream words{std::string(is_template ? runner : kRunnerTable.at(runner).make)};
   std::vector<std::string> hosts, slots;
   for (const auto& [host, times] : shares_of(start.hosts)) {
     hosts.push_back(host);

@@ -1,6 +1,7 @@
 // Rows of a study: to the database and back.
 #include <algorithm>
 
+#include "store/raw.h"
 #include "store/study_store.h"
 
 namespace kolo::store {
@@ -27,8 +28,6 @@ void read_report(const Statement& row, ReportRecord& report) {
   report.reason = row.text(7);
   report.others_waited = row.integer(8) != 0;
 }
-
-std::int64_t raw(StudyId study) { return static_cast<std::int64_t>(study); }
 
 }  // namespace
 

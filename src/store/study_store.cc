@@ -17,6 +17,7 @@
 #include "base/files.h"
 #include "base/host.h"
 #include "base/registry.h"
+#include "store/raw.h"
 #include "store/study_schema.h"
 
 namespace kolo::store {
@@ -57,8 +58,6 @@ StudyRecord read_study(const Statement& row) {
   study.logged = row.integer(8);
   return study;
 }
-
-std::int64_t raw(StudyId study) { return static_cast<std::int64_t>(study); }
 
 }  // namespace
 

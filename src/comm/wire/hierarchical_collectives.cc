@@ -1,20 +1,14 @@
 // The bulk operations of HierarchicalGroup.
 #include <algorithm>
 #include <cstring>
-#include <numeric>
 
 #include "comm/reduce_kernels.h"
 #include "comm/wire/hierarchical_group.h"
+#include "comm/wire/places.h"
 #include "comm/wire/wire_reduction.h"
 
 namespace kolo::comm {
 namespace {
-
-std::vector<std::size_t> places(std::span<const std::size_t> sizes) {
-  std::vector<std::size_t> result(sizes.size() + 1, 0);
-  std::partial_sum(sizes.begin(), sizes.end(), result.begin() + 1);
-  return result;
-}
 
 /// A chunk's slices, one per lane, begin on cache lines of any type.
 constexpr std::size_t kSliceUnit = 64;

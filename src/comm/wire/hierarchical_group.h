@@ -88,7 +88,7 @@ class HierarchicalGroup final : public Group {
     std::shared_ptr<SharedMemory> home_;
     std::byte* shared_ = nullptr;
     std::size_t bytes_ = 0;
-    Scratch heap_;
+    WireScratch heap_;
   };
 
   [[nodiscard]] bool is_leader() const noexcept { return local_rank_ == 0; }
@@ -176,12 +176,12 @@ class HierarchicalGroup final : public Group {
 
   std::size_t message_bytes_ = 0;          // room for a leader's message
   std::size_t carried_bytes_ = 0;          // of a sum, in one
-  Scratch messages_;                       // of leaders
+  WireScratch messages_;                   // of leaders
   Stage table_;                            // all entries, after an exchange
   std::vector<const std::byte*> entries_;  // in table_, by rank
   Stage partial_;                          // sums of this host
-  Scratch wide_;                           // 16-bit floats as float32
-  Scratch reduced_;                        // of reducescatter
+  WireScratch wide_;                       // 16-bit floats as float32
+  WireScratch reduced_;                    // of reducescatter
 };
 
 }  // namespace kolo::comm

@@ -7,7 +7,7 @@
 
 namespace kolo::comm {
 
-class Scratch {
+class WireScratch {
  public:
   /// At least `bytes`, 64-byte aligned. Contents are lost when it grows.
   std::byte* get(std::size_t bytes) {

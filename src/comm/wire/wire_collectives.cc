@@ -9,9 +9,9 @@
 #include <algorithm>
 #include <cstring>
 #include <functional>
-#include <numeric>
 
 #include "comm/reduce_kernels.h"
+#include "comm/wire/places.h"
 #include "comm/wire/wire_group.h"
 #include "comm/wire/wire_reduction.h"
 
@@ -20,13 +20,6 @@ namespace {
 
 constexpr std::size_t kScatteredBroadcastBytes = 64 * 1024;
 constexpr std::size_t kChunkBytes = 256 * 1024;
-
-/// Start of each block, and the end of the last.
-std::vector<std::size_t> places(std::span<const std::size_t> sizes) {
-  std::vector<std::size_t> result(sizes.size() + 1, 0);
-  std::partial_sum(sizes.begin(), sizes.end(), result.begin() + 1);
-  return result;
-}
 
 bool overlap(const std::byte* a, std::size_t a_bytes, const std::byte* b, std::size_t b_bytes) {
   return std::less<>()(a, b + b_bytes) && std::less<>()(b, a + a_bytes);

@@ -90,11 +90,11 @@ class WireGroup final : public Group {
   int subsets_ = 0;
 
   std::vector<Messenger::SmallMessage> outgoing_;  // of a meeting, by member
-  Scratch sliced_;                                 // where they are, if each is another
-  Scratch rows_;                                   // of exchange()
+  WireScratch sliced_;                             // where they are, if each is another
+  WireScratch rows_;                               // of exchange()
   std::vector<const std::byte*> row_of_;           // in rows_
-  Scratch parts_;                                  // of reductions
-  Scratch dropped_;                                // bodies that nobody wants
+  WireScratch parts_;                              // of reductions
+  WireScratch dropped_;                            // bodies that nobody wants
 
   /// A short send that was copied so that it need not wait.
   struct Copy {

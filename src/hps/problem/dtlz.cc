@@ -1,14 +1,12 @@
 // DTLZ: fronts of known form for any number of objectives M. The first M - 1 variables are the
 // position on the front, the k others the distance g from it. Cost: O(M² + k).
 #include <cmath>
-#include <numbers>
 
 #include "hps/problem/functions.h"
 
 namespace kolo::hps::functions {
 namespace {
 
-constexpr double kPi = std::numbers::pi;
 constexpr double kOffset = 0.5;  // where the distance is 0
 
 // Many local fronts (1 and 3).
@@ -16,7 +14,7 @@ double rugged_distance(Vector rest) {
   double sum = static_cast<double>(rest.size());
   for (const double value : rest) {
     const double away = value - kOffset;
-    sum += away * away - std::cos(20 * kPi * away);
+    sum += away * away - std::cos(20 * pi * away);
   }
   return 100 * sum;
 }
@@ -52,15 +50,15 @@ std::vector<double> on_sphere(const std::vector<double>& angles, double g) {
 // Angles in proportion to the positions; a power crowds them at one end (4).
 std::vector<double> plain_angles(Vector position, double power = 1) {
   std::vector<double> angles;
-  for (const double value : position) angles.push_back(std::pow(value, power) * kPi / 2);
+  for (const double value : position) angles.push_back(std::pow(value, power) * pi / 2);
   return angles;
 }
 
 // Away from the front all but the first angle turn to 45 degrees (5 and 6): the front is a curve.
 std::vector<double> bent_angles(Vector position, double g) {
   std::vector<double> angles;
-  for (const double value : position) angles.push_back(kPi / (4 * (1 + g)) * (1 + 2 * g * value));
-  if (!angles.empty()) angles[0] = position[0] * kPi / 2;
+  for (const double value : position) angles.push_back(pi / (4 * (1 + g)) * (1 + 2 * g * value));
+  if (!angles.empty()) angles[0] = position[0] * pi / 2;
   return angles;
 }
 
@@ -71,7 +69,7 @@ std::vector<double> in_pieces(Vector position, Vector rest) {
   const double g = 1 + 9 * sum / static_cast<double>(rest.size());
   std::vector<double> values(position.begin(), position.end());
   double height = static_cast<double>(position.size() + 1);
-  for (const double value : position) height -= value / (1 + g) * (1 + std::sin(3 * kPi * value));
+  for (const double value : position) height -= value / (1 + g) * (1 + std::sin(3 * pi * value));
   values.push_back((1 + g) * height);
   return values;
 }

@@ -1,7 +1,6 @@
 #include "hps/problem/function_problems.h"
 
 #include <cmath>
-#include <numbers>
 
 #include "base/errors.h"
 #include "hps/problem/functions.h"
@@ -9,9 +8,8 @@
 namespace kolo::hps {
 namespace {
 
+using functions::pi;
 using functions::Vector;
-
-constexpr double kPi = std::numbers::pi;
 
 std::string name_of(std::size_t i) { return "x" + std::to_string(i); }
 
@@ -58,7 +56,7 @@ HpProblem branin_problem() {
 
 HpProblem michalewicz_problem() {
   HpProblem problem;
-  for (std::size_t i = 0; i < 5; ++i) problem.add_hyperparameter({0.0, kPi}, name_of(i));
+  for (std::size_t i = 0; i < 5; ++i) problem.add_hyperparameter({0.0, pi}, name_of(i));
   return problem;
 }
 
@@ -171,9 +169,9 @@ std::vector<FunctionProblem> make_table() {
       {"saddle", "a saddle at 1, 10 variables in ±50", box<10, -50'000, 50'000>,
        run_negative<functions::saddle>, 5.0 / 81, saddle_best(10)},
       {"branin", "three equal optima, 2 variables", branin_problem,
-       run_negative<functions::branin, 2>, -0.39788735772973816, at({kPi, 2.275})},
+       run_negative<functions::branin, 2>, -0.39788735772973816, at({pi, 2.275})},
       {"easom", "flat but for one hole, 2 variables in ±100", box<2, -100'000, 100'000>,
-       run_negative<functions::easom, 2>, 1, all(2, kPi)},
+       run_negative<functions::easom, 2>, 1, all(2, pi)},
       {"hartmann6D", "four hills, 6 variables in 0 … 1", box<6, 0, 1000>,
        run_negative<functions::hartmann6, 6>, 3.32236801141551,
        at({0.20168951, 0.15001069, 0.47687398, 0.27533243, 0.31165162, 0.65730053})},

@@ -2,13 +2,10 @@
 
 #include <array>
 #include <cmath>
-#include <numbers>
 #include <numeric>
 
 namespace kolo::hps::functions {
 namespace {
-
-constexpr double kPi = std::numbers::pi;
 
 double square(double value) { return value * value; }
 
@@ -26,7 +23,7 @@ double linear(Vector x) { return std::accumulate(x.begin(), x.end(), 0.0); }
 double ackley(Vector x) {
   const auto d = static_cast<double>(x.size());
   double cosines = 0;
-  for (const double value : x) cosines += std::cos(2 * kPi * value);
+  for (const double value : x) cosines += std::cos(2 * pi * value);
   return -20 * std::exp(-0.2 * std::sqrt(sum_of_squares(x) / d)) - std::exp(cosines / d) + 20 +
          std::numbers::e;
 }
@@ -41,10 +38,10 @@ double griewank(Vector x) {
 double levy(Vector x) {
   const auto z = [&](std::size_t i) { return 1 + (x[i] - 1) / 4; };
   const std::size_t last = x.size() - 1;
-  double sum = square(std::sin(kPi * z(0)));
+  double sum = square(std::sin(pi * z(0)));
   for (std::size_t i = 0; i < last; ++i)
-    sum += square(z(i) - 1) * (1 + 10 * square(std::sin(kPi * z(i) + 1)));
-  return sum + square(z(last) - 1) * (1 + square(std::sin(2 * kPi * z(last))));
+    sum += square(z(i) - 1) * (1 + 10 * square(std::sin(pi * z(i) + 1)));
+  return sum + square(z(last) - 1) * (1 + square(std::sin(2 * pi * z(last))));
 }
 
 double dixon_price(Vector x) {
@@ -65,12 +62,12 @@ double saddle(Vector x) {
 }
 
 double branin(Vector x) {
-  constexpr double b = 5.1 / (4 * kPi * kPi), c = 5 / kPi, r = 6, s = 10, t = 1 / (8 * kPi);
+  constexpr double b = 5.1 / (4 * pi * pi), c = 5 / pi, r = 6, s = 10, t = 1 / (8 * pi);
   return square(x[1] - b * x[0] * x[0] + c * x[0] - r) + s * (1 - t) * std::cos(x[0]) + s;
 }
 
 double easom(Vector x) {
-  return -std::cos(x[0]) * std::cos(x[1]) * std::exp(-square(x[0] - kPi) - square(x[1] - kPi));
+  return -std::cos(x[0]) * std::cos(x[1]) * std::exp(-square(x[0] - pi) - square(x[1] - pi));
 }
 
 double hartmann6(Vector x) {
@@ -95,7 +92,7 @@ double hartmann6(Vector x) {
 double michalewicz(Vector x) {
   double sum = 0;
   for (std::size_t i = 0; i < x.size(); ++i)
-    sum += std::sin(x[i]) * std::pow(std::sin(static_cast<double>(i + 1) * x[i] * x[i] / kPi), 20);
+    sum += std::sin(x[i]) * std::pow(std::sin(static_cast<double>(i + 1) * x[i] * x[i] / pi), 20);
   return -sum;
 }
 

@@ -5,12 +5,14 @@
 #pragma once
 
 #include <cstddef>
+#include <numbers>
 #include <span>
 #include <vector>
 
 namespace kolo::hps::functions {
 
 using Vector = std::span<const double>;
+using std::numbers::pi;
 
 double polynome2(Vector x);
 double linear(Vector x);

@@ -10,7 +10,7 @@
 namespace kolo::launch {
 namespace {
 
-constexpr Entry<MakeBatchSystem> kSystems[] = {
+constexpr Entry<MakeBatchSystem> kBatchSystems[] = {
     {"slurm", "sbatch, squeue, scancel", make_slurm},
     {"pbs", "PBS Professional, OpenPBS, Torque: qsub, qstat, qdel", make_pbs},
     {"cobalt", "Argonne's Cobalt: qsub, qstat, qdel", make_cobalt},
@@ -18,7 +18,7 @@ constexpr Entry<MakeBatchSystem> kSystems[] = {
     {"grid-engine", "Grid Engine: qsub -terse, qstat, qdel", make_grid_engine},
     {"local", "no batch system: a process of this machine", make_local},
 };
-constexpr Registry<MakeBatchSystem> kTable{"batch system", kSystems};
+constexpr Registry<MakeBatchSystem> kBatchTable{"batch system", kBatchSystems};
 
 constexpr auto kPatience = std::chrono::seconds(60);
 
@@ -38,11 +38,11 @@ std::string_view to_string(BatchState state) {
   return kNames[static_cast<std::size_t>(state)];
 }
 
-const Registry<MakeBatchSystem>& batch_systems() { return kTable; }
+const Registry<MakeBatchSystem>& batch_systems() { return kBatchTable; }
 
 std::unique_ptr<BatchSystem> make_batch_system(const std::string& name) {
-  if (!name.empty()) return kTable.at(name).make();
-  if (auto chosen = environment("KOLO_BATCH_SYSTEM")) return kTable.at(*chosen).make();
+  if (!name.empty()) return kBatchTable.at(name).make();
+  if (auto chosen = environment("KOLO_BATCH_SYSTEM")) return kBatchTable.at(*chosen).make();
   if (on_path("sbatch")) return make_slurm();
   if (on_path("bsub")) return make_lsf();
   if (on_path("qsub")) {

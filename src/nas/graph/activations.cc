@@ -18,14 +18,14 @@ constexpr Entry<Activation> kActivations[] = {
     {"gelu", "x · P(X < x) with normal X", Activation::gelu},
 };
 
-constexpr Registry<Activation> kTable{"activation", kActivations};
+constexpr Registry<Activation> kActivationTable{"activation", kActivations};
 
 }  // namespace
 
-std::vector<std::string_view> activations() { return kTable.names(); }
+std::vector<std::string_view> activations() { return kActivationTable.names(); }
 
 Activation activation_of(std::string_view name) {
-  return name == "linear" ? Activation::none : kTable.at(name).make;
+  return name == "linear" ? Activation::none : kActivationTable.at(name).make;
 }
 
 torch::Tensor activate(const torch::Tensor& input, Activation activation) {

@@ -10,14 +10,14 @@ namespace {
 
 using InputShapes = std::span<const Shape>;
 
-constexpr Argument kArguments[] = {
+constexpr Argument kConvolutionArguments[] = {
     {"filters", ArgumentType::count, true},   {"kernel_size", ArgumentType::counts, true},
     {"activation", ArgumentType::activation}, {"strides", ArgumentType::counts},
     {"padding", ArgumentType::padding},       {"use_bias", ArgumentType::flag},
 };
 
 template <std::size_t dimensions>
-Window window_of(const Arguments& arguments, const Shape& input) {
+Window convolution_window(const Arguments& arguments, const Shape& input) {
   need_rank(input, dimensions + 1,
             dimensions == 1 ? "(channels, length)" : "(channels, height, width)");
   const std::vector<std::int64_t> ones(dimensions, 1);
@@ -27,8 +27,8 @@ Window window_of(const Arguments& arguments, const Shape& input) {
 }
 
 template <std::size_t dimensions>
-Shape infer(const Arguments& arguments, InputShapes inputs) {
-  Shape shape = window_of<dimensions>(arguments, inputs[0]).places;
+Shape infer_convolution(const Arguments& arguments, InputShapes inputs) {
+  Shape shape = convolution_window<dimensions>(arguments, inputs[0]).places;
   shape.insert(shape.begin(), arguments.integer("filters"));
   return shape;
 }
@@ -74,9 +74,10 @@ class ConvolutionLayer : public Layer {
 
 template <std::size_t dimensions>
 std::shared_ptr<Layer> make(const Arguments& arguments, InputShapes inputs) {
-  return std::make_shared<ConvolutionLayer>(
-      inputs[0][0], arguments.integer("filters"), window_of<dimensions>(arguments, inputs[0]),
-      activation_of(arguments.text("activation", "none")), arguments.flag("use_bias", true));
+  return std::make_shared<ConvolutionLayer>(inputs[0][0], arguments.integer("filters"),
+                                            convolution_window<dimensions>(arguments, inputs[0]),
+                                            activation_of(arguments.text("activation", "none")),
+                                            arguments.flag("use_bias", true));
 }
 
 /// Chollet, "Xception: deep learning with depthwise separable convolutions", 2017: each channel by
@@ -108,7 +109,7 @@ class SeparableConvolutionLayer : public Layer {
 
 std::shared_ptr<Layer> make_separable(const Arguments& arguments, InputShapes inputs) {
   return std::make_shared<SeparableConvolutionLayer>(
-      inputs[0][0], arguments.integer("filters"), window_of<2>(arguments, inputs[0]),
+      inputs[0][0], arguments.integer("filters"), convolution_window<2>(arguments, inputs[0]),
       activation_of(arguments.text("activation", "none")), arguments.flag("use_bias", true));
 }
 
@@ -116,9 +117,10 @@ std::shared_ptr<Layer> make_separable(const Arguments& arguments, InputShapes in
 
 namespace kinds {
 
-const OperationKind conv1d{Arity::one, kArguments, infer<1>, make<1>};
-const OperationKind conv2d{Arity::one, kArguments, infer<2>, make<2>};
-const OperationKind separable_conv2d{Arity::one, kArguments, infer<2>, make_separable};
+const OperationKind conv1d{Arity::one, kConvolutionArguments, infer_convolution<1>, make<1>};
+const OperationKind conv2d{Arity::one, kConvolutionArguments, infer_convolution<2>, make<2>};
+const OperationKind separable_conv2d{Arity::one, kConvolutionArguments, infer_convolution<2>,
+                                     make_separable};
 
 }  // namespace kinds
 }  // namespace kolo::nas

@@ -11,7 +11,7 @@
 namespace kolo::nas {
 namespace {
 
-constexpr double kMargin = 24, kLineHeight = 15, kPadding = 10, kLetter = 6.3, kLegend = 44;
+constexpr double kMargin = 24, kLineHeight = 15, kBoxPadding = 10, kLetter = 6.3, kLegend = 44;
 constexpr double kTrunkWeight = 12;
 
 constexpr std::string_view kStyle = R"(
@@ -56,8 +56,8 @@ LayoutBox size_of(const Picture::Box& box) {
   double width = width_of(box.title) * 1.12;  // bold
   for (std::size_t i = 0; i < box.lines.size(); ++i)
     width = std::max(width, width_of(box.lines[i]) * (i == 0 && box.chosen ? 1.12 : 1));
-  return {.width = width + 2 * kPadding,
-          .height = kLineHeight * static_cast<double>(1 + box.lines.size()) + kPadding};
+  return {.width = width + 2 * kBoxPadding,
+          .height = kLineHeight * static_cast<double>(1 + box.lines.size()) + kBoxPadding};
 }
 
 class SvgWriter {
@@ -147,7 +147,7 @@ class SvgWriter {
         "rx=\"6\"/>",
         nas::class_of(box.kind), box.chosen ? " chosen" : "", box.is_output ? " output" : "",
         box.off ? " off" : "", x - place.width / 2, top, place.width, place.height);
-    double y = top + kPadding / 2 + kLineHeight - 4;
+    double y = top + kBoxPadding / 2 + kLineHeight - 4;
     const std::string_view off = box.off ? " off-text" : "";
     text_ += fmt::format("<text class=\"title{}\" x=\"{:.1f}\" y=\"{:.1f}\">{}</text>", off, x, y,
                          markup_escaped(box.title));

@@ -26,10 +26,10 @@ struct Point {
   std::vector<double> above_weights{}, below_weights{};
 };
 
-class Layout {
+class LayeredLayout {
  public:
-  Layout(const std::vector<LayoutBox>& boxes, const std::vector<LayoutArrow>& arrows,
-         const std::vector<std::size_t>& order) {
+  LayeredLayout(const std::vector<LayoutBox>& boxes, const std::vector<LayoutArrow>& arrows,
+                const std::vector<std::size_t>& order) {
     find_layers(boxes, arrows, order);
     for (std::size_t i = 0; i < arrows.size(); ++i) add_bends(arrows[i]);
     layers_.resize(num_layers());
@@ -248,7 +248,7 @@ class Layout {
 
 std::pair<double, double> lay_out(std::vector<LayoutBox>& boxes, std::vector<LayoutArrow>& arrows,
                                   const std::vector<std::size_t>& order) {
-  return Layout(boxes, arrows, order).answer(boxes, arrows);
+  return LayeredLayout(boxes, arrows, order).answer(boxes, arrows);
 }
 
 }  // namespace kolo::nas

@@ -38,7 +38,7 @@ constexpr Entry<const OperationKind*> kOperations[] = {
      &kinds::add_by_projecting},
 };
 
-constexpr Registry<const OperationKind*> kTable{"operation", kOperations};
+constexpr Registry<const OperationKind*> kOperationTable{"operation", kOperations};
 
 /// A value without quotation marks: "relu", "[2, 3]".
 std::string plain(const Value& value) {
@@ -58,12 +58,14 @@ void for_each_argument(const Operation& operation, Visit visit) {
 
 std::vector<OperationInfo> operations() {
   std::vector<OperationInfo> infos;
-  for (const auto& entry : kTable.entries())
+  for (const auto& entry : kOperationTable.entries())
     infos.push_back({entry.name, entry.summary, entry.make->arguments});
   return infos;
 }
 
-const OperationKind& operation_kind(std::string_view name) { return *kTable.at(name).make; }
+const OperationKind& operation_kind(std::string_view name) {
+  return *kOperationTable.at(name).make;
+}
 
 const OperationKind& kind_of(const Operation& operation) {
   return operation.kind != nullptr ? *operation.kind : operation_kind(operation.name);

@@ -11,12 +11,12 @@ namespace {
 
 using InputShapes = std::span<const Shape>;
 
-constexpr Argument kArguments[] = {{"pool_size", ArgumentType::counts, true},
-                                   {"strides", ArgumentType::counts},
-                                   {"padding", ArgumentType::padding}};
+constexpr Argument kPoolingArguments[] = {{"pool_size", ArgumentType::counts, true},
+                                          {"strides", ArgumentType::counts},
+                                          {"padding", ArgumentType::padding}};
 
 template <std::size_t dimensions>
-Window window_of(const Arguments& arguments, const Shape& input) {
+Window pooling_window(const Arguments& arguments, const Shape& input) {
   need_rank(input, dimensions + 1,
             dimensions == 1 ? "(channels, length)" : "(channels, height, width)");
   const auto size = arguments.counts("pool_size", dimensions, {});
@@ -25,8 +25,8 @@ Window window_of(const Arguments& arguments, const Shape& input) {
 }
 
 template <std::size_t dimensions>
-Shape infer(const Arguments& arguments, InputShapes inputs) {
-  Shape shape = window_of<dimensions>(arguments, inputs[0]).places;
+Shape infer_pooling(const Arguments& arguments, InputShapes inputs) {
+  Shape shape = pooling_window<dimensions>(arguments, inputs[0]).places;
   shape.insert(shape.begin(), inputs[0][0]);
   return shape;
 }
@@ -96,12 +96,12 @@ class AveragePoolingLayer : public Layer {
 
 template <std::size_t dimensions>
 std::shared_ptr<Layer> make_max(const Arguments& arguments, InputShapes inputs) {
-  return std::make_shared<MaxPoolingLayer>(window_of<dimensions>(arguments, inputs[0]));
+  return std::make_shared<MaxPoolingLayer>(pooling_window<dimensions>(arguments, inputs[0]));
 }
 
 template <std::size_t dimensions>
 std::shared_ptr<Layer> make_average(const Arguments& arguments, InputShapes inputs) {
-  return std::make_shared<AveragePoolingLayer>(window_of<dimensions>(arguments, inputs[0]),
+  return std::make_shared<AveragePoolingLayer>(pooling_window<dimensions>(arguments, inputs[0]),
                                                inputs[0]);
 }
 
@@ -128,10 +128,12 @@ std::shared_ptr<Layer> make_global(const Arguments&, InputShapes) {
 
 namespace kinds {
 
-const OperationKind max_pooling1d{Arity::one, kArguments, infer<1>, make_max<1>};
-const OperationKind max_pooling2d{Arity::one, kArguments, infer<2>, make_max<2>};
-const OperationKind average_pooling1d{Arity::one, kArguments, infer<1>, make_average<1>};
-const OperationKind average_pooling2d{Arity::one, kArguments, infer<2>, make_average<2>};
+const OperationKind max_pooling1d{Arity::one, kPoolingArguments, infer_pooling<1>, make_max<1>};
+const OperationKind max_pooling2d{Arity::one, kPoolingArguments, infer_pooling<2>, make_max<2>};
+const OperationKind average_pooling1d{Arity::one, kPoolingArguments, infer_pooling<1>,
+                                      make_average<1>};
+const OperationKind average_pooling2d{Arity::one, kPoolingArguments, infer_pooling<2>,
+                                      make_average<2>};
 const OperationKind global_average_pooling{Arity::one, {}, infer_global, make_global};
 
 }  // namespace kinds

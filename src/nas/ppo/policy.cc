@@ -29,7 +29,7 @@ constexpr Entry<NamedShape> kNetworks[] = {
     {"ppo_lnlstm_64", "an LSTM of 64 units with layer norm", {64, true}},
     {"ppo_lnlstm_128", "an LSTM of 128 units with layer norm", {128, true}},
 };
-constexpr Registry<NamedShape> kTable{"network", kNetworks};
+constexpr Registry<NamedShape> kNetworkTable{"network", kNetworks};
 
 /// Random rows, or columns where these are fewer, made orthogonal and of length `gain` (modified
 /// Gram-Schmidt). Only the first `columns` of each row of `stride` are set.
@@ -94,12 +94,12 @@ void add_rows(std::size_t rows, std::size_t width, const T* values, T* sum) {
 
 std::vector<std::string_view> network_names() {
   std::vector<std::string_view> names;
-  for (const auto& entry : kTable.entries()) names.push_back(entry.name);
+  for (const auto& entry : kNetworkTable.entries()) names.push_back(entry.name);
   return names;
 }
 
 NetworkShape network_shape(std::string_view name) {
-  const NamedShape found = kTable.at(name).make;
+  const NamedShape found = kNetworkTable.at(name).make;
   NetworkShape shape;
   shape.units = found.units;
   shape.layer_norm = found.layer_norm;

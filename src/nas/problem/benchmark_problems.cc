@@ -191,7 +191,7 @@ NaProblem fashion() {
   return problem;
 }
 
-constexpr Entry<MakeProblem> kTable[] = {
+constexpr Entry<MakeProblem> kProblemTable[] = {
     {"linear_reg", "the sum of ten numbers; one layer", linear_reg},
     {"linear_reg_multivar", "the sum and its negative, as one output of two", linear_reg_multivar},
     {"linear_reg_multi_inputs", "the sum of two inputs of five; 100 samples",
@@ -228,7 +228,7 @@ std::string snake_case(std::string_view camel) {
 
 }  // namespace
 
-constinit const Registry<MakeProblem> kBenchmarkProblems{"architecture problem", kTable};
+constinit const Registry<MakeProblem> kBenchmarkProblems{"architecture problem", kProblemTable};
 
 std::string benchmark_name(std::string_view name) {
   for (const std::string_view prefix : {"deephyper.", "benchmark.", "nas."})

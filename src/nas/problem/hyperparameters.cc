@@ -120,9 +120,9 @@ void read_callbacks(TrainingSettings& settings, const Value& value) {
 
 // --- the table ---
 
-using Read = void (*)(TrainingSettings&, const Value&);
+using ReadHyperparameter = void (*)(TrainingSettings&, const Value&);
 
-constexpr Entry<Read> kTable[] = {
+constexpr Entry<ReadHyperparameter> kHyperparameterTable[] = {
     {"batch_size", "samples a step (32)",
      [](TrainingSettings& s, const Value& v) { s.batch_size = whole("batch_size", v, 1); }},
     {"learning_rate", "(0.001)",
@@ -178,7 +178,7 @@ constexpr Entry<Read> kTable[] = {
      [](TrainingSettings& s, const Value& v) { s.repeat = whole("repeat", v, 1); }},
     {"verbose", "understood and not used", [](TrainingSettings&, const Value&) {}},
 };
-constexpr Registry<Read> kHyperparameters{"hyperparameter", kTable};
+constexpr Registry<ReadHyperparameter> kHyperparameters{"hyperparameter", kHyperparameterTable};
 
 }  // namespace
 

@@ -66,7 +66,7 @@ Tensor poisson(const Tensor& outputs, const Tensor& targets, const Tensor&) {
   return (outputs - targets * (outputs + kEpsilon).log()).mean();
 }
 
-constexpr Entry<NamedLoss> kTable[] = {
+constexpr Entry<NamedLoss> kLossTable[] = {
     {"mse", "mean of squared differences", mse},
     {"mae", "mean of absolute differences", mae},
     {"huber", "squared up to a difference of 1, absolute beyond", huber},
@@ -78,7 +78,7 @@ constexpr Entry<NamedLoss> kTable[] = {
     {"poisson", "output - target · log(output), for counts", poisson},
 };
 
-constexpr Alias kAliases[] = {
+constexpr Alias kLossAliases[] = {
     {"mean_squared_error", "mse"},
     {"mean_absolute_error", "mae"},
     {"huber_loss", "huber"},
@@ -92,10 +92,10 @@ constexpr Alias kAliases[] = {
 
 }  // namespace
 
-constinit const Registry<NamedLoss> kLosses{"loss", kTable};
+constinit const Registry<NamedLoss> kLosses{"loss", kLossTable};
 
 std::string_view loss_name(std::string_view name) {
-  return kLosses.at(without_alias(name, kAliases)).name;
+  return kLosses.at(without_alias(name, kLossAliases)).name;
 }
 
 LossFunction make_loss(std::string_view name, const std::vector<double>& class_weights) {

@@ -125,7 +125,7 @@ double area_under_roc(const Tensor& sums) {
   return area;
 }
 
-constexpr Entry<MetricParts> kTable[] = {
+constexpr Entry<MetricParts> kMetricTable[] = {
     {"r2", "coefficient of determination, mean over the numbers of an output", {variances, r2}},
     {"mse", "mean of squared differences", {squares, ratio}},
     {"rmse", "root of mse", {squares, root}},
@@ -135,7 +135,7 @@ constexpr Entry<MetricParts> kTable[] = {
     {"auc_roc", "area under the ROC curve, two classes", {confusions, area_under_roc}},
 };
 
-constexpr Alias kAliases[] = {
+constexpr Alias kMetricAliases[] = {
     {"mean_squared_error", "mse"},
     {"mean_absolute_error", "mae"},
     {"root_mean_squared_error", "rmse"},
@@ -151,10 +151,10 @@ constexpr Alias kAliases[] = {
 
 }  // namespace
 
-constinit const Registry<MetricParts> kMetrics{"metric", kTable};
+constinit const Registry<MetricParts> kMetrics{"metric", kMetricTable};
 
 Metric make_metric(std::string_view name) {
-  const MetricParts parts = kMetrics.at(without_alias(name, kAliases)).make;
+  const MetricParts parts = kMetrics.at(without_alias(name, kMetricAliases)).make;
   return {std::string(name), parts.sums, parts.value};
 }
 

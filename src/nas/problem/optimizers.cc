@@ -53,7 +53,7 @@ Made lamb(Parameters parameters, const OptimizerSettings& settings) {
   return std::make_unique<Lamb>(std::move(parameters), options);
 }
 
-constexpr Entry<NamedOptimizer> kTable[] = {
+constexpr Entry<NamedOptimizer> kOptimizerTable[] = {
     {"sgd", "gradient descent, with momentum if wanted", {sgd, true}},
     {"adam", "Kingma and Ba 2014", {adam, true}},
     {"adamw", "adam with decoupled weight decay", {adamw, true}},
@@ -65,6 +65,6 @@ constexpr Entry<NamedOptimizer> kTable[] = {
 
 }  // namespace
 
-constinit const Registry<NamedOptimizer> kOptimizers{"optimizer", kTable};
+constinit const Registry<NamedOptimizer> kOptimizers{"optimizer", kOptimizerTable};
 
 }  // namespace kolo::nas

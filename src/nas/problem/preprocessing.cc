@@ -48,7 +48,7 @@ DataSplit minmax(DataSplit data) { return scale(std::move(data), fit_minmax); }
 DataSplit standard(DataSplit data) { return scale(std::move(data), fit_standard); }
 DataSplit minmax_standard(DataSplit data) { return standard(minmax(std::move(data))); }
 
-constexpr Entry<NamedPreprocessing> kTable[] = {
+constexpr Entry<NamedPreprocessing> kPreprocessingTable[] = {
     {"none", "data as they are", none},
     {"minmaxscaler", "to 0 … 1", minmax},
     {"stdscaler", "to mean 0 and deviation 1", standard},
@@ -57,6 +57,6 @@ constexpr Entry<NamedPreprocessing> kTable[] = {
 
 }  // namespace
 
-constinit const Registry<NamedPreprocessing> kPreprocessings{"preprocessing", kTable};
+constinit const Registry<NamedPreprocessing> kPreprocessings{"preprocessing", kPreprocessingTable};
 
 }  // namespace kolo::nas

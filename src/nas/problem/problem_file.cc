@@ -211,10 +211,10 @@ void read_post_training(const Context& context, const Json& json) {
   context.problem.post_training(std::move(post));
 }
 
-using Read = void (*)(const Context&, const Json&);
+using ReadKey = void (*)(const Context&, const Json&);
 void nothing(const Context&, const Json&) {}
 
-constexpr Entry<Read> kTable[] = {
+constexpr Entry<ReadKey> kKeyTable[] = {
     {"data", "a table, or the data of a built-in problem", read_data},
     {"space", "the name of a space", read_space},
     {"settings", "of the space", nothing},
@@ -247,7 +247,7 @@ constexpr Entry<Read> kTable[] = {
        context.problem.seed(json.get<std::uint64_t>());
      }},
 };
-constexpr Registry<Read> kKeys{"key", kTable};
+constexpr Registry<ReadKey> kKeys{"key", kKeyTable};
 
 }  // namespace
 

@@ -224,7 +224,7 @@ hps::RunResult evaluate(const NaProblem& problem, hps::RunningJob& job, Who who,
   return from_json(parse_json(told, "the outcome of an evaluation"));
 }
 
-constexpr NaRunInfo kTable[] = {
+constexpr NaRunInfo kRunFunctionTable[] = {
     {"alpha", "trains in one process", alpha},
     {"distributed", "trains with all ranks; batch and rate follow the linear scaling rule",
      distributed},
@@ -233,7 +233,7 @@ constexpr NaRunInfo kTable[] = {
     {"quick", "trains nothing: the sum of arch_seq", quick},
 };
 
-constexpr Alias kAliases[] = {{"horovod", "distributed"}};
+constexpr Alias kRunFunctionAliases[] = {{"horovod", "distributed"}};
 
 }  // namespace
 
@@ -257,7 +257,7 @@ hps::RunResult quick(const NaProblem& problem, hps::RunningJob& job) {
   return sum;
 }
 
-std::span<const NaRunInfo> na_run_functions() { return kTable; }
+std::span<const NaRunInfo> na_run_functions() { return kRunFunctionTable; }
 
 const NaRunInfo& na_run_function(std::string_view name) {
   // deephyper.nas.run.horovod.run, deephyper.search.nas.model.run.alpha.run: the word before the
@@ -265,9 +265,9 @@ const NaRunInfo& na_run_function(std::string_view name) {
   std::string_view word = name;
   if (word.ends_with(".run")) word.remove_suffix(4);
   if (const auto dot = word.rfind('.'); dot != std::string_view::npos) word.remove_prefix(dot + 1);
-  word = without_alias(word, kAliases);
+  word = without_alias(word, kRunFunctionAliases);
   std::vector<std::string_view> known;
-  for (const NaRunInfo& each : kTable) {
+  for (const NaRunInfo& each : kRunFunctionTable) {
     if (each.name == word) return each;
     known.push_back(each.name);
   }

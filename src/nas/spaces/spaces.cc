@@ -22,7 +22,7 @@ constexpr Entry<MakeSpace> kSpaces[] = {
     {"combo", "CANDLE's Combo: a cell line and two drugs that share layers", combo},
 };
 
-constexpr Registry<MakeSpace> kTable{"architecture space", kSpaces};
+constexpr Registry<MakeSpace> kSpaceTable{"architecture space", kSpaces};
 
 }  // namespace
 
@@ -46,10 +46,10 @@ std::shared_ptr<KSearchSpace> graph(const std::vector<Shape>& inputs,
 
 std::vector<SpaceInfo> spaces() {
   std::vector<SpaceInfo> infos;
-  for (const auto& entry : kTable.entries()) infos.push_back({entry.name, entry.summary});
+  for (const auto& entry : kSpaceTable.entries()) infos.push_back({entry.name, entry.summary});
   return infos;
 }
 
-SpaceFunction space_function(std::string_view name) { return kTable.at(name).make; }
+SpaceFunction space_function(std::string_view name) { return kSpaceTable.at(name).make; }
 
 }  // namespace kolo::nas

@@ -23,6 +23,7 @@
 #include "search/acquisition/basin.h"
 #include "search/acquisition/forest_search.h"
 #include "search/sampler/observations.h"
+#include "search/sampler/prior_turns.h"
 #include "search/settings.h"
 #include "search/surrogate/output_warp.h"
 
@@ -39,9 +40,6 @@ constexpr std::size_t kCrowd = 128;  // running trials that are a generation of 
 // best: among few a quadratic is drawn through what has nothing to do with the optimum.
 constexpr double kBasinShare = 0.25, kBasinShareOfCrowd = 0.5;
 constexpr std::size_t kEndedPerLeader = 3;
-// Where conditions cut the space into branches, the first good one may hide a better one from the
-// trees: every so many trials are drawn from the prior.
-constexpr std::uint64_t kPriorEvery = 8;
 
 // Where κ ends in each period. By the mean alone the best candidate is the one in the leaves of the
 // best trial, and of numbers there is always another hardly different from it: with too small a κ
@@ -217,7 +215,7 @@ double ForestSampler::kappa_of(std::uint64_t ask) const {
 // drawn: how asks are batched changes nothing, nor does a restart between two of a batch.
 std::vector<Point> ForestSampler::propose(std::size_t) {
   if (observations_.size() < settings_.initial) return {sample_new()};
-  if (space().has_conditions() && asked() % kPriorEvery == kPriorEvery - 1) return {sample_new()};
+  if (is_prior_turn(space(), asked())) return {sample_new()};
   fit(scheduled(observations_.size()));
   if (forest_.empty()) return {sample_new()};  // nothing but failures that are ignored
   if (!pool_) draw_pool();

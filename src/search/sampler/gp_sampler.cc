@@ -23,6 +23,7 @@
 #include "base/random.h"
 #include "search/acquisition/gp_search.h"
 #include "search/sampler/observations.h"
+#include "search/sampler/prior_turns.h"
 #include "search/settings.h"
 #include "search/surrogate/output_warp.h"
 
@@ -36,12 +37,9 @@ using Eigen::VectorXd;
 constexpr Index kLearnMost = 200;
 constexpr std::size_t kLearnAfreshMost = 100;
 constexpr int kAfresh = 40, kOnwards = 16;  // evaluations of the likelihood
-constexpr std::size_t kMostPending = 256;
+constexpr std::size_t kMostPendingRows = 256;
 constexpr std::size_t kIncumbents = 5;
 constexpr std::uint64_t kExploreEvery = 4;
-/// In a space with conditions every so many trials are drawn from the prior, as the first good
-/// branch may hide a better one from the model.
-constexpr std::uint64_t kPriorEvery = 8;
 
 /// Hashes of the points that earlier trials of a batch got.
 using Taken = std::unordered_set<std::uint64_t>;
@@ -126,18 +124,17 @@ std::vector<Point> GpSampler::propose(std::size_t count) {
   if (!initial) {
     update_model();
     std::vector<std::size_t> pending = running();
-    if (pending.size() > kMostPending)
-      pending.erase(pending.begin(), pending.end() - static_cast<std::ptrdiff_t>(kMostPending));
+    if (pending.size() > kMostPendingRows)
+      pending.erase(pending.begin(), pending.end() - static_cast<std::ptrdiff_t>(kMostPendingRows));
     for (const std::size_t place : pending)
       model_.append_pending(encoding_.row(trials()[place].point));
   }
   for (std::size_t i = 0; i < count; ++i) {
     Random random = stream(asked() + i);
-    const bool from_prior =
-        initial || (space().has_conditions() && (asked() + i) % kPriorEvery == kPriorEvery - 1);
+    const bool from_prior = initial || is_prior_turn(space(), asked() + i);
     batch.push_back(from_prior ? sample_new(random, taken) : propose_one(asked() + i, taken));
     taken.insert(hash_point(batch.back()));
-    if (!initial && i + 1 < count && i < kMostPending)
+    if (!initial && i + 1 < count && i < kMostPendingRows)
       model_.append_pending(encoding_.row(batch.back()));
   }
   if (!initial) model_.truncate(static_cast<Index>(rows_.size()));

@@ -10,7 +10,7 @@
 namespace kolo::search {
 namespace {
 
-constexpr int kTries = 64;
+constexpr int kDrawTries = 64;
 
 /// A domain with the same values and the same distribution.
 Domain domain_of(const Parameter& parameter) {
@@ -53,7 +53,7 @@ std::string name_of(std::size_t place) { return fmt::format("{:09}", place); }
 std::optional<Point> complete(const Space& whole, const std::vector<std::size_t>& chosen,
                               const Point& part) {
   Random random(hash_point(part));
-  for (int attempt = 0; attempt < kTries; ++attempt) {
+  for (int attempt = 0; attempt < kDrawTries; ++attempt) {
     Point point(whole.size());
     for (std::size_t i = 0; i < point.size(); ++i) point[i] = whole.sample_parameter(i, random);
     for (std::size_t k = 0; k < chosen.size(); ++k) point[chosen[k]] = part[k];

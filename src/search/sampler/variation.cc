@@ -8,7 +8,7 @@
 namespace kolo::search {
 namespace {
 
-constexpr int kTries = 50;
+constexpr int kVariationTries = 50;
 
 }  // namespace
 
@@ -16,7 +16,7 @@ Point mutate_one(const Space& space, const Point& parent, Random& random) {
   std::vector<std::size_t> changeable;
   for (std::size_t i = 0; i < space.size(); ++i)
     if (!std::isnan(parent[i]) && space.parameters()[i].cardinality != 1) changeable.push_back(i);
-  for (int attempt = 0; attempt < kTries && !changeable.empty(); ++attempt) {
+  for (int attempt = 0; attempt < kVariationTries && !changeable.empty(); ++attempt) {
     const std::size_t i = changeable[random.below(changeable.size())];
     Point child = parent;
     child[i] = space.sample_parameter(i, random);
@@ -35,7 +35,7 @@ void change_one(const Space& space, Point& point, const std::vector<std::size_t>
   if (changeable.empty()) return;
   const std::size_t i = changeable[random.below(changeable.size())];
   const double before = point[i];
-  for (int attempt = 0; attempt < kTries && point[i] == before; ++attempt)
+  for (int attempt = 0; attempt < kVariationTries && point[i] == before; ++attempt)
     point[i] = space.sample_parameter(i, random);
 }
 
@@ -43,7 +43,7 @@ Point cross_and_mutate(const Encoder& encoder, const Point& mother, const Point&
                        Random& random) {
   const Space& space = encoder.space();
   const double rate = 1.0 / static_cast<double>(std::max<std::size_t>(space.size(), 1));
-  for (int attempt = 0; attempt < kTries; ++attempt) {
+  for (int attempt = 0; attempt < kVariationTries; ++attempt) {
     Point child(space.size());
     for (std::size_t i = 0; i < child.size(); ++i) {
       child[i] = (random.next() & 1U) != 0 ? mother[i] : father[i];
@@ -53,7 +53,8 @@ Point cross_and_mutate(const Encoder& encoder, const Point& mother, const Point&
       else
         child[i] = space.sample_parameter(i, random);
     }
-    if (space.settle(child, random) && (attempt + 1 == kTries || !same_point(child, mother)))
+    if (space.settle(child, random) &&
+        (attempt + 1 == kVariationTries || !same_point(child, mother)))
       return child;
   }
   return space.sample(random);

@@ -17,7 +17,7 @@ namespace kolo::tune {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr std::string_view kPrefix = "kolo-trials";
+constexpr std::string_view kSocketPrefix = "kolo-trials";
 
 Fd open_directory(const fs::path& path) {
   return Fd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
@@ -51,7 +51,7 @@ SocketDirectory::SocketDirectory() {
   // and still there it stays.
   constexpr int kTries = 100;
   for (int tries = 0; tries < kTries; ++tries) {
-    directory_.emplace(kPrefix);
+    directory_.emplace(kSocketPrefix);
     lock_ = open_directory(directory_->path());
     if (lock_.valid() && ::flock(lock_.get(), LOCK_EX) == 0 && is_there(directory_->path(), lock_))
       return;
@@ -65,7 +65,7 @@ void remove_abandoned_socket_directories() {
   std::error_code none;
   std::vector<fs::path> candidates;
   for (const auto& entry : fs::directory_iterator(base, none))
-    if (entry.path().filename().string().starts_with(std::string(kPrefix) + '.'))
+    if (entry.path().filename().string().starts_with(std::string(kSocketPrefix) + '.'))
       candidates.push_back(entry.path());
   for (const auto& path : candidates) remove_if_abandoned(path);
 }

@@ -14,7 +14,7 @@ namespace kolo::tune {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr std::string_view kPrefix = "checkpoint_";
+constexpr std::string_view kCheckpointPrefix = "checkpoint_";
 constexpr std::string_view kUnfinished = ".checkpoint.";
 
 fs::path unfinished(const fs::path& trial_dir) {
@@ -23,7 +23,7 @@ fs::path unfinished(const fs::path& trial_dir) {
 }
 
 fs::path finish(const fs::path& made, const fs::path& trial_dir, std::int64_t iteration) {
-  const std::string name = fmt::format("{}{:06}", kPrefix, iteration);
+  const std::string name = fmt::format("{}{:06}", kCheckpointPrefix, iteration);
   fs::path path = trial_dir / name;
   for (int n = 2; fs::exists(path); ++n) path = trial_dir / fmt::format("{}-{}", name, n);
   fs::rename(made, path);
@@ -102,7 +102,7 @@ void remove_unknown_checkpoints(const fs::path& trial_dir, const std::vector<Che
     const bool is_known = std::any_of(known.begin(), known.end(), [&](const Checkpoint& one) {
       return one.path == entry.path();
     });
-    if (name.starts_with(kUnfinished) || (name.starts_with(kPrefix) && !is_known))
+    if (name.starts_with(kUnfinished) || (name.starts_with(kCheckpointPrefix) && !is_known))
       leftovers.push_back(entry.path());
   }
   for (const auto& path : leftovers) {
