@@ -1,3 +1,10 @@
+# GoogleTest's headers take longer to read than most tests to compile. Builds without unity go without
+# the precompiled header, too, and show which file forgot to include what it uses.
+if(KOLO_UNITY)
+  kolo_precompiled(kolo_test_pch HEADERS <gmock/gmock.h> <gtest/gtest.h>
+                   LIBRARIES GTest::gtest GTest::gmock)
+endif()
+
 # kolo_test(NAME SOURCES … [DEPENDS …] [LABELS …] [TIMEOUT seconds] [MPI] [TORCH])
 # Makes the GoogleTest program kolo_NAME and the ctest test NAME. MPI: it starts programs that load
 # an MPI library; what such a library leaks or locks is not looked at by the sanitizers.
@@ -27,6 +34,8 @@ function(kolo_test name)
   if(T_TORCH)
     kolo_shares_torch_header(kolo_${name})
     kolo_torch_test_environment(${name})
+  elseif(KOLO_UNITY)
+    kolo_shares_header(kolo_${name} kolo_test_pch)
   endif()
 endfunction()
 
