@@ -21,6 +21,11 @@ run_quietly() {
   fi
 }
 
+# What scripts/quickstart runs, and no more: `scripts/bench build` measures how long it takes to build.
+# shellcheck disable=SC2034
+quickstart_targets=(apps/kolo/all plugins/all
+  kolo_collectives_check kolo_digits_distributed kolo_scaling_test kolo_fashion_study)
+
 # duration SECONDS: for people.
 duration() {
   if (($1 < 100)); then
@@ -35,7 +40,7 @@ duration() {
 show_steps() {
   local label="$1" line='' part='' status=0 finished=0 all=0 started=$SECONDS told=$SECONDS text='' on_terminal=false
   [[ -t 1 ]] && on_terminal=true
-  trap 'if $on_terminal; then printf "\n"; fi; exit 130' INT TERM
+  trap '! $on_terminal || printf "\n"; exit 130' INT
   while true; do
     status=0
     IFS= read -r -t 1 part || status=$?
@@ -64,7 +69,7 @@ show_steps() {
     fi
   done
   ((all)) || return 0
-  text="$label: $finished of $all steps in $(duration $((SECONDS - started)))"
+  text="$label: $finished of $all steps after $(duration $((SECONDS - started)))"
   if $on_terminal; then printf '\r\033[K%s\n' "$text"; else say "$text"; fi
 }
 
@@ -74,10 +79,12 @@ build_in() {
   shift 3
   local command=(cmake --build "$folder" --parallel "$(nproc)" ${1+--target "$@"})
   mkdir -p "$(dirname "$log")"
+  trap 'printf "%s: stopped; the next run goes on from here\n" "$(basename "$0")" >&2; exit 130' INT
   NINJA_STATUS='[%f/%t] ' "${command[@]}" 2>&1 | tee "$log" | show_steps "$label" || {
     tail -n 60 "$log" >&2
     fail "failed: ${command[*]} (all of its output: ${log#"$kolo_root"/})"
   }
+  trap - INT
 }
 
 # configure_and_build PRESET [CMAKE_ARGUMENT…] [-- TARGET…]
