@@ -1,3 +1,5 @@
+// An atomic write goes to a temporary file in the same directory, is flushed to disk, and is
+// renamed; then the directory is flushed, so that the rename itself survives a power failure.
 #include "base/files.h"
 
 #include <fcntl.h>

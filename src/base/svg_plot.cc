@@ -1,3 +1,6 @@
+// The axes are chosen around all points that can be drawn; the legend takes its width from the
+// longest name and is left out for a single series. Text is measured by an average width of
+// letters, because an SVG file has no font metrics.
 #include "base/svg_plot.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,6 @@
+// yaml-cpp parses; Converter turns its nodes into JSON values. Plain scalars become booleans,
+// numbers or text by YAML's rules, quoted ones stay text. Depth and number of nodes are limited,
+// since aliases can make a small file expand without end.
 #include "base/yaml.h"
 
 #include <yaml-cpp/yaml.h>

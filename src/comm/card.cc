@@ -1,3 +1,6 @@
+// The signature of a card is a hash of everything that the ranks must agree on. Comparing one
+// number per rank is enough in the normal case; only when signatures differ are the cards compared
+// field by field to say what is different.
 #include "comm/card.h"
 
 #include <fmt/format.h>

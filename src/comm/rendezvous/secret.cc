@@ -1,3 +1,7 @@
+// Proofs are HMAC-SHA-512-256 over the length of the label, the label and the text, so that no two
+// pairs of label and text have the same input. The secret travels to a child in a sealed memfd,
+// whose number is in the environment; the header in front of it shows that the descriptor is still
+// that file.
 #include "comm/rendezvous/secret.h"
 
 #include <fcntl.h>

@@ -1,3 +1,6 @@
+// Without an architecture a box lists the first operations of its node. With one it shows the
+// chosen operation and the shape of its result, taken from the blueprint; nodes that are off stay
+// visible, marked as such.
 #include "nas/graph/picture.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,6 @@
+// The regression problems draw 100,000 points of a test function with a fixed seed and learn the
+// function from them; the image problems use the digits and Fashion-MNIST. Sizes, epochs and
+// settings are those of DeepHyper's benchmarks where it has them.
 #include "nas/problem/benchmark_problems.h"
 
 #include <cctype>

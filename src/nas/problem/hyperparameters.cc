@@ -1,3 +1,6 @@
+// One table has a reader for each hyperparameter; reading a configuration walks it and names the
+// ones that are unknown. Early stopping and the reduction on plateaus can be given as
+// hyperparameters or as Keras' callbacks, and both end in the same settings.
 #include "nas/problem/hyperparameters.h"
 
 #include <cmath>

@@ -1,3 +1,7 @@
+// A problem is described by cheap calls; data and spaces are made when they are first needed, under
+// a lock, and shared by copies of the problem. Changing the data or the space forgets them. The
+// search space consists of the architecture (`arch_seq`, one choice per VariableNode) and of those
+// hyperparameters that are domains; the others are constants.
 #include <mutex>
 
 #include "base/errors.h"

@@ -1,3 +1,6 @@
+// The best configurations are trained again by an ordinary run function, with the epochs, callbacks
+// and metrics of post-training in place of those of the search. Each is trained `repeat` times with
+// other seeds; mean and deviation are over the trainings that did not fail.
 #include <cmath>
 #include <filesystem>
 #include <limits>

@@ -1,3 +1,7 @@
+// The plan is a list of phases, each with a sampler and the number of the trial at which it ends.
+// All samplers of the plan are created at once and hear of every trial that they will need, so that
+// a later phase begins with the whole history. Which phase answers an ask depends on the number of
+// the trial alone.
 #include "search/sampler/auto_sampler.h"
 
 #include <algorithm>

@@ -1,3 +1,6 @@
+// A trial counts as busy until it has ended; with `batch`, until its whole batch has been handed to
+// the inner sampler. Results of a batch are handed on in the order of trials, whatever the order in
+// which they came, so that a replay does not depend on timing.
 #include "search/sampler/concurrency_limiter.h"
 
 #include <algorithm>

@@ -1,3 +1,7 @@
+// targets() turns outcomes into one number each. Several objectives are scaled to 0 … 1 and
+// combined by the augmented Chebyshev function (the worst weighted objective plus a little of their
+// sum). Infeasible trials are placed above all feasible ones, by how much they violate; failed
+// trials have no number.
 #include "search/sampler/observations.h"
 
 #include <algorithm>

@@ -1,3 +1,7 @@
+// The chosen parameters become a space of their own, with the same domains, under names that keep
+// their order. Forbidden clauses of the whole space may mention parameters outside of it; a part is
+// therefore accepted if some completion of it is, tried with a random stream that depends on the
+// part alone.
 #include "search/sampler/subspace.h"
 
 #include <fmt/format.h>

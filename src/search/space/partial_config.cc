@@ -1,3 +1,5 @@
+// The configuration and the compiled tree are walked side by side. What the configuration leaves
+// out stays NaN in the point. Values of functions are ignored, because they are computed again.
 #include "search/space/partial_config.h"
 
 #include <algorithm>

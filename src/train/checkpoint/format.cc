@@ -1,3 +1,6 @@
+// The head has a fixed size up to the number of parts, so that step and metric can be read without
+// the rest of the file. The checksum of the table of parts is verified before their sizes are
+// trusted.
 #include "train/checkpoint/format.h"
 
 #include <bit>

@@ -1,3 +1,5 @@
+// Every part of the state becomes a named string of bytes and back. The network is checked as a
+// whole before any tensor is changed: the names, shapes and types must be those of the checkpoint.
 #include <torch/torch.h>
 
 #include <cstring>

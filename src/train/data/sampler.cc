@@ -1,3 +1,6 @@
+// The place in an epoch is one number, the samples visited by all ranks together. From it, seed and
+// epoch follow the samples that are left, which are dealt out to the ranks again; so the number of
+// ranks may change in the middle of an epoch.
 #include "kolo/torch/sampler.h"
 
 #include <algorithm>

@@ -1,3 +1,6 @@
+// The rate of each group keeps its ratio to that of the first group. Momentum correction (Goyal et
+// al. 2017): the momentum buffer holds steps of the old rate, so for the step in which the rate
+// changes momentum is multiplied by new / old.
 #include "kolo/torch/rate_scheduler.h"
 
 #include "base/errors.h"
