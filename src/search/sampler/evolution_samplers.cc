@@ -1,6 +1,6 @@
-// Both samplers draw at random until their population is full. A child that was tried before is
-// drawn again a limited number of times, after which it is accepted: in a small space there may be
-// nothing new.
+// Both samplers draw at random until their population is full. In evolution a child that was tried
+// before is drawn again a limited number of times, after which it is accepted: in a small space
+// there may be nothing new.
 #include "search/sampler/evolution_samplers.h"
 
 #include <algorithm>
