@@ -1,7 +1,7 @@
 // Steps are made in the unit cube of the encoder, where all priors are uniform, and are reflected
 // at its walls. Half of the variations move all numbers a little, the other half one or two
 // parameters. A step too short to leave the cell of a discrete value goes to the next value, so
-// that a variation is never the point itself.
+// that it always changes.
 #include "search/acquisition/moves.h"
 
 #include <algorithm>
