@@ -85,7 +85,8 @@ std::shared_ptr<Bootstrap> meet_through_mpi(const Launched& launched, const std:
   if (!wanted && transport != "auto") return nullptr;
   std::string why;
   if (!wanted && !wire_plugin_available(plugin, &why)) {
-    log::info("started by {}, but meeting without MPI: {}", describe(launched.launcher), why);
+    log::info("started by {}, but the rendezvous does not use MPI: {}", describe(launched.launcher),
+              why);
     return nullptr;
   }
   auto bootstrap = load_wire_plugin(plugin).make_bootstrap();

@@ -93,7 +93,7 @@ void TraceFile::append(std::string_view lines) {
   try {
     replace();
   } catch (const Error& error) {
-    log::warning("{}; it ends here", error.message());
+    log::warning("{}; the timeline stops here", error.message());
     file_ = Fd();
   }
 }

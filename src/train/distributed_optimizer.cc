@@ -233,8 +233,8 @@ torch::Tensor DistributedOptimizer::step(const torch::optim::Optimizer::LossClos
     if (state.is_synchronized && !state.has_warned) {
       state.has_warned = true;
       log::warning(
-          "DistributedOptimizer: step() after synchronize() reduces the gradients again; hold "
-          "skip_synchronize() around step()");
+          "DistributedOptimizer: step() after synchronize() reduces the gradients a second time; "
+          "keep a skip_synchronize() alive during step()");
     }
     synchronize();
   }
@@ -358,8 +358,8 @@ void DistributedOptimizer::load_residuals(const std::vector<std::string>& of_ran
   for (const std::string& bytes : of_ranks)
     if (!bytes.empty()) {
       log::warning(
-          "DistributedOptimizer: one rank compresses nothing; the residuals of the checkpoint are "
-          "dropped");
+          "DistributedOptimizer: a job of one rank compresses nothing, so the residuals of the "
+          "checkpoint are dropped");
       return;
     }
 }

@@ -72,7 +72,7 @@ void GradientExchange::put_residuals(Communicator& communicator) {
   });
   if (used < loaded.size())
     log::warning(
-        "DistributedOptimizer: {} of {} residuals of the checkpoint fit no parameter and are "
+        "DistributedOptimizer: {} of {} residuals of the checkpoint match no parameter and are "
         "dropped",
         loaded.size() - used, loaded.size());
 }

@@ -180,7 +180,8 @@ void PpoSampler::end_batch() {
   if (saved_ && batches_ < saved_->learner.updates()) return;
   if (saved_) {
     if (any_agent(saved_->history != history_))
-      log::warning("ppo: {} is of another history; its updates are made again", ppo_.checkpoint);
+      log::warning("ppo: {} belongs to another history, so its updates are computed again",
+                   ppo_.checkpoint);
     else
       learner_ = std::move(saved_->learner);
     saved_.reset();
@@ -257,7 +258,7 @@ void PpoSampler::read_checkpoint() {
     saved_ = std::move(saved);
   } catch (const Error& error) {
     if (error.code() != ErrorCode::not_found)
-      log::warning("ppo: {}; the updates are made again from the history", error.what());
+      log::warning("ppo: {}; the updates are computed again from the history", error.what());
   }
   if (!ppo_.average_gradients) return;
   // All agents leave out the same updates, or none does.
@@ -270,7 +271,7 @@ void PpoSampler::write_checkpoint() const {
   try {
     write_file_atomically(ppo_.checkpoint, learner_.save(history_));
   } catch (const Error& error) {
-    log::warning("ppo: cannot keep the policy: {}; a restart will take longer", error.what());
+    log::warning("ppo: cannot save the policy: {}; a restart will take longer", error.what());
   }
 }
 
