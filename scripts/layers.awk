@@ -1,5 +1,5 @@
 # Reads names of C++ files from standard input and checks the #include lines in them:
-#   - a room (src/NAME) sees itself and rooms below it; two rooms on one level do not see each other;
+#   - a module (src/NAME) sees itself and modules below it; two modules on one level do not see each other;
 #   - public headers and examples see public headers only;
 #   - third-party headers stay where the fence below puts them.
 # Tests and benches may look anywhere.
@@ -35,36 +35,36 @@ function complain(file, line, text) {
   bad = 1
 }
 
-function check(file, line, header, name, parts, room, other, prefix) {
+function check(file, line, header, name, parts, module, other, prefix) {
   name = substr(header, 2, length(header) - 2)
   split(file, parts, "/")
-  room = parts[1] == "src" ? parts[2] : parts[1]
-  if (room == "plugins") room = "comm"
-  if (room == "tests" || room == "bench") return
+  module = parts[1] == "src" ? parts[2] : parts[1]
+  if (module == "plugins") module = "comm"
+  if (module == "tests" || module == "bench") return
 
   for (prefix in fence)
     if (index(header, prefix) == 1 && file !~ fence[prefix])
-      complain(file, line, header " is fenced: only files matching " fence[prefix] " may include it")
+      complain(file, line, header ": only files matching " fence[prefix] " may include it")
 
-  if (room == "include" || room == "examples") {
+  if (module == "include" || module == "examples") {
     if (header ~ /^"/ && name ~ /\// && name !~ /^kolo\//)
-      complain(file, line, header ": " room " sees public headers (kolo/…) only")
-    if (room == "include" && header ~ /^</ && name ~ /[\/.]/ && name !~ /^torch\//)
+      complain(file, line, header ": " module " sees public headers (kolo/…) only")
+    if (module == "include" && header ~ /^</ && name ~ /[\/.]/ && name !~ /^torch\//)
       complain(file, line, header ": public headers include the standard library and kolo/… only")
     return
   }
-  if (!(room in level)) {
-    complain(file, line, "unknown room '" room "'; add it to scripts/layers.awk and docs/architecture.md")
+  if (!(module in level)) {
+    complain(file, line, "unknown module '" module "'; add it to scripts/layers.awk and docs/architecture.md")
     return
   }
   if (header !~ /^"/) return
   split(name, parts, "/")
   other = parts[1]
   if (other == "kolo") {
-    if (room == "base" && name !~ /^kolo\/(error|version)\.h$/)
+    if (module == "base" && name !~ /^kolo\/(error|version)\.h$/)
       complain(file, line, header ": base stands below the rest of the public interface")
-  } else if (other in level && other != room && level[other] >= level[room]) {
-    complain(file, line, header ": " room " stands below or beside " other)
+  } else if (other in level && other != module && level[other] >= level[module]) {
+    complain(file, line, header ": " module " stands below or beside " other)
   }
 }
 
