@@ -1,12 +1,12 @@
 # cmake --install, and find_package(kolo) afterwards.
 #
-# Installed are the program, the public headers, the static libraries of the rooms that kolo::kolo
+# Installed are the program, the public headers, the static libraries of the modules that kolo::kolo
 # stands on, and the plug-ins (by plugins/CMakeLists.txt). Rooms that only the program needs stay
 # inside it. The component torch (kolo::torch) has targets of its own, so that programs without
 # libtorch need not find it.
 include(CMakePackageConfigHelpers)
 
-# The rooms that `target` links, directly or not, itself included when it is one.
+# The modules that `target` links, directly or not, itself included when it is one.
 function(kolo_rooms_behind target result)
   get_property(rooms GLOBAL PROPERTY KOLO_ROOMS)
   set(open ${target})

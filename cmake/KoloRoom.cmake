@@ -1,4 +1,4 @@
-# One static library per room, with kolo's own compiler settings.
+# One static library per module, with kolo's own compiler settings.
 include(GNUInstallDirs)
 
 set(CMAKE_CXX_STANDARD 20)
@@ -33,7 +33,7 @@ if(KOLO_SANITIZE)
 endif()
 
 # kolo_room(NAME SOURCES … [DEPENDS …] [PRIVATE_DEPENDS …])
-# Makes the static library kolo_NAME with the alias kolo::NAME. DEPENDS are other rooms or libraries.
+# Makes the static library kolo_NAME with the alias kolo::NAME. DEPENDS are other modules or libraries.
 function(kolo_room name)
   cmake_parse_arguments(ROOM "" "" "SOURCES;DEPENDS;PRIVATE_DEPENDS" ${ARGN})
   add_library(kolo_${name} STATIC ${ROOM_SOURCES})

@@ -44,7 +44,7 @@ if(NOT output MATCHES "2 jobs, 2 finished")
   message(FATAL_ERROR "jobs_consumer said: ${output}")
 endif()
 
-# Headers of the rooms are not part of the promise.
+# Headers of the modules are not part of the promise.
 file(GLOB_RECURSE headers RELATIVE ${WORK_DIR}/prefix/include ${WORK_DIR}/prefix/include/*)
 foreach(header ${headers})
   if(NOT header MATCHES "^kolo/")
