@@ -14,6 +14,14 @@ if(CCACHE_PROGRAM AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE_PROGRAM})
 endif()
 
+# A hundred tests are linked, each in a fraction of the time with mold.
+find_program(MOLD_PROGRAM mold)
+set(linker_flags "${CMAKE_EXE_LINKER_FLAGS} ${CMAKE_SHARED_LINKER_FLAGS} ${CMAKE_MODULE_LINKER_FLAGS}")
+if(MOLD_PROGRAM AND NOT linker_flags MATCHES "-fuse-ld=" AND
+   (CMAKE_CXX_COMPILER_ID STREQUAL "Clang" OR CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 12.1))
+  add_link_options(-fuse-ld=mold)
+endif()
+
 add_library(kolo_warnings INTERFACE)
 target_compile_options(kolo_warnings INTERFACE -Wall -Wextra -Werror)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
