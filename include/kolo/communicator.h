@@ -44,7 +44,7 @@ struct TensorRef {
 /// have it already), and the communicator stays usable.
 using OutputAllocator = std::function<void*(std::span<const std::size_t> counts)>;
 
-/// Told of each copy that an operation makes besides reducing: when it began and ended.
+/// Called for each copy that an operation makes besides reducing, with its begin and end.
 using CopyNote = std::function<void(std::chrono::steady_clock::time_point begin,
                                     std::chrono::steady_clock::time_point end)>;
 
@@ -73,7 +73,7 @@ class Communicator {
   [[nodiscard]] int rank() const noexcept { return topology_.rank(); }
   [[nodiscard]] int size() const noexcept { return topology_.size(); }
 
-  /// How bytes move here, for people: "shm", "gloo", "shm+gloo" …
+  /// The transport of this communicator, for people: "shm", "gloo", "shm+gloo" …
   [[nodiscard]] std::string transport() const;
 
   // --- reductions -----------------------------------------------------------------------------
@@ -116,7 +116,8 @@ class Communicator {
                std::size_t count, DataType type, int root);
 
   /// Point to point, in order per pair. A send of up to 64 KiB does not wait for its receiver.
-  /// A receiver that expects another type or count gets invalid_argument and the message is gone.
+  /// A receiver that expects another type or count gets invalid_argument, and the message is
+  /// discarded.
   void send(const void* data, std::size_t count, DataType type, int to);
   void recv(void* data, std::size_t count, DataType type, int from);
 

@@ -22,7 +22,7 @@ namespace kolo::jobs {
 
 enum class JobId : std::int64_t {};
 
-/// What a job is at. Balsam's words; the numbers are persistent.
+/// The state of a job, with Balsam's names. The numbers are stored and never change.
 enum class JobState : std::int64_t {
   created = 0,
   awaiting_parents = 1,
@@ -87,8 +87,8 @@ struct Job {
   bool auto_timeout_retry = true;
   bool post_error_handler = false, post_timeout_handler = false;
   double time_limit_seconds = 0;  ///< of one run; 0 = none
-  int max_retries = 0;            ///< runs again so often after an error
-  std::string data = "{}";        ///< JSON, the user's own
+  int max_retries = 0;            ///< how often it runs again after an error
+  std::string data = "{}";        ///< JSON for your own use
 
   // Kept by kolo.
   JobState state = JobState::created;
@@ -104,7 +104,7 @@ struct HistoryEntry {
   std::string reason;
 };
 
-/// What ls, rm and kill select by. Absent parts select all; parts given must all hold.
+/// What ls, rm and kill select by. Empty fields select everything; all given ones must match.
 struct JobFilter {
   std::vector<JobId> ids{};
   std::optional<JobState> state{};
@@ -136,7 +136,7 @@ class JobDatabase {
 
   [[nodiscard]] const std::filesystem::path& folder() const noexcept;
 
-  /// Adds it, or replaces the one of that name.
+  /// Adds an application, or replaces the one of that name.
   void set_application(const Application& application);
   [[nodiscard]] std::vector<Application> applications();
   /// Throws not_found, suggesting a near name.
@@ -158,15 +158,15 @@ class JobDatabase {
 
   /// Throws invalid_argument for a cycle, failed_precondition if the child has begun.
   void add_dependency(JobId parent, JobId child);
-  /// Ends what has not ended; what runs is told by its launcher. How many were ended.
+  /// Ends the jobs that have not ended; launchers end running ones. Returns how many were ended.
   std::int64_t kill(const std::vector<JobId>& ids, bool recursive);
-  /// With histories and dependencies; folders stay. Throws failed_precondition for jobs that a
-  /// launcher holds.
+  /// Removes jobs with their histories and dependencies; folders stay. Throws failed_precondition
+  /// for jobs that a launcher holds.
   std::int64_t remove(const std::vector<JobId>& ids);
-  /// One field by its name; "state" moves the job along a legal transition.
+  /// Sets one field by its name; "state" moves the job along a legal transition.
   void modify(JobId id, std::string_view field, const std::string& value);
 
-  /// data/WORKFLOW/NAME_ID, or its own.
+  /// data/WORKFLOW/NAME_ID, or the job's user_workdir.
   [[nodiscard]] std::filesystem::path folder_of(const Job& job) const;
 
   struct Body;

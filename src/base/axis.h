@@ -1,4 +1,4 @@
-// Axes of plots: where to put marks so that they read as round numbers.
+// Axes of plots: chooses marks at round numbers.
 #pragma once
 
 #include <string>

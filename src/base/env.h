@@ -1,4 +1,4 @@
-// Environment variables, with Horovod's names understood for the same knobs.
+// Environment variables. Horovod's names of the same settings are understood.
 #pragma once
 
 #include <optional>

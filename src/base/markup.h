@@ -1,4 +1,4 @@
-// Text inside XML, SVG and HTML.
+// Escapes text for XML, SVG and HTML.
 #pragma once
 
 #include <string>

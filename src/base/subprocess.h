@@ -1,4 +1,5 @@
-// Starting programs: exact argument lists, no shell, nothing inherited by accident.
+// Starts programs with exact argument lists: no shell is involved, and no descriptor is inherited
+// by accident.
 #pragma once
 
 #include <sched.h>

@@ -1,4 +1,4 @@
-// Writing cards, and saying in words how cards of different ranks do not fit.
+// Filling in cards, and describing in words how the cards of different ranks differ.
 #pragma once
 
 #include <string>
@@ -17,7 +17,7 @@ void sign(Card& card, Agree what, std::uint64_t salt = 0);
 /// Why a rank refuses to take part.
 enum class Refusal : std::uint8_t { wrong_arguments = 0, no_room = 1 };
 
-/// A card that fits nobody's: shown by a rank whose call is wrong, or that has no room for the
+/// A card that fits nobody's: shown by a rank whose call is wrong, or that has no memory for the
 /// result, so that the others do not wait for it.
 Card refusal(OpKind kind, Refusal why = Refusal::wrong_arguments);
 

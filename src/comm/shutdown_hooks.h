@@ -1,4 +1,4 @@
-// What rooms above have made on the default Context, and must end before it does.
+// Actions that modules above register, to run before the default Context ends.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,4 @@
-// How an operation's elements are shared out: one slice for each member.
+// How the elements of an operation are divided: one slice for each member.
 #pragma once
 
 #include <algorithm>

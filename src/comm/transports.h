@@ -1,4 +1,4 @@
-// The ways bytes can move, by name, and the choice between them.
+// The table of transports, and the choice between them.
 #pragma once
 
 #include <chrono>

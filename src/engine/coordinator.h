@@ -1,4 +1,4 @@
-// What the leader of a process set knows: who has submitted what, and what can be done next.
+// The decisions of the leader of a process set: who has submitted what, and what can be done next.
 //
 // An operation is ready when every member has submitted it or has joined. What is ready together
 // is decided together: requests that do not fit become a failure, small allreduces of one kind are

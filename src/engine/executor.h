@@ -1,4 +1,5 @@
-// Does what was decided: one collective on the set's communicator, fused where there are several.
+// Carries out a decision: one collective on the communicator of the set, fused where the decision
+// has several requests.
 #pragma once
 
 #include <memory>

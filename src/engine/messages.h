@@ -1,4 +1,4 @@
-// What the members of a process set and their leader say to each other, version 1.
+// The messages between the members of a process set and their leader, version 1.
 //
 //   member → leader   submit   requests that this rank has submitted
 //                     join     this rank has no more data

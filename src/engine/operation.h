@@ -1,4 +1,5 @@
-// One operation that a rank has submitted: what it is to others, and what it is to this rank.
+// One submitted operation: the request that the other ranks see, and the memory and the result that
+// belong to this rank.
 #pragma once
 
 #include <atomic>

@@ -1,4 +1,4 @@
-// One database, whoever keeps it: SQLite in a file, or PostgreSQL by URL.
+// The interface to a database: SQLite in a file, or PostgreSQL by URL.
 //
 //   auto database = open_database("study.db");
 //   Transaction change(*database);

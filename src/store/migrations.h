@@ -1,4 +1,5 @@
-// Schemas that grow: each room that keeps tables here has a list of steps, numbered from 1.
+// Migrations: each module that keeps tables in the database has a list of steps, numbered from 1,
+// that lead from one version of its tables to the next.
 #pragma once
 
 #include <span>
@@ -16,8 +17,9 @@ struct Migration {
   std::string_view sql;
 };
 
-/// Brings the tables of `room` to the version of the last step, in one transaction; several
-/// processes may try at once. Throws failed_precondition if the database is of a newer kolo.
+/// Brings the tables of the module `room` to the version of the last step, in one transaction;
+/// several processes may try at once. Throws failed_precondition if the database is of a newer
+/// kolo.
 void migrate(Database& database, std::string_view room, std::span<const Migration> steps);
 
 /// 0 = nothing there.

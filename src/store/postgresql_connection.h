@@ -1,4 +1,4 @@
-// A connection to a PostgreSQL server, its results, and its errors in kolo's words.
+// A connection to a PostgreSQL server, its results, and its errors as kolo::Error.
 #pragma once
 
 #include <chrono>

@@ -1,4 +1,4 @@
-// Rows by COPY.
+// Writes many rows to PostgreSQL with COPY.
 #pragma once
 
 #include <span>

@@ -1,4 +1,4 @@
-// Many new rows for one table, the fastest way each database has.
+// Writes many rows to one table, in the fastest way that each database offers.
 //
 //   auto rows = database.insert_rows("history", {"job", "seq", "reason"});
 //   rows->add(7).add(1).add("created").end_row();

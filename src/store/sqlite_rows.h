@@ -1,4 +1,4 @@
-// Rows by a prepared INSERT.
+// Writes many rows to SQLite with a prepared INSERT.
 #pragma once
 
 #include <initializer_list>

@@ -1,4 +1,4 @@
-// Statements of SQLite, and its errors in kolo's words.
+// Prepared statements of SQLite, and its errors as kolo::Error.
 #pragma once
 
 #include <sqlite3.h>

@@ -1,4 +1,4 @@
-// What is kept of a study: rows of its tables. Numbers in enumerations are persistent.
+// The rows of the tables of a study. The numbers of enumerations are stored, so they never change.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Which gradients share a bucket, and in which order buckets are reduced.
+// The plan of buckets: which gradients share one, and in which order they are reduced.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// kolo's element types and libtorch's.
+// Conversion between the element types of kolo and of libtorch.
 #pragma once
 
 #include <torch/torch.h>

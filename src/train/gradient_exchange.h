@@ -1,4 +1,4 @@
-// The gradients of a set of parameters, on their way through buckets.
+// Exchanges the gradients of a set of parameters between the ranks, bucket by bucket.
 //
 // Life of a gradient: backward leaves it with its parameter; a hook copies it to its place in a
 // bucket (or finds it there, when backward added to what lay there); the bucket is reduced once all

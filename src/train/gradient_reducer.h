@@ -1,5 +1,5 @@
-// How one bucket of gradients becomes the reduced one: as it is, in 16 bits, by low-rank factors,
-// by its largest entries.
+// Ways to reduce one bucket of gradients: uncompressed, in 16 bits, by low-rank factors (PowerSGD),
+// or by its largest entries (top-k).
 #pragma once
 
 #include <torch/torch.h>
@@ -40,8 +40,7 @@ class GradientReducer {
   /// The plan has changed: what was kept belongs to other buckets.
   virtual void forget() {}
 
-  // --- what is kept between steps, for checkpoints
-  // ------------------------------------------------
+  // --- what is kept between steps, for checkpoints ---
   /// Makes room for it, as it is before the first step. Not collective.
   virtual void prepare(Communicator&, std::size_t /*index*/, GradientBucket&) {}
   /// What there is of one member of a bucket: views of it, by name. "error" is this rank's own;

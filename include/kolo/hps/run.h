@@ -21,10 +21,10 @@ namespace kolo::hps {
 
 using search::Value;
 
-/// An evaluation under way. Valid during the call of the run function; one thread at a time.
+/// A running evaluation. Valid during the call of the run function; one thread at a time.
 class RunningJob {
  public:
-  /// `session` may be null: then nothing is recorded and nobody stops it.
+  /// Without a session (null) nothing is recorded, and the evaluation is never stopped.
   RunningJob(std::int64_t id, Value parameters, std::filesystem::path directory,
              std::filesystem::path log_dir = {}, tune::Session* session = nullptr)
       : id_(id),
@@ -48,12 +48,12 @@ class RunningJob {
     if (session_ != nullptr && !stopped_)
       stopped_ = !session_->try_report(Value{{"objective", objective}, {"budget", budget}});
   }
-  /// True when the evaluation shall end early: return what there is.
+  /// True when the evaluation must end early: return the result so far.
   [[nodiscard]] bool stopped() const {
     return stopped_ || (session_ != nullptr && session_->should_stop());
   }
 
-  /// Where it may leave files of its own.
+  /// The folder for files of this evaluation.
   [[nodiscard]] const std::filesystem::path& directory() const noexcept { return directory_; }
   /// The folder of the whole search, whose save/ holds models, histories and configurations;
   /// empty = nothing is kept.

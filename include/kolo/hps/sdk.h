@@ -25,11 +25,11 @@
 
 namespace kolo::hps::sdk {
 
-/// Changes whenever what crosses the border does.
+/// The version of the interface between library and program.
 inline constexpr int kSdk = 1;
 
 /// One thing that a library offers. `function` is a MakeProblem, a CallRun or, for kinds of other
-/// rooms, what those say.
+/// modules, what those define.
 struct Export {
   const char* kind;  ///< "problem", "run" …
   const char* name;

@@ -1,4 +1,4 @@
-// What a training was like: each metric's values, one an epoch.
+// The history of a training: the values of each metric, one per epoch.
 #pragma once
 
 #include <map>

@@ -1,4 +1,4 @@
-// What an architecture becomes: a libtorch module.
+// The libtorch module that is built from an architecture.
 #pragma once
 
 #include <torch/torch.h>

@@ -1,8 +1,8 @@
 // Architecture search by reinforcement learning: proximal policy optimisation, as DeepHyper's
 // `ppo`.
 //
-//   auto sampler = nas::make_ppo_sampler(space, {.directions = {Direction::maximize}, .budget =
-//   300});
+//   auto sampler = nas::make_ppo_sampler(
+//       space, {.directions = {Direction::maximize}, .budget = 300});
 //
 // An architecture is an episode of one choice per parameter of the space; the reward comes with its
 // last step. Batches are synchronous: `episodes` trials are drawn from one policy, and when the

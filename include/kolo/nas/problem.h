@@ -74,8 +74,7 @@ class NaProblem {
  public:
   NaProblem();
 
-  // --- describing it
-  // ------------------------------------------------------------------------------
+  // --- describing it ---
 
   /// Called once, when the data are needed. Real targets without a second dimension get one;
   /// targets of whole numbers are classes 0 … C-1, answered by C scores.
@@ -123,8 +122,7 @@ class NaProblem {
   /// Of weights and shuffles; a hyperparameter "seed" goes before it.
   NaProblem& seed(std::uint64_t seed);
 
-  // --- using it
-  // -----------------------------------------------------------------------------------
+  // --- using it ---
 
   /// Loaded, checked and preprocessed at the first call; later ones return the same. Throws
   /// failed_precondition without load_data, invalid_argument for data that cannot be.
@@ -151,8 +149,7 @@ class NaProblem {
   /// The problem without its data, as JSON. Functions are named "function".
   [[nodiscard]] std::string to_json() const;
 
-  // --- for run functions
-  // --------------------------------------------------------------------------
+  // --- for run functions ---
 
   struct OutputLoss {
     std::string name;  ///< "": the function
@@ -204,8 +201,7 @@ class NaProblem {
   std::shared_ptr<Loaded> loaded_;  // never null; replaced when what it came from changes
 };
 
-// --- problems that have names
-// ---------------------------------------------------------------------
+// --- problems that have names ---
 
 struct LoadedNaProblem {
   NaProblem problem;

@@ -61,8 +61,7 @@ hps::RunFunction bind_run(std::string_view name, NaProblem problem);
 std::shared_ptr<Model> load_model(const NaProblem& problem, const std::filesystem::path& log_dir,
                                   std::int64_t id);
 
-// --- post-training
-// --------------------------------------------------------------------------------
+// --- post-training ---
 
 struct PostTrained {
   Value configuration;

@@ -1,4 +1,5 @@
-// What a study found: its best trial, its Pareto front, what mattered, how fast it got there.
+// The analysis of results: the best trial, the Pareto front, the importance of parameters, and how
+// fast a search came near the optimum.
 //
 // Functions of their arguments alone.
 #pragma once

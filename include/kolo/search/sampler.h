@@ -1,4 +1,4 @@
-// Algorithms that say what to try next.
+// Algorithms that propose what to try next.
 //
 //   auto sampler = make_sampler("tpe", space, {.seed = 7});
 //   auto point = sampler->ask(TrialId{0});

@@ -1,5 +1,5 @@
-// Algorithms that say, as results come in, which trials go on, stop, wait, or start again from
-// another's state.
+// Algorithms that decide, as results arrive, which trials continue, stop, pause, or start again
+// from the state of another.
 //
 //   auto scheduler = make_scheduler("asha", {.settings = {{"max_t", 81}}});
 //   scheduler->add(id, config);

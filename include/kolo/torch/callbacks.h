@@ -1,4 +1,4 @@
-// What a Trainer can be told to do besides training.
+// Callbacks of the Trainer: broadcast, averages of metrics, learning rates, checkpoints, loggers.
 #pragma once
 
 #include <chrono>

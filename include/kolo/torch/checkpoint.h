@@ -1,4 +1,4 @@
-// Checkpoints: everything that a run needs to go on with the same bits.
+// Checkpoints: everything that a run needs to continue with the same bits.
 //
 //   kolo::Checkpointer checkpoints({.directory = "ckpt", .keep_last = 3});
 //   kolo::TrainingState state{.module = net.ptr().get(), .distributed = &optimizer,
@@ -7,9 +7,9 @@
 //   …
 //   checkpoints.save(step, state, {.metric = loss});     // collective; rank 0 writes
 //
-// A file is written beside its place and renamed, so that a crash leaves the old files as they
-// were. Each part has a checksum; a file that does not hold is reported by name and the one before
-// it is used.
+// A file is written under another name and then renamed, so that a crash leaves the old files as
+// they were. Each part has a checksum; a damaged file is reported by name, and the one before it is
+// used.
 #pragma once
 
 #include <torch/torch.h>
@@ -40,7 +40,7 @@ struct CheckpointInfo {
 
 struct CheckpointOptions {
   std::filesystem::path directory;
-  int keep_last = 3;            ///< newest files that stay; the best one stays besides
+  int keep_last = 3;            ///< how many of the newest files are kept, besides the best
   bool keep_best = true;        ///< by metric
   bool lower_is_better = true;  ///< of the metric
 };
@@ -81,13 +81,13 @@ class CheckpointFiles {
   CheckpointOptions options_;
 };
 
-/// What belongs to a run; null parts are left out.
+/// The state of a run; null parts are left out.
 struct TrainingState {
   torch::nn::Module* module = nullptr;
   torch::optim::Optimizer* optimizer = nullptr;
-  /// What is around the optimizer; takes its place. Needed for state that ranks share out and for
-  /// what PowerSGD and top-k have left out. Looked at by Checkpointer alone, which must be of the
-  /// same process set.
+  /// The wrapper of the optimizer, instead of `optimizer`. Needed for sharded state, and for what
+  /// PowerSGD and top-k have left out. Only Checkpointer uses it, which must belong to the same
+  /// process set.
   DistributedOptimizer* distributed = nullptr;
   RateScheduler* scheduler = nullptr;
   DistributedSampler* sampler = nullptr;

@@ -1,4 +1,4 @@
-// Where a rank computes.
+// The device on which a rank computes.
 #pragma once
 
 #include <torch/torch.h>

@@ -1,4 +1,4 @@
-// An optimizer whose gradients are averaged over all ranks while backward goes on.
+// An optimizer whose gradients are averaged over all ranks while backward runs.
 //
 //   torch::optim::SGD sgd(model->parameters(), lr);
 //   kolo::DistributedOptimizer optimizer(sgd, model->named_parameters());
@@ -21,13 +21,13 @@
 
 namespace kolo {
 
-/// How gradients travel. Lossy forms keep what they left out and add it to the next gradient
+/// How gradients are sent. Lossy forms keep what they left out and add it to the next gradient
 /// (error feedback), so nothing is lost for good.
 struct Compression {
   enum class Kind { none, fp16, bf16, power_sgd, top_k };
   Kind kind = Kind::none;
   int rank = 4;         ///< PowerSGD: columns of the factors
-  double ratio = 0.01;  ///< top-k: share of the entries that travel
+  double ratio = 0.01;  ///< top-k: share of the entries that are sent
 
   static Compression none() { return {}; }
   static Compression fp16() { return {Kind::fp16, 0, 0}; }

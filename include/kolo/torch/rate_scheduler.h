@@ -1,4 +1,4 @@
-// Puts a schedule's rate into an optimizer, step by step.
+// Sets the learning rate of an optimizer from a schedule, step by step.
 #pragma once
 
 #include <torch/torch.h>

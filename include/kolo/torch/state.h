@@ -1,4 +1,5 @@
-// The same beginning on every rank: parameters, optimizer state, and any other object.
+// Starting with the same state on every rank: broadcast of parameters, of optimizer state, and of
+// any other object.
 #pragma once
 
 #include <torch/torch.h>

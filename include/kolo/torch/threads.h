@@ -1,4 +1,4 @@
-// How many threads a rank computes with.
+// The number of threads with which a rank computes.
 #pragma once
 
 namespace kolo {

@@ -1,5 +1,4 @@
-// fit(): a training loop for those who do not want to write one. Everything it uses can be used
-// without it.
+// Trainer: a ready-made training loop. Everything it uses can also be used without it.
 //
 //   kolo::Trainer trainer(net, kolo::cross_entropy, adam, {.epochs = 20, .batch_per_rank = 32});
 //   trainer.metric("accuracy", kolo::accuracy)

@@ -1,4 +1,4 @@
-// A rank's side of the meeting place.
+// The client of the rendezvous: the side of a rank.
 #pragma once
 
 #include <memory>

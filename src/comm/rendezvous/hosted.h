@@ -1,4 +1,4 @@
-// Meeting without a launcher that has a meeting place: rank 0 hosts it, a private file says where.
+// Rendezvous without kolo's launcher: rank 0 hosts the server, and a private file says where it is.
 //
 // The file is $KOLO_RENDEZVOUS_DIR/<job> (default ~/.kolo/rendezvous), in a directory and with a
 // mode that only this user can read, on a file system that all hosts of the job see. Rank 0 writes

@@ -1,4 +1,5 @@
-// Who has come to which meeting, and who is answered when. No sockets, no clock, no threads.
+// The open meetings of a rendezvous server: which members have arrived, and who is answered when.
+// No sockets, no clock, no threads.
 //
 // A meeting is a key with a list of members. It opens when the first member comes, and is answered
 // and forgotten when the last one has: the key can then be used again. A member that is gone fails

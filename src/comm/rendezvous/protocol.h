@@ -1,6 +1,6 @@
-// What ranks and the meeting place say to each other, version 1.
+// The protocol between ranks and the rendezvous server, version 1.
 //
-// Handshake, on each new connection (C = a rank, S = the meeting place):
+// Handshake, on each new connection (C = a rank, S = the server):
 //   C→S  hello      magic, version, purpose, rank, C's nonce
 //   S→C  challenge  S's nonce, proof("server", hello + S's nonce)
 //   C→S  proof      proof("client", hello + challenge)

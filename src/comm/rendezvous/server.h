@@ -1,4 +1,5 @@
-// The meeting place of a job: a thread in the launcher, or in rank 0 where there is no launcher.
+// The rendezvous server of a job: a thread in the launcher, or in rank 0 where there is no
+// launcher.
 #pragma once
 
 #include <chrono>

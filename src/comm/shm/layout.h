@@ -1,4 +1,4 @@
-// What lies in shared memory: one Seat per member of a group, in that member's own segment.
+// The layout of shared memory: one Seat per member of a group, in the segment of that member.
 //
 // Every word has one writer, the owner of the seat, except `taken` of a channel, which its receiver
 // writes, and the numbers of sleepers, which anybody who is about to sleep changes. Words that

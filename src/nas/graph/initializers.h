@@ -1,4 +1,4 @@
-// How weights begin: as in Keras, because what the reference finds depends on it.
+// Initial weights, as in Keras, because the results of DeepHyper depend on them.
 //
 // Glorot and Bengio, "Understanding the difficulty of training deep feedforward neural networks",
 // 2010: uniform in ±sqrt(6 / (fan_in + fan_out)). Saxe et al., "Exact solutions to the nonlinear

@@ -1,4 +1,4 @@
-// Where the boxes of a drawing go: layers from top to bottom.
+// The layout of a drawing: boxes in layers from top to bottom.
 //
 // Sugiyama, Tagawa and Toda, "Methods for visual understanding of hierarchical system structures",
 // 1981, in four steps: a layer for each box; a bend in each layer that a long arrow crosses; an

@@ -1,4 +1,4 @@
-// What a drawing of a space shows, whatever it is drawn with.
+// The content of a drawing of a space, independent of its format.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Other names for entries of a table.
+// Alternative names of the entries of a table.
 #pragma once
 
 #include <span>

@@ -1,4 +1,4 @@
-// Data as the training wants them: shapes that fit each other, and what is wrong if they do not.
+// Checks the data of a problem and brings it into the form that training needs.
 #pragma once
 
 #include <vector>

@@ -1,4 +1,4 @@
-// Losses by name, Keras' names understood.
+// The table of losses; Keras' names are understood.
 #pragma once
 
 #include <string_view>

@@ -1,4 +1,4 @@
-// Optimizers by name.
+// The table of optimizers.
 #pragma once
 
 #include <torch/torch.h>

@@ -1,5 +1,5 @@
-// The one random generator of the process, which layers draw their weights and dropout its zeros
-// from.
+// libtorch's random generator of the process, from which layers draw their weights and dropout its
+// zeros.
 #pragma once
 
 #include <torch/torch.h>

@@ -1,4 +1,4 @@
-// Who trains together.
+// The ranks that train one network together.
 #pragma once
 
 #include <torch/torch.h>

@@ -1,4 +1,4 @@
-// How many threads evaluations compute with where nobody has said.
+// The number of threads of an evaluation, where the user has not set it.
 #pragma once
 
 namespace kolo::nas {

@@ -1,5 +1,5 @@
-// What a model-based sampler has learned so far: the trials that ended, in the order in which they
-// did, with one number each to be minimised; and which points were tried already.
+// The data of a model-based sampler: the trials that ended, in that order, with one number each to
+// be minimised; and the points that were already tried.
 #pragma once
 
 #include <Eigen/Core>

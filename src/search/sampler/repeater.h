@@ -1,6 +1,6 @@
 // Ray Tune's Repeater: each suggestion is tried `repeat` times, against noise.
 //
-// Trials come in groups of `repeat` with the same point; which of the group a trial is follows from
+// Trials come in groups of `repeat` with the same point; the position of a trial in its group is
 // its number modulo `repeat`. When all of a group have ended, the inner sampler is told once: the
 // mean of those that did not fail, or a failure if all did. Settings: `sampler`, `settings` of it.
 #pragma once

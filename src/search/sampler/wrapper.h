@@ -1,4 +1,4 @@
-// What samplers that hold other samplers have in common.
+// The common part of samplers that wrap another sampler.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// The results of those who reached one rung, and where a new one stands among them.
+// The results of the trials that reached one rung, and the rank of a new one among them.
 //
 // With one objective a result is judged by its value; with several by the front it is in (see
 // analysis/dominance.h), so that both are numbers of which the smaller is better. NaN is never

@@ -1,4 +1,4 @@
-// The milestones of a ladder: grace, grace·rf, grace·rf², … up to max_t.
+// The rungs of successive halving: grace, grace·rf, grace·rf², … up to max_t.
 #pragma once
 
 #include <cmath>

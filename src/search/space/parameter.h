@@ -1,4 +1,4 @@
-// From a domain as written to a parameter: where Tune's and DeepHyper's rules are checked.
+// Turns a domain as written into a parameter, and checks it by the rules of Tune and DeepHyper.
 #pragma once
 
 #include <string>

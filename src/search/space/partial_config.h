@@ -1,4 +1,4 @@
-// Reading configurations that somebody else wrote, whole or in part.
+// Reads configurations that users wrote, whole or in part.
 #pragma once
 
 #include <span>

@@ -1,4 +1,4 @@
-// What a Space consists of.
+// The private part of Space.
 #pragma once
 
 #include <map>

@@ -1,4 +1,4 @@
-// Makes objective values fit for a Gaussian process.
+// Transforms objective values so that a Gaussian process can model them.
 //
 // Two steps. Values on the bad side of the median are replaced by what their rank would be in a
 // normal distribution whose spread is that of the good side (the half-rank warp of Song et al.,

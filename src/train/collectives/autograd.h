@@ -1,4 +1,4 @@
-// The collectives as functions that autograd can go back through.
+// Collectives as differentiable functions of autograd.
 #pragma once
 
 #include <torch/torch.h>

@@ -1,4 +1,5 @@
-// What an operation on tensors keeps until it is done.
+// Operations on tensors that are in flight, and the tensors that they keep alive until they are
+// done.
 #pragma once
 
 #include <torch/torch.h>
