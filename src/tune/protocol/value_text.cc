@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <iterator>
@@ -16,7 +17,24 @@ namespace {
 
 using search::Value;
 
+constexpr char kEscape = '\\';
+
+/// Whether a text, without the escapes before it, stands for a number.
+bool stands_for_number(std::string_view text) {
+  text.remove_prefix(std::min(text.find_first_not_of(kEscape), text.size()));
+  return text == "NaN" || text == "Infinity" || text == "-Infinity";
+}
+
+/// JSON is UTF-8. Bytes that are none become U+FFFD, since a reader would refuse all of the text.
+void append_unicode(std::string& out, std::string_view text) {
+  out += Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
 void append_text(std::string& out, std::string_view text) {
+  if (std::any_of(text.begin(), text.end(), [](char c) { return (c & 0x80) != 0; })) {
+    append_unicode(out, text);
+    return;
+  }
   out += '"';
   for (const char c : text) {
     switch (c) {
@@ -58,7 +76,8 @@ void append(std::string& out, const Value& value) {
   } else if (value.is_number()) {
     append_number(out, value.as_number());
   } else if (value.is_string()) {
-    append_text(out, value.as_string());
+    const std::string& text = value.as_string();
+    append_text(out, stands_for_number(text) ? kEscape + text : text);
   } else if (value.is_list()) {
     char before = '[';
     for (const Value& item : value.as_list()) {
@@ -90,6 +109,8 @@ void restore_numbers(Value& value) {
       value = std::numeric_limits<double>::infinity();
     else if (text == "-Infinity")
       value = -std::numeric_limits<double>::infinity();
+    else if (stands_for_number(text))
+      value = text.substr(1);
   } else if (value.is_list()) {
     for (Value& item : value.as_list()) restore_numbers(item);
   } else if (value.is_dict()) {

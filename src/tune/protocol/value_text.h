@@ -9,8 +9,9 @@
 
 namespace kolo::tune {
 
-/// Strict JSON. Numbers that JSON does not have are the texts "NaN", "Infinity" and "-Infinity",
-/// which decode() turns back into numbers.
+/// Strict JSON. Numbers that JSON does not have are written as the texts "NaN", "Infinity" and
+/// "-Infinity", which decode() turns back into numbers. A text that reads so itself is written with
+/// a backslash before it, and bytes of a text that are not UTF-8 as U+FFFD.
 std::string encode(const search::Value& value);
 /// `origin` is named in errors; throws corruption.
 search::Value decode(std::string_view text, std::string_view origin);

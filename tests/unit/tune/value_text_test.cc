@@ -39,6 +39,23 @@ TEST(ValueText, KeepsNumbersThatJsonDoesNotHave) {
   EXPECT_EQ(again.at_path("c/0").as_number(), -infinite);
 }
 
+TEST(ValueText, ATextThatReadsLikeSuchANumberStaysAText) {
+  for (const std::string text : {"NaN", "Infinity", "-Infinity", "\\NaN", "\\\\-Infinity", "nan"}) {
+    const Value again = decode(encode(Value{{"name", text}, {"list", Value::List{text}}}), "");
+    EXPECT_EQ(again.at_path("name"), Value(text));
+    EXPECT_EQ(again.at_path("list/0"), Value(text));
+  }
+}
+
+TEST(ValueText, WritesNothingThatItsReaderRefuses) {
+  const std::pair<std::string, std::string> texts[] = {
+      {"caf\xe9", "caf\uFFFD"}, {"\xff\xfe", "\uFFFD\uFFFD"}, {"ok č\x80", "ok č\uFFFD"}};
+  for (const auto& [text, read] : texts) {
+    const Value again = decode(encode(Value{{text, text}}), "");
+    EXPECT_EQ(again, (Value{{read, read}}));
+  }
+}
+
 TEST(ValueText, PointsComeBackBitForBit) {
   const search::Point point{0.1, -1e-17, 3, std::nan(""), 5e-324, 1.0 / 3};
   EXPECT_TRUE(search::same_point(decode_point(encode_point(point)), point));
