@@ -5,7 +5,7 @@
 #include "kolo/nas/run.h"
 #include "kolo/torch/threads.h"
 #include "nas_commands.h"
-#include "tune/study/study_launch.h"
+#include "tune/executor/self_executor.h"
 
 namespace kolo::app {
 

@@ -6,7 +6,7 @@
 #include "hps/problem/catalog.h"
 #include "hps/search/evaluation.h"
 #include "search_command.h"
-#include "tune/study/study_launch.h"
+#include "tune/executor/self_executor.h"
 
 namespace kolo::app {
 namespace {

@@ -6,7 +6,7 @@
 #include <charconv>
 
 #include "base/errors.h"
-#include "tune/study/study_launch.h"
+#include "tune/study/study.h"
 #include "tune/trial/trial_names.h"
 
 namespace kolo::app {

@@ -6,18 +6,13 @@
 #include <string>
 #include <vector>
 
+#include "kolo/tune/trial_status.h"
+
 namespace kolo::store {
 
 enum class StudyId : std::int64_t {};
 
-/// Ray Tune's words: a trial that was told to stop is TERMINATED too, and says why.
-enum class TrialStatus : std::int64_t {
-  pending = 0,
-  running = 1,
-  paused = 2,
-  terminated = 3,
-  error = 4
-};
+using tune::TrialStatus;
 
 enum class StudyStatus : std::int64_t { running = 0, finished = 1, stopped = 2, failed = 3 };
 

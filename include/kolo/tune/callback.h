@@ -1,20 +1,15 @@
-// What happens in a study, for those who want to watch.
+// Callbacks: a program learns what happens in its study.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
-#include <string_view>
 
 #include "kolo/tune/session.h"
+#include "kolo/tune/trial_status.h"
 
 namespace kolo::tune {
-
-enum class TrialStatus { pending, running, paused, terminated, error };
-
-/// "PENDING", "RUNNING", "PAUSED", "TERMINATED", "ERROR".
-std::string_view to_string(TrialStatus status) noexcept;
 
 /// A trial as it is now.
 struct TrialInfo {
@@ -30,15 +25,15 @@ struct TrialInfo {
   std::int64_t failures = 0;
   double seconds = 0;    ///< of running
   std::string error{};   ///< of the last failure
-  std::string why{};     ///< it ended early, in words
+  std::string why{};     ///< why it ended early
   bool stopped = false;  ///< ended by the scheduler before it was done
 };
 
 /// Called from the thread of tune::run, after the event is in the database. Exceptions end the
 /// study as kolo errors do.
-class Callback {
+class StudyCallback {
  public:
-  virtual ~Callback() = default;
+  virtual ~StudyCallback() = default;
   virtual void on_study_begin(const std::string& /*name*/) {}
   virtual void on_trial_start(const TrialInfo& /*trial*/) {}
   virtual void on_trial_result(const TrialInfo& /*trial*/, const Value& /*result*/) {}

@@ -162,7 +162,7 @@ struct Options {
   std::vector<std::string> loggers{"json", "csv", "tensorboard"};
   bool log_to_file = false;  ///< of thread trials nothing can be captured; processes always do
   std::function<std::string(std::int64_t number, const Config& config)> trial_dirname_creator{};
-  std::vector<std::shared_ptr<Callback>> callbacks{};
+  std::vector<std::shared_ptr<StudyCallback>> callbacks{};
   /// 0 silent, 1 the state of the study, 2 and results.
   int verbose = 1;
   /// How long a trial that shall end may take before it is killed.

@@ -15,23 +15,24 @@ namespace {
 
 using MakeEvaluator = std::unique_ptr<tune::TrialExecutor> (*)(const SearchPlan&,
                                                                const std::string&,
-                                                               std::shared_ptr<tune::Inbox>);
+                                                               const tune::ExecutorPlace&);
 
 std::unique_ptr<tune::TrialExecutor> make_threads(const SearchPlan& plan, const std::string&,
-                                                  std::shared_ptr<tune::Inbox> inbox) {
+                                                  const tune::ExecutorPlace& place) {
   if (!plan.run_function)
     throw_error(ErrorCode::invalid_argument,
                 "the evaluator '{}' needs a run function of kolo's or of a library; a program runs "
                 "with process, ranks or jobs",
                 plan.evaluator.method);
   return tune::make_thread_executor(
-      std::move(inbox), runnable_of(plan.run_function, plan.log_dir, plan.objectives), {});
+      place.inbox, runnable_of(plan.run_function, plan.log_dir, plan.objectives), {});
 }
 
 /// Each evaluation is a program; `ranks` puts `kolo run` before it.
 std::unique_ptr<tune::TrialExecutor> make_processes(const SearchPlan& plan, const std::string&,
-                                                    std::shared_ptr<tune::Inbox> inbox) {
+                                                    const tune::ExecutorPlace& place) {
   tune::ProcessSetup setup;
+  setup.study_directory = place.directory;
   setup.metric = objective_name(0, plan.objectives);
   setup.last_line_reports = plan.is_users_program;
   const auto& how = plan.evaluator;
@@ -57,16 +58,16 @@ std::unique_ptr<tune::TrialExecutor> make_processes(const SearchPlan& plan, cons
     command.environment = {fmt::format("OMP_NUM_THREADS={}", plan.evaluator.num_threads_per_rank)};
     return command;
   };
-  return make_process_executor(std::move(inbox), std::move(setup));
+  return make_process_executor(place.inbox, std::move(setup));
 }
 
 std::unique_ptr<tune::TrialExecutor> make_jobs(const SearchPlan& plan, const std::string& search,
-                                               std::shared_ptr<tune::Inbox> inbox) {
-  const JobsPlace place = find_jobs_place(plan.search);
+                                               const tune::ExecutorPlace& place) {
+  const JobsPlace jobs = find_jobs_place(plan.search);
   JobsSetup setup;
-  setup.database = place.database;
-  setup.workflow = place.workflow;
-  setup.envscript = place.envscript;
+  setup.database = jobs.database;
+  setup.workflow = jobs.workflow;
+  setup.envscript = jobs.envscript;
   setup.search = search;
   setup.evaluator = plan.evaluator;
   if (const auto allocation = Allocation::from_environment())
@@ -75,7 +76,7 @@ std::unique_ptr<tune::TrialExecutor> make_jobs(const SearchPlan& plan, const std
   setup.command = plan.command;
   setup.is_users_program = plan.is_users_program;
   setup.metric = objective_name(0, plan.objectives);
-  return make_jobs_executor(std::move(inbox), std::move(setup));
+  return make_jobs_executor(place.inbox, std::move(setup));
 }
 
 constexpr Entry<MakeEvaluator> kEvaluators[] = {
@@ -120,8 +121,8 @@ void check_evaluator(const SearchPlan& plan) {
 
 std::unique_ptr<tune::TrialExecutor> make_evaluator(const SearchPlan& plan,
                                                     const std::string& search,
-                                                    std::shared_ptr<tune::Inbox> inbox) {
-  return kTable.at(plan.evaluator.method).make(plan, search, std::move(inbox));
+                                                    const tune::ExecutorPlace& place) {
+  return kTable.at(plan.evaluator.method).make(plan, search, place);
 }
 
 }  // namespace kolo::hps

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "hps/search/search_plan.h"
-#include "tune/executor/executor.h"
+#include "tune/study/study.h"
 
 namespace kolo::hps {
 
@@ -24,6 +24,6 @@ void check_evaluator(const SearchPlan& plan);
 /// `search` names the search among others in a job database, for ever.
 std::unique_ptr<tune::TrialExecutor> make_evaluator(const SearchPlan& plan,
                                                     const std::string& search,
-                                                    std::shared_ptr<tune::Inbox> inbox);
+                                                    const tune::ExecutorPlace& place);
 
 }  // namespace kolo::hps

@@ -13,10 +13,10 @@
 #include "hps/search/search_files.h"
 #include "hps/workers.h"
 #include "search/space/json_value.h"
-#include "store/study_store.h"
 #include "tune/protocol/value_text.h"
-#include "tune/study/controller.h"
-#include "tune/study/study_launch.h"
+#include "tune/study/resource_pool.h"
+#include "tune/study/steering.h"
+#include "tune/study/study.h"
 
 namespace kolo::hps {
 namespace fs = std::filesystem;
@@ -122,7 +122,7 @@ void tell_history(store::StudyStore& store, const store::StudyRecord& study, Sea
   if (cache == nullptr) return;
   for (const auto& trial : trials)
     if (const auto report = reports.find(trial.number);
-        trial.ended_seq && trial.status != store::TrialStatus::error && report != reports.end())
+        trial.ended_seq && trial.status != tune::TrialStatus::error && report != reports.end())
       cache->add(tune::decode(trial.config, "a configuration"),
                  tune::decode(report->second, "a report"));
 }
@@ -219,42 +219,33 @@ SearchSummary run_search(SearchPlan plan) {
     plan.algorithm.known.insert(plan.algorithm.known.end(), known.begin(), known.end());
   }
 
-  tune::Options options = options_of(plan);
-  tune::StudySpec spec;
-  spec.trainable = plan.run.empty() ? "run" : plan.run;
-  spec.search = plan.search;
-  spec.scheduler = "fifo";
-  spec.objectives = options.objectives;
-
   auto files = std::make_shared<SearchFiles>(plan, first_number);
   if (continued)
     for (const auto& row : continued->rows) files->take_over(row);
   files->log().write(plan.resume ? "resume" : "start_infos", infos);
-
-  auto database = store::open_database(tune::storage_url(options));
-  store::StudyStore store(*database);
-  const auto study = tune::open_study(store, options, spec);
   std::shared_ptr<ResultCache> cache;
   if (plan.cache_key == "to_dict") cache = std::make_shared<ResultCache>();
 
-  tune::ControllerSetup setup;
-  setup.trainable_name = "evaluation";
-  setup.per_trial = options.resources_per_trial;
+  tune::StudySetup setup;
+  setup.options = options_of(plan);
+  setup.spec.trainable = plan.run.empty() ? "run" : plan.run;
+  setup.spec.search = plan.search;
+  setup.trial_prefix = "evaluation";
+  setup.per_trial = setup.options.resources_per_trial;
   setup.interrupted = plan.interrupted;
   setup.observers = plan.observers;
   setup.observers.push_back(files);
-  setup.make_executor = [&](std::shared_ptr<tune::Inbox> inbox) {
-    auto executor = make_evaluator(plan, id, inbox);
-    return cache ? make_caching_executor(std::move(inbox), std::move(executor), cache)
+  setup.make_executor = [&](const tune::ExecutorPlace& place) {
+    auto executor = make_evaluator(plan, id, place);
+    return cache ? make_caching_executor(place.inbox, std::move(executor), cache)
                  : std::move(executor);
   };
-  setup.options = options;
-  tune::Controller controller(std::move(setup), store, study);
-  // After the claim: nobody else writes any more.
-  tell_history(store, study, *files, cache.get());
-  controller.run();
+  tune::Study study(std::move(setup));
+  // The study is claimed now: nobody else writes any more.
+  tell_history(study.store(), study.record(), *files, cache.get());
+  study.run();
   SearchSummary summary = files->summary();
-  summary.interrupted = controller.was_interrupted();
+  summary.interrupted = study.was_interrupted();
   if (cache) {
     summary.cached = cache->used();
     files->log().write("num_cache_used", {{"num_cache_used", cache->used()}});

@@ -1,5 +1,7 @@
 // Trials that are this program, started again: with the same arguments, up to the same call of
 // tune::run, which knows from the environment what it is there for.
+#include "tune/executor/self_executor.h"
+
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,10 +17,8 @@
 #include "kolo/kolo.h"
 #include "launch/supervisor.h"
 #include "tune/executor/process_executor.h"
-#include "tune/executor/self_calls.h"
 #include "tune/protocol/trial_client.h"
 #include "tune/protocol/value_text.h"
-#include "tune/study/study_launch.h"
 
 namespace kolo::tune {
 namespace fs = std::filesystem;
@@ -146,8 +146,7 @@ void SelfCall::remember(const std::string& storage, const std::string& name) con
   all.past[static_cast<std::size_t>(number_)] = Value{{"storage", storage}, {"name", name}};
 }
 
-void run_if_trial(const Runnable& trainable, const Options& /*options*/,
-                  const ClassPolicy& policy) {
+void run_if_trial(const Runnable& trainable, const ClassPolicy& policy) {
   const auto role = environment(kRole);
   if (!role) return;
   if (*role == "coordinator" && trainable.ranks()) be_coordinator(*trainable.ranks());

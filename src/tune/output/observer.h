@@ -1,8 +1,12 @@
-// A study as those see it who draw it.
+// What draws a study while it runs: the interface, and the picture it gets.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <filesystem>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,33 +15,35 @@
 
 namespace kolo::tune {
 
-/// The state of a study at a moment.
+using TrialCounts = std::array<std::int64_t, kTrialStatuses>;  ///< by TrialStatus
+
+/// The state of a study at one moment.
 struct StudyView {
   std::string name;
   std::filesystem::path directory;
   std::vector<Objective> objectives;
-  double elapsed = 0;
-  std::int64_t counts[5] = {};        ///< by TrialStatus
+  double elapsed = 0;  ///< seconds, all sessions together
+  TrialCounts counts{};
   std::int64_t created = 0;           ///< trials so far
-  std::optional<std::int64_t> total;  ///< planned, where that is known
+  std::optional<std::int64_t> total;  ///< trials that are planned, where that is known
   std::int64_t reports = 0;
-  std::string resources;
+  std::string resources;  ///< "2/4 CPUs, 0/1 GPUs"
   std::string scheduler;  ///< its status, a line per bracket
   std::optional<TrialInfo> best;
   std::vector<TrialInfo> shown;  ///< running first, then others, as many as were asked for
   bool over = false;
 };
 
-/// Called from the controller's thread.
-class Observer : public Callback {
+/// A callback that can also draw. All calls come from the thread of the study.
+class Observer : public StudyCallback {
  public:
-  /// The study as it is, when something may have changed; `view` is made only if called.
+  /// Called after each step of the study. `view` makes the picture, and costs only if called.
   virtual void on_step(const std::function<StudyView(std::size_t rows)>& view) = 0;
-  /// The last one.
+  /// Called once, after the last step.
   virtual void on_end(const std::function<StudyView(std::size_t rows)>& view) = 0;
-  /// "the database cannot be written: …; trying again", and the like.
+  /// A message for the user, for example that the study waits for its database.
   virtual void on_message(const std::string& /*text*/) {}
-  /// How long the controller may sleep before the next on_step.
+  /// The longest time between two calls of on_step.
   [[nodiscard]] virtual std::chrono::milliseconds patience() const {
     return std::chrono::seconds(1);
   }

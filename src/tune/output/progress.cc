@@ -8,7 +8,6 @@
 
 #include "base/errors.h"
 #include "tune/protocol/value_text.h"
-#include "tune/study/study_launch.h"
 
 namespace kolo::tune {
 namespace {

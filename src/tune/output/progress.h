@@ -20,4 +20,7 @@ std::string draw_table(const StudyView& view, std::size_t width);
 /// One line.
 std::string draw_line(const StudyView& view);
 
+/// What Options::verbose asks for: a live table on a terminal, lines elsewhere, or nothing.
+std::vector<std::shared_ptr<Observer>> default_observers(const Options& options);
+
 }  // namespace kolo::tune

@@ -4,8 +4,8 @@
 #include <thread>
 
 #include "base/errors.h"
-#include "base/log.h"
-#include "tune/protocol/value_text.h"
+#include "tune/study/replay.h"
+#include "tune/study/study_view.h"
 
 namespace kolo::tune {
 namespace {
@@ -13,13 +13,11 @@ namespace {
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
-/// A controller is heard of at least this often.
-constexpr auto kHeartbeat = 1s;
-/// Between tries to reach a database that is gone.
+/// Between attempts to write into a database or a folder that cannot be written.
 constexpr auto kRetry = 500ms;
-/// Files and callbacks that may wait for a quieter moment.
+/// So many calls of loggers and callbacks may wait while trials wait for answers.
 constexpr std::size_t kBacklog = 256;
-/// How long runs that cannot be killed are waited for beyond the grace time.
+/// How long runs that cannot be killed are waited for, beyond the grace time.
 constexpr auto kLastWait = 5s;
 
 bool may_pass(const Error& error) {
@@ -29,90 +27,60 @@ bool may_pass(const Error& error) {
 
 }  // namespace
 
-/// Wakes the controller when somebody asks something of it.
-struct Controller::Watcher {
-  Watcher(std::unique_ptr<store::Watch> news, std::shared_ptr<Inbox> to)
-      : watch(std::move(news)), thread([this, inbox = std::move(to)] {
-          while (!closing)
-            if (watch->wait(Deadline::after(10s))) inbox->put({});
+/// Wakes the controller when a request for a study has come.
+class Controller::RequestWatcher {
+ public:
+  RequestWatcher(std::unique_ptr<store::Watch> watch, std::shared_ptr<Inbox> inbox)
+      : watch_(std::move(watch)), thread_([this, inbox = std::move(inbox)] {
+          while (!closing_)
+            if (watch_->wait(Deadline::after(10s))) inbox->put({});
         }) {}
-  ~Watcher() {
-    closing = true;
-    watch->cancel();
-    thread.join();
+  ~RequestWatcher() {
+    closing_ = true;
+    watch_->cancel();
+    thread_.join();
   }
-  std::unique_ptr<store::Watch> watch;
-  std::atomic<bool> closing{false};
-  std::thread thread;
+  RequestWatcher(const RequestWatcher&) = delete;
+  RequestWatcher& operator=(const RequestWatcher&) = delete;
+
+ private:
+  std::unique_ptr<store::Watch> watch_;
+  std::atomic<bool> closing_{false};
+  std::thread thread_;
 };
 
-Controller::Controller(ControllerSetup setup, store::StudyStore& store, store::StudyRecord study)
-    : setup_(std::move(setup)),
-      options_(setup_.options),
-      store_(store),
-      study_(std::move(study)),
-      steering_(options_),
-      policy_files_(study_.directory),
-      pool_(options_.total_resources.value_or(machine_resources())) {
-  if (std::string& restore = setup_.options.restore; !restore.empty()) {
-    if (!std::filesystem::exists(restore))
-      throw_error(ErrorCode::not_found, "there is no checkpoint {} to begin from", restore);
-    restore = std::filesystem::absolute(restore).string();
-  }
-  store_.claim(study_.id, now());
-  // Read after the claim: an earlier controller may have written until then.
-  study_ = store_.at(study_.name);
-  seq_ = study_.seq;
-  logged_ = study_.logged;
-  elapsed_before_ = study_.elapsed;
-  // First, since it waits until nothing of an earlier controller's trials is left.
-  executor_ = setup_.make_executor(inbox_);
-  resume();
-  watcher_ = std::make_unique<Watcher>(store_.watch_requests(), inbox_);
+Controller::Controller(StudyState& state, std::shared_ptr<Inbox> inbox, TrialExecutor& executor,
+                       const std::atomic<bool>* interrupted)
+    : state_(state), inbox_(std::move(inbox)), executor_(executor), interrupted_(interrupted) {
+  reports_.add_recorded(Replay(state_, ends_).run());
+  watcher_ = std::make_unique<RequestWatcher>(state_.journal.store().watch_requests(), inbox_);
 }
 
-Controller::~Controller() {
-  watcher_.reset();
-  executor_.reset();
-  store_.release(study_.id);
-}
-
-double Controller::now() const {
-  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
-
-double Controller::elapsed() const {
-  return elapsed_before_ + std::chrono::duration<double>(Clock::now() - session_began_).count();
-}
-
-void Controller::say(const std::string& text) {
-  log::warning("study {}: {}", study_.name, text);
-  for (auto& observer : setup_.observers) observer->on_message(text);
-}
-
-void Controller::event(const std::string& kind, std::optional<std::int64_t> trial,
-                       const std::string& detail) {
-  batch_.events.push_back({next_seq(), now(), trial, kind, detail});
-}
+Controller::~Controller() = default;
 
 void Controller::run() {
-  for (auto& callback : options_.callbacks) callback->on_study_begin(study_.name);
+  state_.announce.study_begins();
   try {
     while (leaving_ == Leaving::no) step();
     wait_for_the_last();
   } catch (...) {
-    // The database is gone for good, or a callback failed: trials must not be left behind.
+    // The database stays away, or a callback failed: no run may be left behind.
     leaving_ = Leaving::failed;
-    for (auto& [number, trial] : live_) {
-      if (!trial->active) continue;
-      executor_->answer(trial->run_id(), {Reply::stop});
-      executor_->kill(trial->run_id());
-    }
+    kill_all();
     throw;
   }
-  for (auto& callback : options_.callbacks) callback->on_study_end();
-  if (!first_error_.empty() && options_.fail_fast)
-    throw_error(ErrorCode::internal, "study {}: a trial failed: {}", study_.name, first_error_);
+  state_.announce.study_ends();
+  if (!state_.first_failure.empty() && state_.options.fail_fast)
+    throw_error(ErrorCode::internal, "study {}: a trial failed: {}", state_.journal.study().name,
+                state_.first_failure);
+}
+
+void Controller::kill_all() {
+  for (const auto& [number, trial] : state_.trials.live()) {
+    if (!has_run(trial->phase)) continue;
+    executor_.answer(trial->run_id(), {Reply::stop});
+    executor_.kill(trial->run_id());
+  }
 }
 
 void Controller::step() {
@@ -120,33 +88,31 @@ void Controller::step() {
   for (auto& message : messages) handle(message);
   if (look_for_requests_) look_at_requests();
   check_time();
-  if (leaving_ == Leaving::no) fill();
+  if (leaving_ == Leaving::no) starts_.fill();
   check_end();
   commit();
-  act();
-  for (auto& observer : setup_.observers)
-    observer->on_step([this](std::size_t rows) { return view(rows); });
+  act(kBacklog);
+  state_.announce.step([this](std::size_t rows) { return view(rows); });
 }
 
 Deadline Controller::next_look() const {
-  if (!afterwards_.empty()) return Deadline::after(0ms);
+  const auto& trials = state_.trials;
+  if (state_.announce.waiting()) return Deadline::after(0ms);
   // The first step has trials to start.
-  if (trials_.empty() || (running_ == 0 && leaving_ == Leaving::no)) return Deadline::after(0ms);
-  auto when = last_write_ + kHeartbeat;
-  for (const auto& observer : setup_.observers)
-    when = std::min(when, Clock::now() + observer->patience());
-  for (const auto& [number, trial] : live_) {
+  if (trials.size() == 0 || (trials.occupied() == 0 && leaving_ == Leaving::no))
+    return Deadline::after(0ms);
+  auto when = std::min(state_.journal.next_heartbeat(), Clock::now() + state_.announce.patience());
+  for (const auto& [number, trial] : trials.live()) {
     if (trial->kill_at) when = std::min(when, *trial->kill_at);
     if (const auto limit = time_limit_of(*trial)) when = std::min(when, *limit);
   }
   return Deadline::at(when);
 }
 
-/// When a run that works, and that nobody ends yet, has had all its time.
-std::optional<Clock::time_point> Controller::time_limit_of(const TrialState& trial) const {
-  if (!options_.trial_time_limit || !trial.active || trial.held || trial.ending != Ending::none)
-    return std::nullopt;
-  return trial.began + std::chrono::duration_cast<Clock::duration>(*options_.trial_time_limit);
+std::optional<Clock::time_point> Controller::time_limit_of(const StudyTrial& trial) const {
+  const auto& limit = state_.options.trial_time_limit;
+  if (!limit || trial.phase != TrialPhase::running) return std::nullopt;
+  return trial.began + std::chrono::duration_cast<Clock::duration>(*limit);
 }
 
 void Controller::handle(Message& message) {
@@ -154,15 +120,16 @@ void Controller::handle(Message& message) {
     look_for_requests_ = true;
     return;
   }
-  auto& trial = this->trial(message.id.trial);
-  if (!trial.active || trial.run_id() != message.id) return;  // an earlier run's
+  auto& trial = state_.trials.at(message.id.trial);
+  // A run that is over was restarted or given up: what it still says does not count.
+  if (!has_run(trial.phase) || trial.run_id() != message.id) return;
   switch (message.kind) {
-    case Message::Kind::report: on_report(trial, message); break;
-    case Message::Kind::checkpoint:
-      on_checkpoint(trial, message.checkpoint, trial.run_iteration);
-      answers_.push_back({message.id, {}});
+    case Message::Kind::report: reports_.on_report(trial, message); break;
+    case Message::Kind::checkpoint: reports_.on_checkpoint(trial, message.checkpoint); break;
+    case Message::Kind::ended:
+      executor_.forget(message.id);
+      reports_.on_end(trial, message);
       break;
-    case Message::Kind::ended: on_end(trial, message); break;
     case Message::Kind::poke: break;
   }
 }
@@ -171,203 +138,143 @@ void Controller::look_at_requests() {
   look_for_requests_ = false;
   std::vector<store::RequestRecord> requests;
   try {
-    requests = store_.requests(study_.id);
+    requests = state_.journal.store().requests(state_.journal.study().id);
   } catch (const Error& error) {
     if (!may_pass(error)) throw;
-    look_for_requests_ = true;  // the commit will meet the same and wait
+    look_for_requests_ = true;  // the commit of this step meets the same error and waits
     return;
   }
   for (const auto& request : requests) {
-    batch_.done_requests.push_back(request.number);
+    state_.journal.request_done(request.number);
     if (request.kind != "stop") continue;
-    event("request", request.trial, "stop");
+    state_.journal.event("request", request.trial, "stop");
     if (!request.trial) {
       leave(Leaving::interrupted, "somebody stopped the study");
-    } else if (*request.trial < static_cast<std::int64_t>(trials_.size())) {
-      auto& trial = this->trial(*request.trial);
-      if (!trial.ended()) want_end(trial, Ending::done, "somebody stopped it");
+    } else if (*request.trial < state_.trials.size()) {
+      auto& trial = state_.trials.at(*request.trial);
+      if (!trial.ended()) ends_.want_end(trial, Fate::done, "somebody stopped it");
     }
   }
 }
 
 void Controller::check_time() {
-  if (setup_.interrupted != nullptr && *setup_.interrupted && leaving_ == Leaving::no)
-    leave(Leaving::interrupted, "interrupted");
-  if (leaving_ == Leaving::no && steering_.study_over(std::chrono::duration<double>(elapsed()))) {
-    event("over", std::nullopt, "a stopping rule of the study");
+  if (is_interrupted()) leave(Leaving::interrupted, "the study was interrupted");
+  if (leaving_ == Leaving::no &&
+      state_.steering.study_over(std::chrono::duration<double>(state_.journal.elapsed()))) {
+    state_.journal.event("over", std::nullopt, "a stopping rule of the study");
     leave(Leaving::finished, "the study is over");
   }
-  for (auto& [number, trial] : live_)
+  for (auto* trial : state_.trials.live_list()) {
     if (const auto limit = time_limit_of(*trial); limit && Clock::now() >= *limit)
-      want_end(*trial, Ending::failed, std::string(kTimeoutFailure));
-  std::vector<TrialState*> overdue;
-  for (auto& [number, trial] : live_)
-    if (trial->kill_at && Clock::now() >= *trial->kill_at) overdue.push_back(trial);
-  for (auto* trial : overdue) {
-    trial->kill_at.reset();
-    const RunId id = trial->run_id();
-    if (executor_->can_kill())
-      say(fmt::format("trial {} did not end in time and is killed", trial->id));
-    executor_->kill(id);
-    if (executor_->can_kill() || trial->ending != Ending::failed) continue;
-    say(fmt::format("trial {} had its time and does not end; its thread is left behind",
-                    trial->id));
-    Message gone{Message::Kind::ended, id};
-    on_end(*trial, gone);
+      ends_.want_end(*trial, Fate::failed, std::string(kTimeoutFailure));
+    if (trial->kill_at && Clock::now() >= *trial->kill_at) end_overdue(*trial);
   }
+  if (state_.options.fail_fast && !state_.first_failure.empty())
+    leave(Leaving::failed, "a trial failed");
 }
 
-void Controller::leave(Leaving how, const std::string& why) {
+/// The grace time of a run is over.
+void Controller::end_overdue(StudyTrial& trial) {
+  trial.kill_at.reset();
+  const RunId id = trial.run_id();
+  if (executor_.can_kill())
+    state_.announce.message(fmt::format("trial {} did not end in time and is killed", trial.id));
+  executor_.kill(id);
+  if (executor_.can_kill() || trial.fate != Fate::failed) return;
+  // Nothing can end it, so it is left behind, and its place goes to others.
+  executor_.forget(id);
+  Message gone{Message::Kind::ended, id};
+  reports_.on_end(trial, gone);
+}
+
+void Controller::leave(Leaving how, const std::string& reason) {
   if (leaving_ != Leaving::no) return;
   leaving_ = how;
-  leaving_why_ = why;
-  const Ending ending = how == Leaving::finished ? Ending::done : Ending::dropped;
-  std::vector<TrialState*> all;
-  for (auto& [number, trial] : live_) all.push_back(trial);
-  for (auto* trial : all)
-    if (trial->active || how == Leaving::finished) want_end(*trial, ending, why);
+  const Fate fate = how == Leaving::finished ? Fate::done : Fate::dropped;
+  for (auto* trial : state_.trials.live_list())
+    if (!trial->ended()) ends_.want_end(*trial, fate, reason);
 }
 
 void Controller::check_end() {
-  if (leaving_ != Leaving::no || running_ > 0 || !live_.empty() || !starts_.empty()) return;
-  if (steering_.wants_more() && trials_.empty()) {
-    say("the search gives no trial to begin with");
-  } else if (steering_.wants_more() && !stalled_) {
+  const auto& trials = state_.trials;
+  if (leaving_ != Leaving::no || trials.occupied() > 0 || !trials.live().empty() ||
+      state_.actions.starting())
+    return;
+  if (state_.steering.wants_more() && trials.size() == 0) {
+    state_.announce.message("the search gives no trial to begin with");
+  } else if (state_.steering.wants_more() && !starts_.exhausted()) {
     return;  // the next step asks again
   }
   leaving_ = Leaving::finished;
 }
 
 void Controller::wait_for_the_last() {
-  const auto limit = std::chrono::duration_cast<Clock::duration>(options_.grace) + kLastWait;
+  const auto limit = std::chrono::duration_cast<Clock::duration>(state_.options.grace) + kLastWait;
   const Deadline deadline = Deadline::after(limit);
-  const auto any_active = [this] {
-    return std::any_of(live_.begin(), live_.end(),
-                       [](const auto& entry) { return entry.second->active; });
-  };
-  while (any_active() && !deadline.passed()) {
+  while (state_.trials.any_run() && !deadline.passed()) {
     auto messages =
         inbox_->take(Deadline::after(std::min<Clock::duration>(deadline.left(), 100ms)));
     for (auto& message : messages) handle(message);
     check_time();
     commit();
-    act();
+    act(kBacklog);
   }
-  for (auto& [number, trial] : live_)
-    if (trial->active)
-      say(fmt::format("trial {} does not end; its thread is left behind", trial->id));
-  work_off(0);
-  batch_.status = leaving_ == Leaving::finished ? store::StudyStatus::finished
-                  : leaving_ == Leaving::failed ? store::StudyStatus::failed
-                                                : store::StudyStatus::stopped;
+  for (const auto& [number, trial] : state_.trials.live())
+    if (has_run(trial->phase))
+      state_.announce.message(
+          fmt::format("trial {} does not end; its thread is left behind", trial->id));
+  act(0);
+  state_.journal.set_study_status(leaving_ == Leaving::finished ? store::StudyStatus::finished
+                                  : leaving_ == Leaving::failed ? store::StudyStatus::failed
+                                                                : store::StudyStatus::stopped);
   commit();
-  act();
-  work_off(0);
-  for (auto& observer : setup_.observers)
-    observer->on_end([this](std::size_t rows) {
-      auto last = view(rows);
-      last.over = true;
-      return last;
-    });
+  act(0);
+  state_.announce.last_step([this](std::size_t rows) {
+    auto last = view(rows);
+    last.over = true;
+    return last;
+  });
 }
 
 void Controller::patiently(const std::function<void()>& write) {
   const auto give_up =
-      Clock::now() + std::chrono::duration_cast<Clock::duration>(options_.storage_patience);
+      Clock::now() + std::chrono::duration_cast<Clock::duration>(state_.options.storage_patience);
   for (bool said = false;; said = true) {
     try {
       write();
-      if (said) say("it can be written again; the study goes on");
+      if (said) state_.announce.message("writing works again; the study goes on");
       return;
     } catch (const Error& error) {
-      const bool stop = setup_.interrupted != nullptr && *setup_.interrupted;
-      if (!may_pass(error) || stop || Clock::now() > give_up) throw;
-      if (!said) say(fmt::format("the study waits: {}", error.message()));
+      if (!may_pass(error) || is_interrupted() || Clock::now() > give_up) throw;
+      if (!said)
+        state_.announce.message(fmt::format("the study waits, because {}", error.message()));
       std::this_thread::sleep_for(kRetry);
     }
   }
 }
 
 void Controller::commit() {
-  const bool quiet = batch_.empty() && dirty_.empty();
-  if (quiet && Clock::now() - last_write_ < kHeartbeat) return;
-  batch_.from_seq = study_.seq;
-  batch_.to_seq = seq_;
-  batch_.elapsed = elapsed();
-  batch_.now = now();
-  batch_.logged = logged_;
-  for (auto& [number, trial] : dirty_) batch_.trials.push_back(trial->record);
-  dirty_.clear();
-  patiently([this] { store_.write(study_.id, batch_); });
-  study_.seq = seq_;
-  batch_ = {};
-  last_write_ = Clock::now();
+  state_.journal.commit(state_.trials,
+                        [this](const std::function<void()>& write) { patiently(write); });
 }
 
-void Controller::act() {
-  // Answers first: trials work while the rest is done.
-  for (const auto& [id, answer] : answers_) executor_->answer(id, answer);
-  answers_.clear();
-  for (auto& order : starts_) {
-    if (setup_.makes_directories)
-      patiently([&order] {
-        std::error_code error;
-        std::filesystem::create_directories(order.directory, error);
-        if (error)
-          throw_error(ErrorCode::io, "cannot make {}: {}", order.directory.string(),
-                      error.message());
-      });
-    executor_->start(std::move(order));
-  }
-  starts_.clear();
-  for (const RunId id : stops_) executor_->stop(id);
-  stops_.clear();
-  for (const auto& path : removals_) {
-    std::error_code ignored;
-    std::filesystem::remove_all(path, ignored);
-  }
-  removals_.clear();
-  work_off(kBacklog);
+void Controller::act(std::size_t backlog) {
+  state_.actions.perform(executor_, [this](const std::filesystem::path& directory) {
+    if (!state_.makes_directories) return;
+    patiently([&directory] {
+      std::error_code error;
+      std::filesystem::create_directories(directory, error);
+      if (error)
+        throw_error(ErrorCode::io, "the directory {} cannot be made: {}", directory.string(),
+                    error.message());
+    });
+  });
+  const auto trials_wait = [this] { return !inbox_->empty(); };
+  if (state_.announce.work_off(backlog, trials_wait)) state_.journal.files_complete();
 }
 
-/// Files and callbacks wait while trials do: until nobody has a message, or `leave` are left.
-void Controller::work_off(std::size_t leave) {
-  while (!afterwards_.empty() && (afterwards_.size() > leave || inbox_->empty())) {
-    const auto item = std::move(afterwards_.front());
-    afterwards_.pop_front();
-    item();
-  }
-  if (!afterwards_.empty()) return;
-  for (auto* trial : unflushed_)
-    if (trial->log) log_safely(*trial, [](TrialLog& log) { log.flush(); });
-  unflushed_.clear();
-  if (logs_complete_) logged_ = study_.seq;
-}
-
-void Controller::log_safely(TrialState& trial, const std::function<void(TrialLog&)>& write) {
-  if (options_.loggers.empty()) return;
-  try {
-    if (!trial.log) {
-      std::vector<std::string> metrics;
-      for (const auto& objective : steering_.objectives()) metrics.push_back(objective.metric);
-      trial.log = std::make_unique<TrialLog>(
-          LoggedTrial{trial.record.directory,
-                      trial.config.is_nothing() ? decode(trial.record.config, "a configuration")
-                                                : trial.config,
-                      std::move(metrics)},
-          options_.loggers, /*anew=*/false);
-    }
-    write(*trial.log);
-  } catch (const std::exception& error) {
-    note_unwritten(error);
-  }
-}
-
-void Controller::note_unwritten(const std::exception& error) {
-  // The database has it all; the next resume writes the files anew.
-  if (std::exchange(logs_complete_, false))
-    say(fmt::format("files of trials cannot be written: {}; the database is complete",
-                    error.what()));
+StudyView Controller::view(std::size_t rows) const {
+  return view_of(state_, reports_.recorded(), rows);
 }
 
 }  // namespace kolo::tune

@@ -11,9 +11,8 @@
 #include "search/space/json_value.h"
 #include "tune/executor/process_executor.h"
 #include "tune/protocol/trial_protocol.h"
-#include "tune/study/controller.h"
-#include "tune/study/study_launch.h"
-#include "tune/study/study_reader.h"
+#include "tune/study/resource_pool.h"
+#include "tune/study/study.h"
 
 namespace kolo::tune {
 namespace fs = std::filesystem;
@@ -117,7 +116,7 @@ ProgramStudy ProgramStudy::from_json(const Json& json) {
   }
   ProgramStudy study;
   Options& options = study.options;
-  study.description = json.dump();
+  study.description = json;
   take(json, "name", options.name);
   take_objectives(json, options);
   take(json, "num_samples", options.num_samples);
@@ -176,6 +175,10 @@ ProgramStudy ProgramStudy::from_json(const Json& json) {
   return study;
 }
 
+std::string ProgramStudy::first_metric() const {
+  return options.objectives.empty() ? options.metric : options.objectives.front().metric;
+}
+
 std::vector<std::string> fill_in(const std::vector<std::string>& program, const Value& config,
                                  const std::string& trial_id, const std::string& trial_dir,
                                  const std::string& checkpoint) {
@@ -219,40 +222,22 @@ std::vector<std::string> fill_in(const std::vector<std::string>& program, const 
 }
 
 ProgramResult run_program_study(ProgramStudy study, const ProgramRun& run) {
-  Options& options = study.options;
-  const Steering checked(options);
-  ResourcePool(options.total_resources.value_or(machine_resources()))
-      .require_possible(options.resources_per_trial);
-  require_loggers(options.loggers);
   if (study.directory.empty()) study.directory = fs::current_path().string();
   find_program(study.program.front(), environment("PATH").value_or("/usr/bin:/bin"),
                study.directory);
-
-  StudySpec spec;
-  spec.trainable = fs::path(study.program.front()).filename().string();
-  spec.objectives = checked.objectives();
-  spec.search = options.search_alg.name.empty() ? "grid" : options.search_alg.name;
-  spec.scheduler = options.scheduler.name;
-  const Json description = parse_json(study.description, "the description");
-  spec.space = description.at("space").dump();
-  Json kept = description;
-  kept["directory"] = study.directory;
-  spec.command = kept.dump();
-
-  auto database = store::open_database(storage_url(options));
-  store::StudyStore store(*database);
-  const auto record = open_study(store, options, spec);
-  if (options.resume != Resume::no) store.set_spec(record.id, spec.to_json());
-
-  ControllerSetup setup;
-  setup.trainable_name = spec.trainable;
-  setup.per_trial = options.resources_per_trial;
+  StudySetup setup;
+  setup.options = study.options;
+  setup.spec.trainable = fs::path(study.program.front()).filename().string();
+  if (study.description.contains("space")) setup.spec.space = study.description["space"].dump();
+  study.description["directory"] = study.directory;
+  setup.spec.command = study.description.dump();
+  setup.per_trial = study.options.resources_per_trial;
   setup.observers = run.observers;
   setup.interrupted = run.interrupted;
-  setup.make_executor = [&](std::shared_ptr<Inbox> inbox) {
+  setup.make_executor = [&](const ExecutorPlace& place) {
     ProcessSetup process;
-    process.study_directory = record.directory;
-    process.metric = spec.objectives.empty() ? "" : spec.objectives.front().metric;
+    process.study_directory = place.directory;
+    process.metric = study.first_metric();
     process.last_line_reports = true;
     process.command = [&study, &run](const StartOrder& order) {
       TrialCommand command;
@@ -264,12 +249,11 @@ ProgramResult run_program_study(ProgramStudy study, const ProgramRun& run) {
       command.directory = study.directory;
       return command;
     };
-    return make_process_executor(std::move(inbox), std::move(process));
+    return make_process_executor(place.inbox, std::move(process));
   };
-  setup.options = options;
-  Controller controller(std::move(setup), store, record);
-  controller.run();
-  return {controller.analysis(), controller.was_interrupted()};
+  Study running(std::move(setup));
+  running.run();
+  return {running.analysis(), running.was_interrupted()};
 }
 
 }  // namespace kolo::tune

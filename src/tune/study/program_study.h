@@ -27,10 +27,12 @@ struct ProgramStudy {
   std::vector<std::string> program;  ///< with {parameters}
   int np = 1;                        ///< ranks of each trial, by `kolo run`
   std::string directory;             ///< where trials start
-  std::string description;           ///< JSON, whole
+  Json description;                  ///< what from_json was given
 
   /// Throws invalid_argument, naming the key.
   static ProgramStudy from_json(const Json& description);
+  /// The metric of the first objective; "" = none.
+  [[nodiscard]] std::string first_metric() const;
 };
 
 /// The program's words for one trial: {lr}, {model/units}, {trial_dir}, {trial_id} and {checkpoint}

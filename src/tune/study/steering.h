@@ -16,27 +16,9 @@
 
 #include "kolo/search.h"
 #include "kolo/tune/options.h"
+#include "tune/trial/ruling.h"
 
 namespace kolo::tune {
-
-/// What the journal says about a report. The first four are search::Action's; never reuse one.
-enum class Verdict : std::int64_t {
-  proceed = 0,
-  stop = 1,
-  pause = 2,
-  clone = 3,
-  rule = 10,  ///< a stopping rule ended the trial; the scheduler was not asked
-  done = 11,  ///< the trial said so itself
-  full = 12,  ///< the scheduler says that it has had all its time
-};
-
-struct Ruling {
-  Verdict verdict = Verdict::proceed;
-  std::string reason{};
-  std::optional<std::int64_t> source{};  ///< of a clone
-  std::optional<Value> config{};         ///< of a clone
-  bool save = false;
-};
 
 class Steering {
  public:

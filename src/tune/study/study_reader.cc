@@ -14,7 +14,7 @@ TrialResult trial_of(const store::StudyRecord& study, const std::string& trainab
   trial.number = record.number;
   trial.id = trial_id(study.name, study.created, record.number);
   trial.name = trainable + "_" + trial.id;
-  trial.status = static_cast<TrialStatus>(record.status);
+  trial.status = record.status;
   trial.config = decode(record.config, "a configuration");
   trial.directory = record.directory;
   trial.iteration = record.iteration;

@@ -210,6 +210,23 @@ TEST(SearchRun, MovesAnEarlierSearchAside) {
   EXPECT_EQ(earlier, 1);
 }
 
+TEST(SearchRun, EvaluationsOfAnEarlierSessionWouldBeWaitedFor) {
+  // Every process of a search holds the lock of the study's directory, which the next session
+  // waits for. An evaluation sees whether it is taken: 1 if it is.
+  const TempDir folder;
+  auto plan = plan_in(folder, {});
+  plan.evaluator.method = "process";
+  plan.is_users_program = true;
+  plan.command = {"/bin/sh", "-c",
+                  "if flock -n \"$KOLO_TRIAL_DIR/..\" true; then echo 0; else echo 1; fi"};
+  plan.max_evals = 2;
+  const auto summary = run_search(plan);
+  EXPECT_EQ(summary.evaluations, 2);
+  EXPECT_EQ(summary.failures, 0);
+  for (const auto& row : read_results(folder.path() / "log").rows)
+    EXPECT_EQ(row.objectives.at(0), 1) << "no process of the search holds the lock";
+}
+
 TEST(SearchRun, RefusesPlansThatCannotBe) {
   const TempDir folder;
   const auto run = [](RunningJob&) { return RunResult(1.0); };

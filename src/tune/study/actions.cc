@@ -1,0 +1,23 @@
+#include "tune/study/actions.h"
+
+namespace kolo::tune {
+
+void Actions::perform(TrialExecutor& executor,
+                      const std::function<void(const std::filesystem::path&)>& prepare) {
+  for (const auto& [id, answer] : answers_) executor.answer(id, answer);
+  answers_.clear();
+  for (auto& order : starts_) {
+    prepare(order.directory);
+    executor.start(std::move(order));
+  }
+  starts_.clear();
+  for (const RunId id : stops_) executor.stop(id);
+  stops_.clear();
+  for (const auto& path : removals_) {
+    std::error_code ignored;  // what is left of it is in nobody's way
+    std::filesystem::remove_all(path, ignored);
+  }
+  removals_.clear();
+}
+
+}  // namespace kolo::tune

@@ -1,0 +1,149 @@
+#include "tune/study/study.h"
+
+#include "base/env.h"
+#include "base/errors.h"
+#include "tune/study/controller.h"
+#include "tune/study/study_reader.h"
+#include "tune/trial/trial_names.h"
+
+namespace kolo::tune {
+namespace fs = std::filesystem;
+namespace {
+
+void check_study_name(const std::string& name) {
+  if (name.empty() || name == "." || name == ".." || name.find('/') != std::string::npos)
+    throw_error(ErrorCode::invalid_argument,
+                "'{}' cannot be the name of a study, because it names a directory; use a name "
+                "without '/'",
+                name);
+}
+
+void make_directories(const fs::path& directory) {
+  std::error_code error;
+  fs::create_directories(directory, error);
+  if (error)
+    throw_error(ErrorCode::io, "the directory {} cannot be made: {}", directory.string(),
+                error.message());
+}
+
+/// A path that holds wherever a trial starts.
+std::string checkpoint_to_restore(const std::string& path) {
+  if (path.empty()) return path;
+  if (!fs::exists(path))
+    throw_error(ErrorCode::not_found, "the checkpoint {} to restore does not exist", path);
+  return fs::absolute(path).string();
+}
+
+/// Finds the study or creates it, as options.resume says.
+store::StudyRecord find_or_create(store::StudyStore& store, const StudySetup& setup) {
+  const Options& options = setup.options;
+  if (auto found = store.find(options.name)) {
+    if (options.resume == Resume::no)
+      throw_error(ErrorCode::already_exists,
+                  "there is a study '{}' in {} already; resume it, or choose another name",
+                  options.name, store.database().name());
+    return *found;
+  }
+  if (options.resume == Resume::yes || options.resume == Resume::errored)
+    static_cast<void>(store.at(options.name));  // throws not_found, with the nearest name
+  store::StudyRecord study;
+  study.name = options.name;
+  study.directory = (results_directory(options) / options.name).string();
+  // Before the study is stored: nothing begins where nothing can be written.
+  if (setup.makes_directories) make_directories(study.directory);
+  study.spec = setup.spec.to_json();
+  study.created = seconds_now();
+  study.id = store.create(study);
+  return study;
+}
+
+}  // namespace
+
+fs::path results_directory(const Options& options) {
+  if (!options.local_dir.empty()) return fs::absolute(options.local_dir);
+  if (auto results = environment("KOLO_RESULTS")) return fs::absolute(*results);
+  return fs::path(environment("HOME").value_or(".")) / "kolo_results";
+}
+
+std::string storage_url(const Options& options) {
+  if (!options.storage.empty()) return options.storage;
+  if (auto storage = environment("KOLO_STORAGE")) return *storage;
+  const fs::path directory = results_directory(options);
+  make_directories(directory);
+  return (directory / "kolo.db").string();
+}
+
+/// The parts that need no database, checked before there is one.
+struct Study::Checked {
+  StudySetup setup;
+  Steering steering;
+  ResourcePool pool;
+
+  explicit Checked(StudySetup given)
+      : setup(std::move(given)),
+        steering(setup.options),
+        pool(setup.options.total_resources.value_or(machine_resources())) {
+    Options& options = setup.options;
+    StudySpec& spec = setup.spec;
+    pool.require_possible(setup.per_trial);
+    require_loggers(options.loggers);
+    options.restore = checkpoint_to_restore(options.restore);
+    if (options.name.empty()) options.name = spec.trainable + "_" + date_text(seconds_now());
+    check_study_name(options.name);
+    if (setup.trial_prefix.empty()) setup.trial_prefix = spec.trainable;
+    spec.objectives = steering.objectives();
+    if (spec.search.empty())
+      spec.search = options.search_alg.name.empty() ? "grid" : options.search_alg.name;
+    spec.scheduler = options.scheduler.name;
+  }
+};
+
+Study::Claim::Claim(store::StudyStore& in, store::StudyId id) : store(in), study(id) {
+  store.claim(study, seconds_now());
+}
+Study::Claim::~Claim() { store.release(study); }
+
+Study::Study(StudySetup setup) : Study(Checked(std::move(setup))) {}
+
+Study::Study(Checked checked)
+    : database_(store::open_database(storage_url(checked.setup.options))),
+      store_(*database_),
+      record_(find_or_create(store_, checked.setup)),
+      claim_(store_, record_.id) {
+  auto& setup = checked.setup;
+  // Read again: an earlier controller may have written until the claim.
+  record_ = store_.at(record_.name);
+  // The next `kolo resume` begins from what the command line says now.
+  if (!setup.spec.command.empty()) store_.set_spec(record_.id, setup.spec.to_json());
+  // Before anything else of the study, since it waits until nothing of an earlier session's trials
+  // is left.
+  executor_ = setup.make_executor({inbox_, record_.name, record_.directory});
+  std::optional<search::Direction> first_objective;
+  std::vector<std::string> metrics;
+  for (const auto& objective : checked.steering.objectives()) {
+    if (!first_objective) first_objective = objective.direction;
+    metrics.push_back(objective.metric);
+  }
+  state_.reset(new StudyState{
+      .options = setup.options,
+      .per_trial = setup.per_trial,
+      .makes_directories = setup.makes_directories,
+      .steering = std::move(checked.steering),
+      .trials = Trials(first_objective),
+      .journal = Journal(store_, record_),
+      .actions = {},
+      .pool = std::move(checked.pool),
+      .announce = Announcements({record_.name, setup.trial_prefix}, setup.options,
+                                std::move(setup.observers), std::move(metrics)),
+      .policy_files = PolicyFiles(record_.directory),
+  });
+  controller_ = std::make_unique<Controller>(*state_, inbox_, *executor_, setup.interrupted);
+}
+
+Study::~Study() = default;
+
+void Study::run() { controller_->run(); }
+bool Study::was_interrupted() const { return controller_->was_interrupted(); }
+Analysis Study::analysis() { return read_study(store_, record_.name); }
+
+}  // namespace kolo::tune

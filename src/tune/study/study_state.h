@@ -1,0 +1,37 @@
+// What the parts of a controller share: the state of the study between two steps.
+#pragma once
+
+#include <string>
+
+#include "kolo/tune/options.h"
+#include "tune/output/announcements.h"
+#include "tune/study/actions.h"
+#include "tune/study/journal.h"
+#include "tune/study/population_policy.h"
+#include "tune/study/resource_pool.h"
+#include "tune/study/steering.h"
+#include "tune/trial/trials.h"
+
+namespace kolo::tune {
+
+struct StudyState {
+  Options options;
+  Resources per_trial;
+  bool makes_directories;
+  Steering steering;
+  Trials trials;
+  Journal journal;
+  Actions actions;
+  ResourcePool pool;
+  Announcements announce;
+  PolicyFiles policy_files;
+  std::string first_failure{};  ///< of a trial that does not start again
+
+  /// The time at which a run that is told to end now is killed.
+  [[nodiscard]] std::chrono::steady_clock::time_point end_of_grace() const {
+    using Clock = std::chrono::steady_clock;
+    return Clock::now() + std::chrono::duration_cast<Clock::duration>(options.grace);
+  }
+};
+
+}  // namespace kolo::tune

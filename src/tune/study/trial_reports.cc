@@ -1,0 +1,198 @@
+#include "tune/study/trial_reports.h"
+
+#include "base/errors.h"
+#include "tune/protocol/value_text.h"
+
+namespace kolo::tune {
+namespace {
+
+/// A checkpoint's worth by "accuracy" or "min-loss"; greater is better.
+std::optional<double> checkpoint_score(const Options& options, const Value& result) {
+  constexpr std::string_view kMin = "min-";
+  std::string_view attribute = options.checkpoint_score_attr;
+  if (attribute.empty()) return std::nullopt;
+  const bool smaller = attribute.starts_with(kMin);
+  if (smaller) attribute.remove_prefix(kMin.size());
+  const Value* value = result.find_path(attribute);
+  if (value == nullptr || !value->is_number()) return std::nullopt;
+  return smaller ? -value->as_number() : value->as_number();
+}
+
+/// Instead of a number a trial may report that it failed: a text that begins with F, as "F_memory".
+std::string failure_in(const Value& result, const std::vector<Objective>& objectives) {
+  for (const auto& objective : objectives)
+    if (const Value* value = result.find_path(objective.metric))
+      if (value->is_string() && value->as_string().starts_with('F')) return value->as_string();
+  return {};
+}
+
+}  // namespace
+
+void TrialReports::on_report(StudyTrial& trial, Message& message) {
+  const RunId id = trial.run_id();
+  if (trial.phase == TrialPhase::ending) {
+    state_.actions.answer(id, {Reply::stop});
+    return;
+  }
+  if (trial.run_iteration < trial.repeat_until) {
+    repeat(trial, message);
+    return;
+  }
+  Ruling ruling;
+  try {
+    ruling = record(trial, message);
+  } catch (const Error& error) {
+    const bool was_to_stop = trial.phase == TrialPhase::stopping;
+    ends_.tell_end(trial, was_to_stop ? Fate::lost : Fate::failed, error.message());
+    state_.actions.answer(id, {Reply::stop});
+    return;
+  }
+  follow(trial, ruling, message.saves_on_request);
+  ends_.apply_rulings();
+}
+
+/// It was reported before the trial was interrupted, and what was decided then holds.
+void TrialReports::repeat(StudyTrial& trial, const Message& message) {
+  ++trial.run_iteration;
+  if (!message.checkpoint.empty()) add_checkpoint(trial, message.checkpoint, trial.run_iteration);
+  const bool stop = trial.phase == TrialPhase::stopping;
+  if (stop) ends_.tell_end(trial, trial.fate, trial.fate_reason);
+  state_.actions.answer(trial.run_id(), {stop ? Reply::stop : Reply::proceed});
+}
+
+Ruling TrialReports::record(StudyTrial& trial, const Message& message) {
+  auto& trials = state_.trials;
+  auto& steering = state_.steering;
+  const std::int64_t iteration = trial.run_iteration + 1;
+  const double seconds = trial.seconds_at(message.came);
+  const double step = seconds - trial.last_seconds;
+  Value result = message.kind == Message::Kind::ended ? *message.last_words : message.metrics;
+  const std::string metrics = encode(result);
+  complete_result(result, iteration, seconds, step);
+  const bool others_wait =
+      static_cast<std::int64_t>(trials.live().size()) > trials.occupied() || steering.wants_more();
+  if (const auto failure = failure_in(result, steering.objectives()); !failure.empty())
+    throw Error(ErrorCode::cancelled, failure);
+  Ruling ruling = steering.report(trial.record.number, result, others_wait);
+  if (!steering.objectives().empty()) trial.values = steering.values_of(result);
+
+  store::ReportRecord& report = state_.journal.report(trial.record.number);
+  report.iteration = iteration;
+  report.seconds = seconds;
+  report.metrics = metrics;
+  report.action = static_cast<std::int64_t>(ruling.verdict);
+  report.reason = ruling.reason;
+  report.others_waited = others_wait;
+  ++recorded_;
+  trial.run_iteration = trial.record.iteration = iteration;
+  trial.last_metrics = metrics;
+  trial.last_step = step;
+  trial.last_seconds = seconds;
+  trial.last_time = report.time;
+  if (!message.checkpoint.empty()) {
+    add_checkpoint(trial, message.checkpoint, iteration);
+    trial.checkpoints.back().score = checkpoint_score(state_.options, result);
+  }
+  trials.note_values(trial);
+  state_.announce.trial_result(trial);
+  return ruling;
+}
+
+void TrialReports::follow(StudyTrial& trial, const Ruling& ruling, bool saves_on_request) {
+  const bool stopping = trial.phase == TrialPhase::stopping;
+  const auto end = [&](Fate fate, const std::string& reason, Reply reply) {
+    // A trial of a study that stops is resumed later, whatever the scheduler wants of it now.
+    const bool dropped = stopping && trial.fate == Fate::dropped;
+    ends_.tell_end(trial, dropped ? Fate::dropped : fate, reason);
+    state_.actions.answer(trial.run_id(), {reply});
+  };
+  const auto [fate, reply] = consequence_of(ruling.verdict);
+  switch (fate) {
+    case Fate::open:
+      if (stopping)
+        end(trial.fate, trial.fate_reason, Reply::stop);
+      else
+        state_.actions.answer(trial.run_id(), {Reply::proceed, ruling.save});
+      return;
+    case Fate::cloned: {
+      trial.clone = ruling;
+      // Where the other has nothing to copy, it goes on from its own state, differently.
+      const bool source_is_empty = state_.trials.at(*ruling.source).checkpoints.empty();
+      end(fate, ruling.reason, saves_on_request && source_is_empty ? Reply::pause : reply);
+      return;
+    }
+    case Fate::paused: {
+      const bool fresh =
+          !trial.checkpoints.empty() && trial.checkpoints.back().iteration == trial.run_iteration;
+      if (fresh || saves_on_request || stopping)
+        end(fate, ruling.reason, reply);
+      else
+        hold(trial, ruling.reason);
+      return;
+    }
+    default: end(fate, ruling.reason, reply); return;
+  }
+}
+
+/// A pause without a checkpoint would lose all its work. So the run stays, inside its report, and
+/// gives its place away.
+void TrialReports::hold(StudyTrial& trial, const std::string& reason) {
+  if (trial.phase == TrialPhase::held) return;  // another of its processes reported as well
+  ends_.give_back(trial);
+  state_.trials.set_status(trial, TrialPhase::held);
+  state_.journal.event("pause", trial.record.number, reason + " (without a checkpoint)");
+}
+
+void TrialReports::on_checkpoint(StudyTrial& trial, const std::filesystem::path& path) {
+  add_checkpoint(trial, path, trial.run_iteration);
+  state_.actions.answer(trial.run_id(), {});
+}
+
+void TrialReports::add_checkpoint(StudyTrial& trial, const std::filesystem::path& path,
+                                  std::int64_t iteration) {
+  const auto seq = state_.journal.checkpoint(trial.record.number, iteration, path);
+  trial.checkpoints.push_back({path, iteration, seq, std::nullopt});
+  auto surplus = surplus_checkpoints(trial.checkpoints, state_.options.keep_checkpoints_num);
+  for (auto place = surplus.rbegin(); place != surplus.rend(); ++place) {
+    auto& old = trial.checkpoints[*place];
+    state_.journal.checkpoint_removed(old.path);
+    state_.actions.remove(old.path);
+    trial.checkpoints.erase(trial.checkpoints.begin() + static_cast<std::ptrdiff_t>(*place));
+  }
+  state_.announce.trial_saved(trial);
+}
+
+void TrialReports::on_end(StudyTrial& trial, Message& message) {
+  const bool counts =
+      trial.fate == Fate::open || (trial.phase == TrialPhase::stopping && trial.fate == Fate::done);
+  if (message.last_words && message.error.empty() && counts) take_last_result(trial, message);
+  if (!message.checkpoint.empty()) add_checkpoint(trial, message.checkpoint, trial.run_iteration);
+  ends_.give_back(trial);
+  trial.kill_at.reset();
+  state_.trials.changed(trial);
+  // It may have died while it saved.
+  if (!message.error.empty()) remove_unknown_checkpoints(trial.record.directory, trial.checkpoints);
+  ends_.follow_fate(trial, message.error);
+}
+
+/// The result that a program leaves at its end, on its last line of output say. It is recorded, and
+/// may stop the trial early; but there is no run left to pause, to clone or to answer.
+void TrialReports::take_last_result(StudyTrial& trial, const Message& end) {
+  if (trial.run_iteration < trial.repeat_until) {
+    ++trial.run_iteration;
+    return;
+  }
+  try {
+    const Ruling ruling = record(trial, end);
+    const Fate fate = consequence_of(ruling.verdict).fate;
+    if (fate == Fate::pruned || fate == Fate::done) {
+      trial.fate = fate;
+      trial.fate_reason = ruling.reason;
+    }
+  } catch (const Error& error) {
+    trial.fate = trial.phase == TrialPhase::stopping ? Fate::lost : Fate::failed;
+    trial.fate_reason = error.message();
+  }
+}
+
+}  // namespace kolo::tune

@@ -1,0 +1,132 @@
+#include "tune/study/trial_starts.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <utility>
+
+#include "tune/protocol/value_text.h"
+#include "tune/study/slot_moves.h"
+#include "tune/trial/trial_names.h"
+
+namespace kolo::tune {
+
+void TrialStarts::fill() {
+  while (start_one()) {
+  }
+  if (state_.actions.starting() || !stuck()) return;
+  // The scheduler holds trials back until others have come as far. There will be no others.
+  state_.journal.event("stalled", std::nullopt, "");
+  state_.steering.stalled();
+  ends_.apply_rulings();
+  while (start_one()) {
+  }
+  if (!stuck()) return;
+  if (auto place = state_.pool.take(state_.per_trial))
+    start(*state_.trials.live().begin()->second, std::move(*place));
+}
+
+/// Trials wait, none runs, and no run is about to end either.
+bool TrialStarts::stuck() const {
+  const auto& trials = state_.trials;
+  return trials.occupied() == 0 && !trials.live().empty() &&
+         std::all_of(trials.live().begin(), trials.live().end(),
+                     [](const auto& entry) { return entry.second->waiting(); });
+}
+
+bool TrialStarts::start_one() {
+  auto& trials = state_.trials;
+  const auto& steering = state_.steering;
+  const std::int64_t most = state_.options.max_concurrent_trials;
+  if (most > 0 && trials.occupied() >= most) return false;
+  auto place = state_.pool.take(state_.per_trial);
+  if (!place) return false;
+  const auto live = static_cast<std::int64_t>(trials.live().size());
+  std::vector<std::int64_t> candidates;
+  if (live > trials.occupied()) candidates = trials.waiting();
+  const bool has_new = std::any_of(candidates.begin(), candidates.end(), [&](std::int64_t number) {
+    return trials.at(number).phase == TrialPhase::pending;
+  });
+  const bool room = steering.concurrency() == 0 || live < steering.concurrency();
+  if (!has_new && room)
+    if (const StudyTrial* created = create()) candidates.push_back(created->record.number);
+  const auto chosen = candidates.empty() ? std::nullopt : steering.next(candidates);
+  if (!chosen) {
+    state_.pool.give_back(*place);
+    return false;
+  }
+  start(trials.at(*chosen), std::move(*place));
+  return true;
+}
+
+StudyTrial* TrialStarts::create() {
+  auto& trials = state_.trials;
+  const std::int64_t number = trials.size();
+  auto proposal = state_.steering.ask(number);
+  // "Not now" while nothing runs is "never".
+  exhausted_ = !proposal && trials.occupied() == 0 && trials.live().empty();
+  if (!proposal) return nullptr;
+  auto trial = std::make_unique<StudyTrial>();
+  const auto& study = state_.journal.study();
+  trial->id = trial_id(study.name, study.created, number);
+  trial->config = std::move(proposal->config);
+  auto& record = trial->record;
+  record.number = number;
+  record.point = encode_point(proposal->point);
+  record.config = encode(trial->config);
+  record.asked_seq = state_.journal.next_seq();
+  record.created = seconds_now();
+  const std::string folder =
+      trial_directory(state_.options, state_.announce.naming().prefix, trial->id, number,
+                      trial->config, state_.steering.space(), record.created);
+  record.directory = (std::filesystem::path(study.directory) / folder).string();
+  return &trials.add(std::move(trial));
+}
+
+void TrialStarts::start(StudyTrial& trial, Grant place) {
+  auto& record = trial.record;
+  const bool again = record.started.has_value();
+  if (!again) record.started = seconds_now();
+  const std::string slot_before = std::exchange(record.place, std::to_string(place.slot));
+  if (again)
+    state_.journal.event(
+        "resume", record.number,
+        slot_move_text({place.slot, std::atoi(slot_before.c_str())},
+                       trial.checkpoints.empty() ? "" : trial.checkpoints.back().path.string()));
+  const bool was_held = trial.phase == TrialPhase::held;
+  state_.trials.set_status(trial, TrialPhase::running);
+  state_.trials.occupy(trial, std::move(place));
+  trial.began = std::chrono::steady_clock::now();
+  trial.seconds_before = record.seconds;
+  state_.trials.changed(trial);
+  if (was_held) {  // it waits inside its report for this answer
+    state_.actions.answer(trial.run_id(), {});
+    return;
+  }
+  ++trial.run;
+  trial.fate = Fate::open;
+  trial.clone.reset();
+  trial.kill_at.reset();
+  state_.actions.start(order_for(trial));
+  state_.announce.trial_started(trial);
+}
+
+StartOrder TrialStarts::order_for(StudyTrial& trial) const {
+  StartOrder order;
+  order.id = trial.run_id();
+  order.trial_id = trial.id;
+  order.trial_name = state_.announce.naming().name_of(trial.id);
+  order.config = trial.config;
+  order.directory = trial.record.directory;
+  trial.run_iteration = 0;
+  if (!trial.checkpoints.empty()) {
+    order.checkpoint = trial.checkpoints.back().path;
+    trial.run_iteration = trial.checkpoints.back().iteration;
+  } else if (!state_.options.restore.empty()) {
+    order.checkpoint = state_.options.restore;
+  }
+  order.iteration = trial.run_iteration;
+  order.grant = *trial.grant;
+  return order;
+}
+
+}  // namespace kolo::tune

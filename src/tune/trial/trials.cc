@@ -1,0 +1,127 @@
+#include "tune/trial/trials.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "base/errors.h"
+
+namespace kolo::tune {
+namespace {
+
+TrialPhase phase_of(TrialStatus status) {
+  switch (status) {
+    case TrialStatus::pending:
+    case TrialStatus::running: return TrialPhase::pending;
+    case TrialStatus::paused: return TrialPhase::paused;
+    case TrialStatus::terminated: return TrialPhase::terminated;
+    case TrialStatus::error: return TrialPhase::failed;
+  }
+  throw_error(ErrorCode::corruption, "a trial has the unknown status {}",
+              static_cast<std::int64_t>(status));
+}
+
+}  // namespace
+
+StudyTrial& Trials::insert(std::unique_ptr<StudyTrial> trial) {
+  auto& inserted = *all_.emplace_back(std::move(trial));
+  inserted.record.status = row_of(inserted.phase).status;
+  ++counts_[static_cast<std::size_t>(inserted.record.status)];
+  if (!inserted.ended()) live_.emplace(inserted.record.number, &inserted);
+  return inserted;
+}
+
+StudyTrial& Trials::add(std::unique_ptr<StudyTrial> trial) {
+  auto& added = insert(std::move(trial));
+  changed(added);
+  return added;
+}
+
+StudyTrial& Trials::load(store::TrialRecord record, std::string id) {
+  if (record.number != size())
+    throw_error(ErrorCode::corruption, "trial {} is missing in the database", size());
+  auto trial = std::make_unique<StudyTrial>();
+  const TrialStatus stored = record.status;
+  trial->phase = phase_of(stored);
+  trial->record = std::move(record);
+  trial->id = std::move(id);
+  auto& loaded = insert(std::move(trial));
+  if (loaded.record.status != stored) changed(loaded);
+  return loaded;
+}
+
+void Trials::set_status(StudyTrial& trial, TrialPhase phase) {
+  if (!may_follow(trial.phase, phase))
+    throw_error(ErrorCode::internal, "trial {} is {} and cannot become {}", trial.record.number,
+                row_of(trial.phase).name, row_of(phase).name);
+  trial.phase = phase;
+  const TrialStatus status = row_of(phase).status;
+  const TrialStatus before = std::exchange(trial.record.status, status);
+  if (has_ended(phase)) live_.erase(trial.record.number);
+  if (status == before) return;
+  --counts_[static_cast<std::size_t>(before)];
+  ++counts_[static_cast<std::size_t>(status)];
+  changed(trial);
+}
+
+std::vector<store::TrialRecord> Trials::take_changed() {
+  std::vector<store::TrialRecord> records;
+  records.reserve(changed_.size());
+  for (const auto& [number, trial] : changed_) records.push_back(trial->record);
+  changed_.clear();
+  return records;
+}
+
+std::vector<StudyTrial*> Trials::live_list() const {
+  std::vector<StudyTrial*> list;
+  list.reserve(live_.size());
+  for (const auto& [number, trial] : live_) list.push_back(trial);
+  return list;
+}
+
+std::vector<std::int64_t> Trials::waiting() const {
+  std::vector<std::int64_t> numbers;
+  for (const auto& [number, trial] : live_)
+    if (trial->waiting()) numbers.push_back(number);
+  return numbers;
+}
+
+bool Trials::any_run() const {
+  return std::any_of(live_.begin(), live_.end(),
+                     [](const auto& entry) { return has_run(entry.second->phase); });
+}
+
+void Trials::occupy(StudyTrial& trial, Grant place) {
+  trial.grant = std::move(place);
+  ++occupied_;
+}
+
+std::optional<Grant> Trials::vacate(StudyTrial& trial) {
+  if (trial.grant) --occupied_;
+  return std::exchange(trial.grant, std::nullopt);
+}
+
+bool Trials::better(double left, double right) const {
+  if (std::isnan(left)) return false;
+  if (std::isnan(right)) return true;
+  return *first_objective_ == search::Direction::minimize ? left < right : left > right;
+}
+
+void Trials::note_values(const StudyTrial& trial) {
+  if (!first_objective_ || trial.values.empty()) return;
+  const double value = trial.values.front();
+  if (best_ == nullptr || better(value, best_value_)) {
+    best_ = &trial;
+    best_value_ = value;
+  } else if (best_ == &trial && better(best_value_, value)) {
+    // The best has become worse: another may be the best now.
+    best_value_ = value;
+    for (const auto& other : all_) {
+      if (other->values.empty() || !better(other->values.front(), best_value_)) continue;
+      best_ = other.get();
+      best_value_ = other->values.front();
+    }
+  }
+}
+
+}  // namespace kolo::tune

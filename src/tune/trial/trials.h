@@ -1,0 +1,80 @@
+// All trials of a study: their phases, how many there are of each status, and which have changed.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "kolo/search/trial.h"
+#include "tune/output/observer.h"
+#include "tune/trial/study_trial.h"
+
+namespace kolo::tune {
+
+class Trials {
+ public:
+  /// `first_objective` tells which trial is the best; without one there is none.
+  explicit Trials(std::optional<search::Direction> first_objective = std::nullopt)
+      : first_objective_(first_objective) {}
+
+  /// A new trial. Its record.number must be size().
+  StudyTrial& add(std::unique_ptr<StudyTrial> trial);
+  /// A trial of an earlier session. A run of that session is gone, so RUNNING is read as pending.
+  /// Throws corruption when trials before it are missing.
+  StudyTrial& load(store::TrialRecord record, std::string id);
+
+  /// The only way to change a phase: checks the table, and keeps record.status, counts() and live()
+  /// in step. Throws internal for a change that the table does not have.
+  void set_status(StudyTrial& trial, TrialPhase phase);
+  /// The database has to be told about this trial.
+  void changed(StudyTrial& trial) { changed_.insert_or_assign(trial.record.number, &trial); }
+  [[nodiscard]] bool any_changed() const noexcept { return !changed_.empty(); }
+  std::vector<store::TrialRecord> take_changed();
+
+  [[nodiscard]] StudyTrial& at(std::int64_t number) {
+    return *all_.at(static_cast<std::size_t>(number));
+  }
+  [[nodiscard]] const StudyTrial& at(std::int64_t number) const {
+    return *all_.at(static_cast<std::size_t>(number));
+  }
+  [[nodiscard]] std::int64_t size() const noexcept {
+    return static_cast<std::int64_t>(all_.size());
+  }
+  [[nodiscard]] const std::vector<std::unique_ptr<StudyTrial>>& all() const noexcept {
+    return all_;
+  }
+  /// Those that have not ended, by number.
+  [[nodiscard]] const std::map<std::int64_t, StudyTrial*>& live() const noexcept { return live_; }
+  /// A copy of live(), for loops that end trials.
+  [[nodiscard]] std::vector<StudyTrial*> live_list() const;
+  /// Numbers of those that may be started.
+  [[nodiscard]] std::vector<std::int64_t> waiting() const;
+  [[nodiscard]] bool any_run() const;
+  [[nodiscard]] const TrialCounts& counts() const noexcept { return counts_; }
+
+  /// Puts the trial on a place, or takes it away again. Returns the place that is free now.
+  void occupy(StudyTrial& trial, Grant place);
+  std::optional<Grant> vacate(StudyTrial& trial);
+  [[nodiscard]] std::int64_t occupied() const noexcept { return occupied_; }
+
+  /// To be called when trial.values has changed.
+  void note_values(const StudyTrial& trial);
+  [[nodiscard]] const StudyTrial* best() const noexcept { return best_; }
+
+ private:
+  StudyTrial& insert(std::unique_ptr<StudyTrial> trial);
+  [[nodiscard]] bool better(double left, double right) const;
+
+  std::optional<search::Direction> first_objective_;
+  std::vector<std::unique_ptr<StudyTrial>> all_;  // by number
+  std::map<std::int64_t, StudyTrial*> live_;
+  std::map<std::int64_t, StudyTrial*> changed_;
+  TrialCounts counts_{};
+  std::int64_t occupied_ = 0;
+  const StudyTrial* best_ = nullptr;
+  double best_value_ = 0;
+};
+
+}  // namespace kolo::tune
