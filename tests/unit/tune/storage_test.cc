@@ -6,7 +6,10 @@
 #include <fstream>
 #include <thread>
 
+#include "base/deadline.h"
 #include "conformance/store/postgres_server.h"
+#include "tune/study/study.h"
+#include "tune/study/study_reader.h"
 #include "unit/tune/study_fixture.h"
 
 namespace kolo::test {
@@ -17,39 +20,57 @@ using namespace std::chrono_literals;
 
 class TuneStorage : public StudyTest {};
 
+/// Hears what the study says to its user, while it happens.
+struct Listener final : Observer {
+  void on_step(const std::function<StudyView(std::size_t)>& /*view*/) override {}
+  void on_end(const std::function<StudyView(std::size_t)>& /*view*/) override {}
+  void on_message(const std::string& text) override {
+    messages.push_back(text);
+    if (heard) heard(text);
+  }
+  std::vector<std::string> messages{};
+  std::function<void(const std::string&)> heard{};
+};
+
 TEST_F(TuneStorage, AFullDiskIsWaitedFor) {
   const auto disk = scratch_.path() / "disk";
   std::filesystem::create_directory(disk);
   if (::mount("tmpfs", disk.c_str(), "tmpfs", 0, "size=2m") != 0)
     GTEST_SKIP() << "no small disk can be mounted here";
-  auto how = minimize("full", "loss");
-  how.storage = (disk / "kolo.db").string();
-  how.num_samples = 40;
-  how.loggers = {};
-  how.config = {{"x", uniform(0, 1)}};
   const auto filler = disk / "filler";
-  std::atomic<bool> freed{false};
-  std::thread helper;
   std::atomic<int> started{0};
-  const auto analysis = tune::run(
-      [&](const Config& config, Session& session) {
-        if (++started == 5) {
-          std::ofstream(filler) << std::string(8 << 20, 'x');  // as much as fits
-          helper = std::thread([&] {
-            std::this_thread::sleep_for(700ms);
-            freed = true;
-            std::filesystem::remove(filler);
-          });
-        }
-        // Large enough that the disk is needed.
-        session.report(
-            {{"loss", config.at_path("x").as_number()}, {"pad", std::string(9000, 'p')}});
-      },
-      how);
-  helper.join();
-  EXPECT_TRUE(freed);
-  EXPECT_EQ(analysis.trials().size(), 40U);
-  EXPECT_EQ(analysis.stats().at_path("reports").as_integer(), 40);
+  const Runnable trainable([&](const Config& config, Session& session) {
+    if (++started == 5) std::ofstream(filler) << std::string(8 << 20, 'x');  // as much as fits
+    // Large enough that the disk is needed.
+    session.report({{"loss", config.at_path("x").as_number()}, {"pad", std::string(9000, 'p')}});
+  });
+  const auto listener = std::make_shared<Listener>();
+  // The disk has room again only after the study has said that it waits.
+  listener->heard = [&](const std::string& text) {
+    if (text.find("the study waits") != std::string::npos) std::filesystem::remove(filler);
+  };
+  StudySetup setup;
+  setup.options = minimize("full", "loss");
+  setup.options.storage = (disk / "kolo.db").string();
+  setup.options.num_samples = 40;
+  setup.options.loggers = {};
+  setup.options.config = {{"x", uniform(0, 1)}};
+  setup.makes_directories = false;
+  setup.observers = {listener};
+  setup.make_executor = [&](const ExecutorPlace& place) {
+    return make_thread_executor(place.inbox, trainable, {});
+  };
+  {
+    Study study(std::move(setup));
+    study.run();
+    const auto analysis = study.analysis();
+    EXPECT_EQ(analysis.trials().size(), 40U);
+    EXPECT_EQ(analysis.stats().at_path("reports").as_integer(), 40);
+  }
+  ASSERT_GE(listener->messages.size(), 2U);
+  EXPECT_THAT(listener->messages[0], testing::HasSubstr("the study waits"));
+  EXPECT_THAT(listener->messages[0], testing::HasSubstr("full"));
+  EXPECT_THAT(listener->messages[1], testing::HasSubstr("goes on"));
   ::umount(disk.c_str());
 }
 
@@ -61,17 +82,34 @@ TEST_F(TuneStorage, ADatabaseThatStaysAwayEndsTheStudyCleanly) {
   how.num_samples = -1;
   how.storage_patience = 300ms;
   how.grace = 200ms;
-  std::atomic<int> started{0};
+  std::atomic<int> started{0}, inside{0};
   const Error error = refusal([&] {
     tune::run(
         [&](const Config&, Session& session) {
+          struct Inside {
+            explicit Inside(std::atomic<int>& in) : count(in) { ++count; }
+            ~Inside() { --count; }
+            std::atomic<int>& count;
+          } here(inside);
           if (++started == 3) server->stop();
           session.report({{"loss", 1}});
         },
         how);
   });
   EXPECT_EQ(error.code(), ErrorCode::unavailable);
-  server->start();  // for its own end
+  // No trial is left behind: whoever waited for an answer was told to stop.
+  const Deadline deadline = Deadline::after(10s);
+  while (inside > 0 && !deadline.passed()) std::this_thread::yield();
+  EXPECT_EQ(inside, 0);
+  // What was stored until then is whole: a trial that ended has the report it ended with.
+  server->start();
+  auto database = store::open_database(how.storage);
+  store::StudyStore store(*database);
+  const auto analysis = read_study(store, "gone");
+  EXPECT_LE(analysis.trials().size(), static_cast<std::size_t>(started));
+  EXPECT_GE(analysis.trials().size(), 2U);
+  for (const auto& trial : analysis.trials())
+    if (trial.status == TrialStatus::terminated) EXPECT_EQ(trial.results.size(), 1U);
 }
 
 TEST_F(TuneStorage, APostgresqlServerThatIsRestartedIsWaitedFor) {
