@@ -1,4 +1,4 @@
-// What a study found. A value of its own: the database is not needed any more.
+// The results of a study, in memory: the database is not needed any more.
 #pragma once
 
 #include <cstdint>

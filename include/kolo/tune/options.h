@@ -1,4 +1,4 @@
-// How a study is run. The names are Ray Tune's.
+// The options of a study. The names are Ray Tune's.
 #pragma once
 
 #include <chrono>
@@ -34,10 +34,10 @@ using search::sample_from;
 using search::Spec;
 using search::uniform;
 
-/// A configuration whose result is known from elsewhere.
+/// A configuration whose result is known before the study begins.
 struct KnownResult {
   Value config;
-  std::vector<double> values{};  ///< one per objective; empty = it failed
+  std::vector<double> values{};  ///< one per objective; empty: the evaluation failed
 };
 
 /// Which sampler, by its name in `kolo list samplers`, with its settings.
@@ -47,12 +47,12 @@ struct SearchAlg {
   std::map<std::string, Value> settings{};
   /// Partial configurations to try first.
   std::vector<Value> points_to_evaluate{};
-  /// At most so many trials at once; 0 = as many as there is room for.
+  /// The largest number of trials at once; 0 = as many as the resources allow.
   std::int64_t max_concurrent = 0;
   /// Told to the sampler before the first trial. Configurations that the space does not allow are
   /// an error.
   std::vector<KnownResult> known{};
-  /// A sampler of one's own instead of one from the table; `name` then only names it.
+  /// Makes the sampler, instead of taking it from the table; `name` is then only a label.
   std::function<std::unique_ptr<search::Sampler>(std::shared_ptr<const search::Space>,
                                                  search::SamplerOptions)>
       make{};
@@ -70,7 +70,7 @@ SearchAlg Repeater(SearchAlg search_alg, std::int64_t repeat);
 struct Scheduling {
   std::string name = "fifo";
   std::map<std::string, Value> settings{};
-  /// The metric that counts the time the scheduler thinks in.
+  /// The metric by which the scheduler measures time.
   std::string time_attr = "training_iteration";
   /// What population based training may change (Tune's hyperparam_mutations); unset = all of
   /// the space.
@@ -103,10 +103,10 @@ enum class Executor {
 };
 
 enum class Resume {
-  no,         ///< a study of this name is an error
-  automatic,  ///< goes on with it if there is one
-  yes,        ///< there must be one
-  errored,    ///< as yes, and trials that failed are tried again
+  no,         ///< start a new study; one of this name is an error
+  automatic,  ///< resume the study of this name, or start a new one
+  yes,        ///< resume the study of this name, which must exist
+  errored,    ///< as yes, and run the trials that failed again
 };
 
 struct Objective {
@@ -115,43 +115,44 @@ struct Objective {
 };
 
 struct Options {
-  std::string name{};  ///< "" = the trainable's with the date
+  std::string name{};  ///< "" = the name of the trainable and the date
   std::string metric{};
   std::string mode{};  ///< "min" or "max"
-  /// Instead of metric and mode, where there are several.
+  /// Several objectives, instead of metric and mode.
   std::vector<Objective> objectives{};
   /// The search space …
   Spec config = Spec(Spec::Dict{});
   /// … or one with conditions.
   std::shared_ptr<const search::Space> space{};
-  std::int64_t num_samples = 1;  ///< -1 = without end
+  std::int64_t num_samples = 1;  ///< number of trials, or rounds through the grid; -1 = no limit
   SearchAlg search_alg{};
   Scheduling scheduler{};
   std::uint64_t seed = 0;
 
-  std::map<std::string, double> stop{};  ///< a trial, when any metric is at its limit
+  /// Stops a trial when any of these metrics has reached its limit.
+  std::map<std::string, double> stop{};
   std::function<std::unique_ptr<search::Stopper>()> stopper{};
   std::optional<std::chrono::duration<double>> time_budget{};
-  /// Of one run of a trial; beyond it the trial fails with "F_timeout" and is ended.
+  /// The longest time of one run of a trial. A trial that takes longer fails with "F_timeout".
   std::optional<std::chrono::duration<double>> trial_time_limit{};
 
   Executor executor = Executor::automatic;
   Resources resources_per_trial{};
-  /// What there is; unset = the processors and CUDA devices of this machine.
+  /// What all trials share; unset = the processors and CUDA devices of this machine.
   std::optional<Resources> total_resources{};
   std::int64_t max_concurrent_trials = 0;  ///< 0 = what the resources allow
 
-  std::int64_t max_failures = 0;  ///< restarts of a trial from its checkpoint; -1 = without end
-  bool fail_fast = false;         ///< the first trial that fails ends the study
+  std::int64_t max_failures = 0;  ///< restarts of a trial from its checkpoint; -1 = no limit
+  bool fail_fast = false;         ///< end the study when a trial fails
   bool raise_on_failed_trial = true;
 
-  std::int64_t keep_checkpoints_num = -1;  ///< -1 = all
+  std::int64_t keep_checkpoints_num = -1;  ///< of each trial; -1 = all
   /// Which are kept: "" = the newest, "accuracy" = the greatest, "min-loss" = the smallest.
   std::string checkpoint_score_attr{};
-  std::int64_t checkpoint_freq = 0;  ///< of classes: every so many steps; 0 = when needed
-  bool checkpoint_at_end = false;    ///< of classes
+  std::int64_t checkpoint_freq = 0;  ///< for classes: save every N steps; 0 = only when needed
+  bool checkpoint_at_end = false;    ///< for classes: save at the end of a trial
 
-  /// A checkpoint from which every trial begins, of another study say; "" = from nothing.
+  /// A checkpoint that every trial starts from, for example of another study; "" = none.
   std::string restore{};
 
   Resume resume = Resume::no;
@@ -160,14 +161,14 @@ struct Options {
   std::string storage{};
   /// "json" (result.json), "csv" (progress.csv), "tensorboard".
   std::vector<std::string> loggers{"json", "csv", "tensorboard"};
-  bool log_to_file = false;  ///< of thread trials nothing can be captured; processes always do
+  bool log_to_file = false;  ///< trials that are processes always write files; threads cannot
   std::function<std::string(std::int64_t number, const Config& config)> trial_dirname_creator{};
   std::vector<std::shared_ptr<StudyCallback>> callbacks{};
-  /// 0 silent, 1 the state of the study, 2 and results.
+  /// What is printed: 0 nothing, 1 the state of the study, 2 also results.
   int verbose = 1;
-  /// How long a trial that shall end may take before it is killed.
+  /// How long a trial that was asked to stop may take before it is killed.
   std::chrono::duration<double> grace = std::chrono::seconds(5);
-  /// How long the study waits for a database that is gone or full before it ends.
+  /// How long the study waits for a database that is unreachable or full before it fails.
   std::chrono::duration<double> storage_patience = std::chrono::minutes(10);
 };
 

@@ -1,4 +1,4 @@
-// A trial's own view of the study: where it reports, saves, and learns that it shall end.
+// The session of a trial: how it reports, saves checkpoints, and learns that it has to stop.
 #pragma once
 
 #include <cstdint>
@@ -15,28 +15,28 @@ namespace kolo::tune {
 using search::Value;
 using Config = search::Value;
 
-/// Thrown inside a trial to unwind it when it shall end. Not a std::exception, so that handlers of
-/// errors let it pass; do not catch it.
+/// Thrown inside a trial to unwind it when it has to stop. It is not a std::exception, so that
+/// handlers of errors let it pass. Do not catch it.
 struct Stopped {};
 
-/// Given to the trainable, valid during the call. One thread at a time.
+/// The study passes it to the trainable. It is valid during the call, for one thread at a time.
 class Session {
  public:
   virtual ~Session() = default;
 
-  /// One more result: numbers, truths, texts and dictionaries of these. Returns when it is stored
-  /// and decided upon. Throws Stopped when the trial shall end; what has to be done before
-  /// belongs in destructors, or use try_report.
+  /// Reports a result: a dictionary of numbers, booleans, texts and dictionaries of these. Returns
+  /// when the study has stored it and decided about it. Throws Stopped when the trial has to stop;
+  /// clean up in destructors, or use try_report.
   void report(const Value& metrics) {
     if (!try_report(metrics)) throw Stopped{};
   }
-  /// As report, but returns false when the trial shall end soon. Reporting again then throws
-  /// Stopped.
+  /// As report, but returns false when the trial has to stop. The next report then throws Stopped.
   virtual bool try_report(const Value& metrics) = 0;
 
-  /// True when the trial shall end: the study is over, or somebody stopped it. Does not block.
+  /// True when the trial has to stop, because the study is over or somebody stopped it. Does not
+  /// block.
   [[nodiscard]] virtual bool should_stop() const = 0;
-  /// True after a report when the scheduler would like a checkpoint that others may start from.
+  /// True after a report when the scheduler wants a checkpoint for other trials to start from.
   [[nodiscard]] virtual bool should_save() const = 0;
 
   /// Calls `write` with an empty directory to fill. The checkpoint counts from the next report on,
@@ -45,8 +45,7 @@ class Session {
   /// than 0 write is thrown away.
   virtual void save_checkpoint(
       const std::function<void(const std::filesystem::path& directory)>& write) = 0;
-  /// Where to start from: the trial's last checkpoint, or that of another trial it was cloned
-  /// from.
+  /// The checkpoint to start from: the last one of this trial, or of the trial it was cloned from.
   [[nodiscard]] virtual std::optional<std::filesystem::path> checkpoint() const = 0;
 
   /// Reports so far, those before a restart included: 0 at the beginning.

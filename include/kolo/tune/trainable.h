@@ -1,4 +1,5 @@
-// What a study runs: a function, a class, or one of these as a ring of ranks.
+// Trainables, which are what the trials of a study run: a function, a class, or one of these as a
+// ring of ranks.
 #pragma once
 
 #include <chrono>
@@ -15,7 +16,7 @@
 
 namespace kolo::tune {
 
-/// A trial step by step. Checkpoints are taken when the study wants them.
+/// A trial that is trained step by step. The study decides when it saves checkpoints.
 class Trainable {
  public:
   virtual ~Trainable() = default;
@@ -33,8 +34,8 @@ struct Ranks {
   int num_hosts = 1;
   int num_slots = 1;  ///< ranks on each host
   double cpus_per_slot = 1;
-  bool use_gpu = false;  ///< one for each slot
-  /// How long starting the ranks may take.
+  bool use_gpu = false;  ///< each slot gets one GPU
+  /// How long the ranks may take to start.
   std::chrono::duration<double> timeout = std::chrono::seconds(30);
   /// Where, if num_hosts > 1; the first must be this machine. Names as for `kolo run -H`. The
   /// others are reached by ssh (KOLO_SSH, KOLO_SSH_PORT, KOLO_SSH_IDENTITY_FILE) and must have this
@@ -43,7 +44,7 @@ struct Ranks {
   std::vector<std::string> hosts{};
 };
 
-/// Any of them, under one roof.
+/// Any trainable: a function or a factory of classes, with a name and perhaps ranks.
 class Runnable {
  public:
   using Function = std::function<void(const Config&, Session&)>;

@@ -1,5 +1,7 @@
-// Where trials run. The controller says start, answers reports and asks for ends; executors say
-// what happened, by messages into an Inbox.
+// The interface of executors, which run the trials of a study.
+//
+// The controller starts a run, answers its reports and asks it to stop. The executor tells what
+// happens by messages in an Inbox.
 #pragma once
 
 #include <chrono>
@@ -20,8 +22,8 @@
 
 namespace kolo::tune {
 
-/// One run of a trial: a trial that is restarted has several. Messages of old runs are not
-/// listened to.
+/// One run of a trial. A trial that is restarted has several, and messages of its old runs are
+/// ignored.
 struct RunId {
   std::int64_t trial = 0;
   std::int64_t run = 0;
@@ -34,11 +36,11 @@ struct StartOrder {
   Value config;
   std::filesystem::path directory;
   std::optional<std::filesystem::path> checkpoint;
-  std::int64_t iteration = 0;  ///< reports before this run
+  std::int64_t iteration = 0;  ///< reports of earlier runs, up to the checkpoint
   Grant grant;
 };
 
-/// What a trial is told after a report.
+/// The answer to a report: what the trial does next.
 enum class Reply { proceed, stop, pause };
 
 struct Answer {
@@ -51,23 +53,23 @@ struct Message {
     report,      ///< metrics, perhaps with a checkpoint; waits for an answer
     checkpoint,  ///< of the iteration reported last; waits for an answer
     ended,       ///< the run is over
-    poke,        ///< look around: requests, signals
+    poke,        ///< wakes the controller, which looks for requests
   };
   Kind kind = Kind::poke;
   RunId id;
   Value metrics{};
   std::filesystem::path checkpoint{};
-  /// Of a report: the trial can save at any time when asked (classes can).
+  /// In a report: the trial can save a checkpoint whenever it is asked to, as classes can.
   bool saves_on_request = false;
-  std::string error{};                ///< of an end; "" = it ended well
-  std::optional<Value> last_words{};  ///< of an end: a last report
+  std::string error{};                ///< in an end: why the run failed; "" = it did not
+  std::optional<Value> last_words{};  ///< in an end: the result that the program left
   std::chrono::steady_clock::time_point came = std::chrono::steady_clock::now();
 };
 
-/// Many senders, one reader.
+/// A queue of messages with many senders and one reader.
 class Inbox {
  public:
-  /// Shown every message before it is put in, one at a time; to be set before there are any.
+  /// Called with each message before it is queued, one call at a time. Set it before the first.
   std::function<void(const Message&)> witness{};
 
   void put(Message message) {
@@ -86,7 +88,7 @@ class Inbox {
     return messages_.empty();
   }
 
-  /// All that have come, in order; waits for the first until the deadline.
+  /// Takes all messages, in order. Waits for the first one until the deadline.
   std::vector<Message> take(Deadline deadline) {
     std::unique_lock lock(mutex_);
     arrived_.wait_until(lock, deadline.when(), [this] { return !messages_.empty(); });
@@ -105,21 +107,22 @@ class Inbox {
 class TrialExecutor {
  public:
   virtual ~TrialExecutor() = default;
-  /// A start that fails is an `ended` message.
+  /// Starts a run. Where that fails, the executor sends an `ended` message with the error.
   virtual void start(StartOrder order) = 0;
   virtual void answer(RunId id, Answer answer) = 0;
-  /// The trial shall end: its should_stop() is true from now on. After the grace time it is killed
-  /// where that can be done.
+  /// Asks a run to stop: its should_stop() is true from now on. The controller calls kill() when
+  /// the grace time is over.
   virtual void stop(RunId id) = 0;
-  /// At once, where that can be done.
+  /// Ends a run at once, where can_kill() is true.
   virtual void kill(RunId id) = 0;
-  /// Its end was seen: nothing more will be said about this run.
+  /// The controller has taken the end of this run and will not mention it again.
   virtual void forget(RunId id) = 0;
-  /// Whether kill() works: otherwise a run that does not end is left behind.
+  /// False: a run that does not stop by itself is left behind.
   [[nodiscard]] virtual bool can_kill() const noexcept = 0;
 };
 
-/// When classes are asked for checkpoints.
+/// When trials that are classes save checkpoints: every `freq` steps (0 = when needed), and at
+/// their end.
 struct ClassPolicy {
   std::int64_t freq = 0;
   bool at_end = false;
@@ -128,21 +131,21 @@ struct ClassPolicy {
 std::unique_ptr<TrialExecutor> make_thread_executor(std::shared_ptr<Inbox> inbox,
                                                     Runnable trainable, ClassPolicy policy);
 
-/// Runs the trainable inside a session: functions as they are, classes step by step.
+/// Runs a trainable: calls a function once, and a class step by step.
 void run_trainable(const Runnable& trainable, const Config& config, Session& session,
                    const ClassPolicy& policy);
 
-/// A session that can also be asked by the class loop.
+/// A session with the functions that the loop over the steps of a class needs.
 class SessionBase : public Session {
  public:
-  /// A checkpoint of the iteration reported last.
+  /// Saves a checkpoint of the iteration that was reported last.
   virtual void save_now(const std::function<void(const std::filesystem::path&)>& write) = 0;
   [[nodiscard]] virtual bool pausing() const = 0;
-  /// Says that save_now can be called whenever it is asked for.
+  /// Tells the study that this trial can save whenever it is asked to.
   virtual void offer_saves() = 0;
 };
 
-/// Makes `session` that of the calling thread, for tune::session().
+/// As long as this lives, tune::session() returns `session` in the calling thread.
 class CurrentSession {
  public:
   explicit CurrentSession(Session& session);

@@ -1,5 +1,7 @@
-// Which call of tune::run in this process is which. A program that runs itself again as a trial
-// makes the same calls in the same order: those before the trial's own give their studies' results.
+// Numbers the calls of tune::run in a process.
+//
+// A program that is started again as a trial makes the same calls in the same order. The calls
+// before the one that the trial belongs to return the results of their studies at once.
 #pragma once
 
 #include <cstdint>

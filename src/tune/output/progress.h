@@ -1,4 +1,4 @@
-// How a study is shown while it runs.
+// Observers that show a study while it runs.
 #pragma once
 
 #include <cstdio>
@@ -10,14 +10,14 @@ namespace kolo::tune {
 
 /// A table that is redrawn in place, for terminals.
 std::shared_ptr<Observer> make_live_table(std::FILE* stream);
-/// A line now and then, for pipes and files.
+/// One line per period, for pipes and files.
 std::shared_ptr<Observer> make_plain_lines(std::FILE* stream, std::chrono::milliseconds period);
 /// A JSON object per event: trial_start, trial_result, trial_complete, trial_error, study, message.
 std::shared_ptr<Observer> make_json_events(std::FILE* stream);
 
 /// The table as text, for tests and for the end; `width` in columns.
 std::string draw_table(const StudyView& view, std::size_t width);
-/// One line.
+/// The state of the study in one line.
 std::string draw_line(const StudyView& view);
 
 /// What Options::verbose asks for: a live table on a terminal, lines elsewhere, or nothing.

@@ -1,4 +1,4 @@
-// A study as one self-contained page: nothing is fetched from anywhere.
+// A report of a study as one HTML page that loads nothing from elsewhere.
 //
 // The page holds the study as JSON and a small script that draws it as SVG: optimisation history,
 // parallel coordinates, importance, learning curves, timeline, and a table with a filter.

@@ -1,4 +1,4 @@
-// The forms in which results are written beside the database.
+// The loggers: JSON lines, CSV and TensorBoard files beside the database.
 #pragma once
 
 #include <memory>

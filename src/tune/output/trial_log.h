@@ -1,8 +1,7 @@
 // The files of one trial, in Ray Tune's layout: params.json, result.json, progress.csv,
 // events.out.tfevents.*, error.txt.
 //
-// They repeat what the database holds. A study that was interrupted writes those anew that may
-// miss something.
+// They repeat what the database holds. A resumed study rewrites the files that may lack something.
 #pragma once
 
 #include <filesystem>
@@ -15,14 +14,14 @@
 
 namespace kolo::tune {
 
-/// One form of the results. What is written may wait until flush().
+/// Writes the results of one trial in one format. It may hold text back until flush().
 class ResultLogger {
  public:
   virtual ~ResultLogger() = default;
   /// A complete result, as result.json has it.
   virtual void result(const search::Value& result) = 0;
   virtual void flush() = 0;
-  /// The trial waits: gives descriptors back, which later results open again.
+  /// The trial waits: closes the files, which later results open again.
   virtual void release() = 0;
   virtual void end(bool /*success*/) {}
 };
@@ -31,7 +30,7 @@ class ResultLogger {
 struct LoggedTrial {
   std::filesystem::path directory;
   search::Value config;
-  std::vector<std::string> metrics;  ///< objectives
+  std::vector<std::string> metrics;  ///< of the objectives
 };
 
 struct LoggerInfo {
@@ -44,8 +43,7 @@ std::vector<LoggerInfo> loggers();
 /// Throws not_found for unknown names.
 void require_loggers(const std::vector<std::string>& names);
 
-/// params.json in the trial's directory. A trial may be reading it at any time: it sees this one or
-/// the one before.
+/// Writes params.json in the directory of the trial. A reader sees either the old or the new file.
 void write_params(const std::filesystem::path& directory, const search::Value& config);
 
 class TrialLog {

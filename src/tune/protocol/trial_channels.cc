@@ -31,7 +31,8 @@ TrialChannels::TrialChannels() : path_(directory_.socket()) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (path_.string().size() >= sizeof address.sun_path)
-    throw_error(ErrorCode::invalid_argument, "TMPDIR is too long for a socket: {}", path_.string());
+    throw_error(ErrorCode::invalid_argument, "the path of TMPDIR is too long for a socket: {}",
+                path_.string());
   std::strncpy(address.sun_path, path_.c_str(), sizeof address.sun_path - 1);
   if (!epoll_.valid() || !listener_.valid() ||
       ::bind(listener_.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) != 0 ||

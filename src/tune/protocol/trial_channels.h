@@ -1,6 +1,7 @@
-// The sockets over which trials talk: one that each trial inherits, and one to connect to.
+// The sockets between a study and its trials: each trial inherits one, and its helpers connect to
+// another.
 //
-// Not thread-safe but for send().
+// Only send() may be called from any thread.
 #pragma once
 
 #include <functional>
@@ -21,9 +22,9 @@ using ChannelId = std::uint64_t;
 
 class TrialChannels {
  public:
-  /// Gets each line, and the trial it is of.
+  /// Called with each line and the run that sent it.
   using Take = std::function<void(ChannelId channel, RunId id, TrialLine line)>;
-  /// Lines that cannot be understood.
+  /// Called when a line cannot be understood.
   using Refuse = std::function<void(RunId id, const std::string& why)>;
 
   TrialChannels();
@@ -46,7 +47,7 @@ class TrialChannels {
   void close(RunId id, const Take& take, const Refuse& refuse);
 
   void read_ready(const Take& take, const Refuse& refuse);
-  /// From any thread; what does not fit is dropped: that reader does not listen.
+  /// From any thread. What does not fit into the socket is dropped, because nobody reads it.
   void send(ChannelId channel, std::string_view line);
 
  private:

@@ -126,8 +126,8 @@ TrialLink TrialLink::from_environment(bool own_connection) {
   }
   const auto fd = environment(kTrialFd);
   if (!fd)
-    throw_error(ErrorCode::failed_precondition, "this is not a trial of a study: {} is not set",
-                kTrialFd);
+    throw_error(ErrorCode::failed_precondition,
+                "this process is not a trial of a study, because {} is not set", kTrialFd);
   return TrialLink(Fd(::dup(static_cast<int>(integer_variable(kTrialFd)))));
 }
 
@@ -136,7 +136,8 @@ void TrialLink::send(std::string_view line) {
     const ssize_t sent = ::send(socket_.get(), line.data(), line.size(), MSG_NOSIGNAL);
     if (sent < 0 && errno == EINTR) continue;
     if (sent < 0)
-      throw_error(ErrorCode::unavailable, "the study is gone: {}", std::strerror(errno));
+      throw_error(ErrorCode::unavailable, "the connection to the study is lost: {}",
+                  std::strerror(errno));
     line.remove_prefix(static_cast<std::size_t>(sent));
   }
 }
@@ -163,7 +164,7 @@ bool TrialLink::read(bool wait) {
       stop_ = true;
       return false;
     }
-    throw_error(ErrorCode::unavailable, "the study is gone");
+    throw_error(ErrorCode::unavailable, "the connection to the study is lost");
   }
   partial_.append(buffer.data(), static_cast<std::size_t>(got));
   std::size_t start = 0;

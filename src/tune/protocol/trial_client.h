@@ -10,8 +10,8 @@
 
 namespace kolo::tune {
 
-/// Lines over a socket, in both directions; waits without end for answers, because the study may
-/// wait for its database, and ends when the study does.
+/// The connection of a trial to its study. It waits for answers without a limit, because the study
+/// may wait for its database, and fails when the study ends.
 class TrialLink {
  public:
   explicit TrialLink(Fd socket) : socket_(std::move(socket)) {}

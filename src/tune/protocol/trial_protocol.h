@@ -1,5 +1,5 @@
-// What a trial that is a program and its study say to each other: one JSON object per line, version
-// 1, described for other languages in docs/trial-protocol.md.
+// The protocol between a study and trials that are programs: one JSON object per line, version 1.
+// docs/trial-protocol.md describes it for other languages.
 #pragma once
 
 #include <filesystem>
@@ -56,7 +56,8 @@ StudyLine parse_study_line(std::string_view line);
 std::string answer_line(Answer answer);
 std::string stop_line();
 
-/// What a program printed last: a JSON object, "loss=0.3 acc=0.9", or a number, which is `metric`.
+/// The result on the last line of output: a JSON object, "loss=0.3 acc=0.9", or a number, which is
+/// the value of `metric`.
 std::optional<Value> parse_last_words(std::string_view output, std::string_view metric);
 /// "loss=0.3 epoch=4 note=x" as a dictionary. Throws invalid_argument.
 Value parse_assignments(const std::vector<std::string>& words);

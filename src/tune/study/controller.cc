@@ -178,7 +178,8 @@ void Controller::end_overdue(StudyTrial& trial) {
   trial.kill_at.reset();
   const RunId id = trial.run_id();
   if (executor_.can_kill())
-    state_.announce.message(fmt::format("trial {} did not end in time and is killed", trial.id));
+    state_.announce.message(
+        fmt::format("trial {} did not end within its grace time and is killed", trial.id));
   executor_.kill(id);
   if (executor_.can_kill() || trial.fate != Fate::failed) return;
   // Nothing can end it, so it is left behind, and its place goes to others.
@@ -201,7 +202,7 @@ void Controller::check_end() {
       state_.actions.starting())
     return;
   if (state_.steering.wants_more() && trials.size() == 0) {
-    state_.announce.message("the search gives no trial to begin with");
+    state_.announce.message("the search has no trial to offer, so the study ends without one");
   } else if (state_.steering.wants_more() && !starts_.exhausted()) {
     return;  // the next step asks again
   }
@@ -221,8 +222,8 @@ void Controller::wait_for_the_last() {
   }
   for (const auto& [number, trial] : state_.trials.live())
     if (has_run(trial->phase))
-      state_.announce.message(
-          fmt::format("trial {} does not end; its thread is left behind", trial->id));
+      state_.announce.message(fmt::format(
+          "trial {} does not end, and its thread cannot be killed; it is left behind", trial->id));
   act(0);
   state_.journal.set_study_status(leaving_ == Leaving::finished ? store::StudyStatus::finished
                                   : leaving_ == Leaving::failed ? store::StudyStatus::failed
@@ -246,8 +247,7 @@ void Controller::patiently(const std::function<void()>& write) {
       return;
     } catch (const Error& error) {
       if (!may_pass(error) || is_interrupted() || Clock::now() > give_up) throw;
-      if (!said)
-        state_.announce.message(fmt::format("the study waits, because {}", error.message()));
+      if (!said) state_.announce.message(fmt::format("the study waits: {}", error.message()));
       std::this_thread::sleep_for(kRetry);
     }
   }
@@ -265,8 +265,7 @@ void Controller::act(std::size_t backlog) {
       std::error_code error;
       std::filesystem::create_directories(directory, error);
       if (error)
-        throw_error(ErrorCode::io, "the directory {} cannot be made: {}", directory.string(),
-                    error.message());
+        throw_error(ErrorCode::io, "cannot make {}: {}", directory.string(), error.message());
     });
   });
   const auto trials_wait = [this] { return !inbox_->empty(); };

@@ -45,14 +45,16 @@ Value policy_to_repeat(const Scheduling& scheduling) {
     return read_policy(file->second.as_string());
   const auto policy = scheduling.settings.find("policy");
   if (policy == scheduling.settings.end())
-    throw_error(ErrorCode::invalid_argument, "scheduler 'pbt_replay' needs a policy_file");
+    throw_error(ErrorCode::invalid_argument,
+                "the scheduler 'pbt_replay' needs its setting policy_file");
   return policy->second;
 }
 
 Value first_config(const Value& policy) {
   const auto& lines = policy.as_list();
   if (lines.empty())
-    throw_error(ErrorCode::invalid_argument, "the policy has no line: there is nothing to repeat");
+    throw_error(ErrorCode::invalid_argument,
+                "the policy file is empty, so there is nothing to replay");
   return search::follow_policy(policy, search::TrialId(target_of(lines.back()))).initial;
 }
 

@@ -1,6 +1,6 @@
-// What a population did, in files as Tune leaves them: pbt_global.txt has a line for every trial
-// that was made a copy of another, pbt_policy_<trial>.txt those that led to one trial. The
-// scheduler pbt_replay runs such a file again as one trial.
+// The history of population based training, in Ray Tune's files. pbt_global.txt has a line for each
+// time that a trial became a copy of another. pbt_policy_<trial>.txt has the lines that led to one
+// trial; the scheduler pbt_replay repeats such a file as one trial.
 //
 // A line is JSON: [target, source, its time, the source's time, old configuration, new one], with
 // the numbers of trials.

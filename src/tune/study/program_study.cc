@@ -69,8 +69,8 @@ std::map<std::string, Value> settings_of(const Json& algorithm, std::string_view
 Json algorithm_of(const Json& value, std::string_view what) {
   if (value.is_string()) return parse_algorithm(value.get<std::string>());
   if (value.is_object() && value.contains("name")) return value;
-  throw_error(ErrorCode::invalid_argument, "{}: the {} must be a name, or a map with a name",
-              kWhere, what);
+  throw_error(ErrorCode::invalid_argument,
+              "{}: the {} must be a name, or a map with the key 'name'", kWhere, what);
 }
 
 void take_objectives(const Json& json, Options& options) {
@@ -83,7 +83,8 @@ void take_objectives(const Json& json, Options& options) {
   }
   const Json modes = json.value("mode", Json::array());
   if (!metric.is_array() || !modes.is_array() || metric.size() != modes.size())
-    throw_error(ErrorCode::invalid_argument, "{}: several metrics need as many modes", kWhere);
+    throw_error(ErrorCode::invalid_argument,
+                "{}: when 'metric' is a list, 'mode' must be a list of the same length", kWhere);
   for (std::size_t i = 0; i < metric.size(); ++i)
     options.objectives.push_back({metric[i].get<std::string>(), modes[i] == "max"
                                                                     ? search::Direction::maximize
@@ -137,7 +138,9 @@ ProgramStudy ProgramStudy::from_json(const Json& json) {
   if (json.contains("space"))
     options.space = search::Space::from_json(json.at("space").dump(), "the space");
   else if (options.scheduler.name != "pbt_replay")  // which knows its configurations
-    throw_error(ErrorCode::invalid_argument, "which parameters? Give a space");
+    throw_error(
+        ErrorCode::invalid_argument,
+        "the study has no search space; give one with --space, or as 'space' in its description");
   take(json, "time_attr", options.scheduler.time_attr);
   if (json.contains("stop"))
     for (const auto& [metric, limit] : json.at("stop").items())
@@ -171,7 +174,9 @@ ProgramStudy ProgramStudy::from_json(const Json& json) {
   take(json, "directory", study.directory);
   take(json, "program", study.program);
   if (study.program.empty())
-    throw_error(ErrorCode::invalid_argument, "which program? Give it after --");
+    throw_error(
+        ErrorCode::invalid_argument,
+        "the study has no program to run; give one after --, or as 'program' in its description");
   return study;
 }
 

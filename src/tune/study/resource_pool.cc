@@ -25,25 +25,25 @@ ResourcePool::ResourcePool(Resources total) : total_(std::move(total)) {
 
 void ResourcePool::require_possible(const Resources& wanted) const {
   if (wanted.cpu < 0 || wanted.gpu < 0)
-    throw_error(ErrorCode::invalid_argument, "a trial cannot need less than no resources");
+    throw_error(ErrorCode::invalid_argument, "the resources of a trial cannot be negative");
   if (!fits(wanted.cpu, total_.cpu))
     throw_error(ErrorCode::invalid_argument,
-                "a trial needs {} CPUs, and there are {}: it could never start", wanted.cpu,
+                "a trial needs {} CPUs, but the study has {}; it could never start", wanted.cpu,
                 total_.cpu);
   if (!fits(wanted.gpu, static_cast<double>(devices_.size())))
     throw_error(ErrorCode::invalid_argument,
-                "a trial needs {} GPUs, and there are {}: it could never start", wanted.gpu,
+                "a trial needs {} GPUs, but the study has {}; it could never start", wanted.gpu,
                 devices_.size());
   if (wanted.gpu > 1 && std::floor(wanted.gpu) != wanted.gpu)
     throw_error(ErrorCode::invalid_argument,
-                "a trial takes a share of one GPU or whole ones, not {}", wanted.gpu);
+                "a trial can use a part of one GPU, or whole GPUs, but not {} of them", wanted.gpu);
   for (const auto& [name, amount] : wanted.custom) {
     const auto found = total_.custom.find(name);
     const double there = found == total_.custom.end() ? 0 : found->second;
     if (!fits(amount, there))
       throw_error(ErrorCode::invalid_argument,
-                  "a trial needs {} of '{}', and there are {}: it could never start", amount, name,
-                  there);
+                  "a trial needs {} of '{}', but the study has {}; it could never start", amount,
+                  name, there);
   }
 }
 

@@ -1,4 +1,4 @@
-// Processors, devices and other things that trials need, and who has them.
+// Hands out the resources of a study (CPUs, GPUs, custom ones) to its trials.
 #pragma once
 
 #include <map>
@@ -10,10 +10,10 @@
 
 namespace kolo::tune {
 
-/// What a running trial holds.
+/// The resources that a running trial holds.
 struct Grant {
   int slot = 0;              ///< the lowest row that was free, for the timeline
-  std::vector<int> devices;  ///< of CUDA
+  std::vector<int> devices;  ///< CUDA devices, as places among those that this process sees
   Resources held;
 };
 
@@ -21,9 +21,9 @@ class ResourcePool {
  public:
   explicit ResourcePool(Resources total);
 
-  /// Throws invalid_argument, naming what could never be had.
+  /// Throws invalid_argument when there is less than `wanted` even while nothing runs.
   void require_possible(const Resources& wanted) const;
-  /// None: not now.
+  /// Returns nothing while the resources are taken.
   std::optional<Grant> take(const Resources& wanted);
   void give_back(const Grant& grant);
 
@@ -39,7 +39,7 @@ class ResourcePool {
   std::vector<bool> slots_;      // taken
 };
 
-/// What this machine has, for this process.
+/// The processors and CUDA devices that this process may use.
 Resources machine_resources();
 
 }  // namespace kolo::tune

@@ -1,5 +1,5 @@
-// The words of a "resume" event: where the trial runs now, and where it ran before. The timeline
-// of a report reads them back.
+// The text of a "resume" event: the slot that the trial runs on now, and the one before. The
+// timeline of the HTML report parses it.
 #pragma once
 
 #include <fmt/format.h>

@@ -26,17 +26,20 @@ std::int64_t number_of(TrialId id) { return static_cast<std::int64_t>(id); }
 std::vector<Objective> objectives_of(const Options& options) {
   if (!options.objectives.empty()) {
     if (!options.metric.empty())
-      throw_error(ErrorCode::invalid_argument, "give metric and mode, or objectives, not both");
+      throw_error(ErrorCode::invalid_argument,
+                  "give either metric and mode, or objectives, but not both");
     return options.objectives;
   }
   if (options.metric.empty()) {
     if (!options.mode.empty())
-      throw_error(ErrorCode::invalid_argument, "mode '{}' of which metric?", options.mode);
+      throw_error(ErrorCode::invalid_argument, "mode is '{}', but no metric is given",
+                  options.mode);
     return {};
   }
   if (options.mode != "min" && options.mode != "max")
-    throw_error(ErrorCode::invalid_argument, "mode of metric '{}' must be min or max, not '{}'",
-                options.metric, options.mode);
+    throw_error(ErrorCode::invalid_argument,
+                "the mode of the metric '{}' must be min or max, not '{}'", options.metric,
+                options.mode);
   return {{options.metric, options.mode == "min" ? Direction::minimize : Direction::maximize}};
 }
 
@@ -93,7 +96,8 @@ Steering::Steering(const Options& options)
       concurrency_(options.search_alg.max_concurrent) {
   if (options.num_samples == 0 || options.num_samples < -1)
     throw_error(ErrorCode::invalid_argument,
-                "num_samples must be above 0, or -1 for no end; not {}", options.num_samples);
+                "num_samples must be at least 1, or -1 for a study without end, not {}",
+                options.num_samples);
   make_sampler(options);
   make_scheduler(options);
   make_stopper(options);
@@ -123,7 +127,7 @@ void Steering::make_sampler(const Options& options) {
     const bool blind =
         std::find(kBlindSamplers.begin(), kBlindSamplers.end(), name) != kBlindSamplers.end();
     if (objectives_.empty() && !blind)
-      throw_error(ErrorCode::invalid_argument, "search '{}' needs a metric and its mode", name);
+      throw_error(ErrorCode::invalid_argument, "the search '{}' needs a metric and its mode", name);
   }
   sampler_ = search.make ? search.make(space_, std::move(sampler))
                          : search::make_sampler(name, space_, std::move(sampler));
@@ -153,7 +157,7 @@ void Steering::make_scheduler(const Options& options) {
   needs_configs_ = population;
   scheduler_ = search::make_scheduler(wanted.name, std::move(scheduler));
   if (objectives_.empty() && scheduler_->name() != "fifo")
-    throw_error(ErrorCode::invalid_argument, "scheduler '{}' needs a metric and its mode",
+    throw_error(ErrorCode::invalid_argument, "the scheduler '{}' needs a metric and its mode",
                 wanted.name);
 }
 
@@ -208,7 +212,8 @@ std::vector<double> Steering::values_of(const Value& result) const {
     if (value == nullptr) {
       std::string names;
       for (const auto& [key, item] : result.as_dict()) names += (names.empty() ? "" : ", ") + key;
-      throw_error(ErrorCode::not_found, "the result has no '{}', only {}", objective.metric, names);
+      throw_error(ErrorCode::not_found, "the result has no '{}'; it has {}", objective.metric,
+                  names);
     }
     if (!value->is_number())
       throw_error(ErrorCode::invalid_argument, "the result's '{}' is not a number but {}",
@@ -225,7 +230,8 @@ search::Result Steering::result_for(const Value& result, bool others_wait) const
   const Value* time = result.find_path(time_attr_);
   if (time == nullptr || !time->is_number())
     throw_error(ErrorCode::not_found,
-                "the result has no number '{}', which the scheduler counts in", time_attr_);
+                "the result has no number '{}', by which the scheduler measures time (time_attr)",
+                time_attr_);
   for_scheduler.time = time->as_number();
   for_scheduler.others_wait = others_wait;
   return for_scheduler;

@@ -1,8 +1,8 @@
-// The part of a study that decides: sampler, scheduler and stoppers, told the same story in the
-// same order.
+// Steers a study: keeps the sampler, the scheduler and the stoppers in step, and turns their
+// answers into rulings.
 //
-// No clock, no threads, no input or output: whoever repeats the calls from the study's journal
-// gets the same state back, which is how a study resumes.
+// It has no clock, no threads, no input and no output. Repeating the calls that the journal of a
+// study holds gives the same state again, which is how a study is resumed.
 #pragma once
 
 #include <cstdint>
@@ -28,17 +28,17 @@ class Steering {
   [[nodiscard]] const search::Space& space() const noexcept { return *space_; }
   [[nodiscard]] const std::vector<Objective>& objectives() const noexcept { return objectives_; }
 
-  /// A new trial: its point and configuration. None: not now, or never (exhausted()).
+  /// Point and configuration of a new trial. Nothing: not now, or never, if exhausted().
   struct Proposal {
     search::Point point;
     Value config;
   };
   std::optional<Proposal> ask(std::int64_t number);
-  /// The trial that an earlier ask made.
+  /// Repeats an ask that the journal holds.
   void recall(std::int64_t number, search::Point point, const Value& config);
   [[nodiscard]] bool exhausted() const;
   [[nodiscard]] std::int64_t asked() const noexcept { return asked_; }
-  /// More trials are wanted and may be had.
+  /// The study wants more trials, and the sampler may have some.
   [[nodiscard]] bool wants_more() const;
   /// How many trials there will be, where that is known.
   [[nodiscard]] std::optional<std::int64_t> planned() const;
@@ -46,7 +46,7 @@ class Steering {
   [[nodiscard]] bool needs_configs() const noexcept { return needs_configs_; }
   /// The configuration that an ask made of a point.
   [[nodiscard]] Value config_of(std::int64_t number, const search::Point& point) const;
-  /// The most trials at once that the search wants; 0 = any.
+  /// The largest number of trials at once that the search allows; 0 = any.
   [[nodiscard]] std::int64_t concurrency() const noexcept { return concurrency_; }
 
   /// `result` is complete: the trial's metrics, training_iteration, time_total_s. Throws
@@ -55,18 +55,18 @@ class Steering {
   /// Repeats a report that the journal holds.
   Ruling replay(std::int64_t number, const Value& result, bool others_wait, Verdict verdict);
 
-  /// The trial has ended: what the sampler is told, or failed without values.
+  /// Tells sampler and scheduler how a trial ended.
   void end(std::int64_t number, const search::Outcome& outcome);
   void stalled() { scheduler_->stalled(); }
 
-  /// What became of paused trials.
+  /// What the scheduler has decided about trials that wait, since the last call.
   std::vector<std::pair<std::int64_t, Ruling>> take_rulings();
   [[nodiscard]] std::optional<std::int64_t> next(std::span<const std::int64_t> waiting) const;
   [[nodiscard]] bool study_over(std::chrono::duration<double> elapsed) const;
 
   /// The objectives' values in a result; throws not_found or invalid_argument.
   [[nodiscard]] std::vector<double> values_of(const Value& result) const;
-  /// For people: brackets and rungs, and what the sampler does.
+  /// For users: the brackets and rungs, and what the sampler does.
   [[nodiscard]] std::string scheduler_status() const { return scheduler_->status(); }
   [[nodiscard]] std::string sampler_status() const { return sampler_->explain(); }
   [[nodiscard]] Value policy() const { return scheduler_->policy(); }

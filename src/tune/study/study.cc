@@ -21,9 +21,7 @@ void check_study_name(const std::string& name) {
 void make_directories(const fs::path& directory) {
   std::error_code error;
   fs::create_directories(directory, error);
-  if (error)
-    throw_error(ErrorCode::io, "the directory {} cannot be made: {}", directory.string(),
-                error.message());
+  if (error) throw_error(ErrorCode::io, "cannot make {}: {}", directory.string(), error.message());
 }
 
 /// A path that holds wherever a trial starts.

@@ -1,4 +1,4 @@
-// A study as the database has it, whoever controls it.
+// Reads a study from the database, also while another process controls it.
 #pragma once
 
 #include <string>
@@ -8,10 +8,10 @@
 
 namespace kolo::tune {
 
-/// Everything that was reported. Throws not_found.
+/// The study with all its trials and reports. Throws not_found.
 Analysis read_study(store::StudyStore& store, const std::string& name);
 
-/// Its objectives, from its spec.
+/// The objectives in the spec of a study.
 std::vector<Objective> objectives_of_spec(const std::string& spec);
 
 }  // namespace kolo::tune

@@ -1,5 +1,5 @@
-// How a study was started, as the database keeps it: for those who look at it later, and for
-// `kolo resume`.
+// The description of a study in the database: `kolo resume` starts it again from this, and readers
+// learn its objectives.
 #pragma once
 
 #include <string>

@@ -106,7 +106,7 @@ void remove_unknown_checkpoints(const fs::path& trial_dir, const std::vector<Che
       leftovers.push_back(entry.path());
   }
   for (const auto& path : leftovers) {
-    log::info("removing {}, which no report belongs to", path.string());
+    log::info("removing {}: no report refers to it", path.string());
     fs::remove_all(path, none);
   }
 }

@@ -1,4 +1,5 @@
-// Checkpoint directories: made whole or not at all, cloned, and taken away when there are enough.
+// Directories with checkpoints: written completely or not at all, copied, and removed when there
+// are more than the user wants to keep.
 #pragma once
 
 #include <cstdint>
@@ -30,17 +31,17 @@ std::filesystem::path make_checkpoint(
 void write_and_discard(const std::filesystem::path& trial_dir,
                        const std::function<void(const std::filesystem::path& directory)>& write);
 
-/// A copy of another trial's checkpoint.
+/// Copies the checkpoint of another trial.
 std::filesystem::path clone_checkpoint(const std::filesystem::path& source,
                                        const std::filesystem::path& trial_dir,
                                        std::int64_t iteration);
 
-/// Which to remove so that `keep` are left (-1 = all are kept): never the newest.
+/// The places of those to remove so that `keep` are left (-1 = keep all). The newest always stays.
 std::vector<std::size_t> surplus_checkpoints(const std::vector<Checkpoint>& checkpoints,
                                              std::int64_t keep);
 
-/// Removes what looks like a checkpoint in the directory and is not among the known ones: what a
-/// trial that was interrupted left.
+/// Removes checkpoints in the directory that are not among the known ones: those that an
+/// interrupted trial did not finish.
 void remove_unknown_checkpoints(const std::filesystem::path& trial_dir,
                                 const std::vector<Checkpoint>& known);
 

@@ -34,7 +34,7 @@ CurrentSession::~CurrentSession() { current = nullptr; }
 Session& session() {
   if (current == nullptr)
     throw_error(ErrorCode::failed_precondition,
-                "this thread does not run a trial; reports are made from the trainable's thread");
+                "this thread does not run a trial; call report from the thread of the trainable");
   return *current;
 }
 

@@ -7,6 +7,7 @@
 #include "tune/trial/trial_names.h"
 
 namespace kolo::tune {
+
 void complete_result(Value& result, std::int64_t iteration, double seconds, double step) {
   auto& fields = result.as_dict();
   fields.insert_or_assign("training_iteration", iteration);

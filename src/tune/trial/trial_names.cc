@@ -64,7 +64,8 @@ std::string trial_directory(const Options& options, const std::string& trainable
     const std::string name = options.trial_dirname_creator(number, config);
     if (name.empty() || name.find('/') != std::string::npos)
       throw_error(ErrorCode::invalid_argument,
-                  "trial_dirname_creator gave '{}', which is no name of a directory", name);
+                  "trial_dirname_creator returned '{}', which cannot be the name of a directory",
+                  name);
     return name;
   }
   std::string name = harmless(trainable + "_" + id + "_" + experiment_tag(number, config, space));

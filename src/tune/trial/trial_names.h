@@ -1,4 +1,4 @@
-// What trials are called, in Ray Tune's way.
+// Names of trials and their directories, in Ray Tune's form.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace kolo::tune {
 
-/// "8f3c2_00007": five digits of the study's, and the trial's number.
+/// "8f3c2_00007": five digits that identify the study, and the number of the trial.
 std::string trial_id(const std::string& study, double created, std::int64_t number);
 
 /// "7_batch=32,lr=0.01": the number and the parameters that vary, keys sorted, floats short.

@@ -94,7 +94,7 @@ TEST_F(TuneFailures, AReportWithoutTheMetricFailsTheTrial) {
   how.raise_on_failed_trial = false;
   const auto analysis = tune::run([](const Config&) { report({{"los", 1}}); }, how);
   ASSERT_EQ(analysis.errors().size(), 1U);
-  EXPECT_THAT(analysis.errors()[0]->error, testing::HasSubstr("no 'loss', only los"));
+  EXPECT_THAT(analysis.errors()[0]->error, testing::HasSubstr("no 'loss'; it has los"));
   how.name = "silent";
   const auto silent = tune::run([](const Config&) {}, how);
   EXPECT_THAT(silent.errors()[0]->error, testing::HasSubstr("without reporting 'loss'"));

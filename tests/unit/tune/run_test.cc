@@ -176,7 +176,7 @@ TEST_F(TuneRun, RefusesWhatCanNeverBe) {
   auto how = options("never");
   how.resources_per_trial.cpu = 5;
   EXPECT_THAT(refusal([&] { tune::run([](const Config&) {}, how); }).what(),
-              testing::HasSubstr("needs 5 CPUs, and there are 4"));
+              testing::HasSubstr("needs 5 CPUs, but the study has 4"));
   how = options("never");
   how.metric = "loss";
   EXPECT_EQ(refusal([&] { tune::run([](const Config&) {}, how); }).code(),
