@@ -6,7 +6,7 @@
 
 BEGIN {
   level["base"] = 0
-  level["comm"] = level["events"] = 1
+  level["comm"] = level["events"] = level["exec"] = 1
   level["engine"] = level["search"] = level["store"] = level["launch"] = 2
   level["train"] = level["tune"] = level["jobs"] = 3
   level["hps"] = 4
@@ -17,10 +17,10 @@ BEGIN {
   fence["<gloo/"] = "^plugins/"
   fence["<mpi.h>"] = "^plugins/"
   fence["<CLI/"] = "^apps/"
-  fence["<hwloc"] = "^src/launch/"
+  fence["<hwloc"] = "^src/exec/"
   fence["<spdlog/"] = "^src/base/"
   fence["<yaml-cpp/"] = "^src/base/"
-  fence["<sodium"] = "^src/comm/rendezvous/"
+  fence["<sodium"] = "^src/(base|comm/rendezvous)/"
   fence["<Eigen/"] = "^src/(search|nas)/"
   fence["<torch/"] = "^(src/(train|nas)/|include/kolo/(torch|nas)(\\.h$|/)|examples/)"
   fence["<ATen/"] = fence["<c10/"] = fence["<torch/"]

@@ -14,7 +14,7 @@
 #include "hps/workers.h"
 #include "kolo/kolo.h"
 #include "kolo/nas/ppo.h"
-#include "launch/environment.h"
+#include "exec/environment.h"
 #include "nas_commands.h"
 #include "search_command.h"
 
@@ -66,7 +66,7 @@ void become_agent(hps::SearchPlan& plan, const Options& options, const Arguments
   init(patient);
   // Evaluations are no ranks of ours: they must not find this job in their environment.
   const auto all = current_environment();
-  const auto others = launch::without_launcher_variables(all);
+  const auto others = exec::without_launcher_variables(all);
   for (const auto& entry : all)
     if (std::find(others.begin(), others.end(), entry) == others.end())
       ::unsetenv(entry.substr(0, entry.find('=')).c_str());

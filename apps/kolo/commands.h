@@ -34,7 +34,7 @@ int run_command_best(const Arguments& arguments);
 int run_command_stop(const Arguments& arguments);
 int run_command_export(const Arguments& arguments);
 int run_command_report_html(const Arguments& arguments);
-int run_command_agent(const Arguments& arguments);
+int run_command_custodian(const Arguments& arguments);
 int run_command_manual(const Arguments& arguments);
 
 // Jobs.

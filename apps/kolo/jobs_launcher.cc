@@ -10,8 +10,8 @@
 #include "jobs/worker.h"
 #include "jobs_common.h"
 #include "launch/allocation.h"
-#include "launch/binding.h"
-#include "launch/host_link.h"
+#include "exec/binding.h"
+#include "exec/ssh.h"
 
 namespace kolo::app {
 namespace {
@@ -65,7 +65,7 @@ std::vector<std::string> link_command(const std::string& host, const std::string
     return {"srun",    "--overlap",          "--nodes=1", "--ntasks=1", "--mpi=none",
             "--quiet", "--nodelist=" + host, kolo,        "worker"};
   }
-  return launch::ssh_command(launch::ssh_from_environment(kolo), host, "worker");
+  return exec::ssh_command(exec::ssh_from_environment(kolo), host, "worker");
 }
 
 }  // namespace

@@ -50,7 +50,7 @@ constexpr Command kCommands[] = {
     {"log", "show the log of a launch or the output of a job", run_command_log},
     {"evaluate", "", run_command_evaluate},
     {"worker", "", run_command_worker},
-    {"agent", "", run_command_agent},
+    {"custodian", "", run_command_custodian},
     {"manual", "", run_command_manual},
 };
 

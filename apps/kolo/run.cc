@@ -10,7 +10,7 @@
 #include "base/subprocess.h"
 #include "comm/transports.h"
 #include "commands.h"
-#include "launch/binding.h"
+#include "exec/binding.h"
 #include "launch/mpirun.h"
 #include "launch/slurm.h"
 #include "launch/supervisor.h"

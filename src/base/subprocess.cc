@@ -129,15 +129,16 @@ void place(int verdict, int from, int to) {
 
 Spawned spawn(const SpawnOptions& options) {
   KOLO_CHECK(!options.argv.empty());
+  const std::string& program = options.program.empty() ? options.argv[0] : options.program;
   Prepared prepared{c_strings(options.argv), c_strings(options.environment),
-                    candidates_for(options.argv[0], value_of(options.environment, "PATH"))};
+                    candidates_for(program, value_of(options.environment, "PATH"))};
   Pipe verdict = make_pipe();
   const pid_t parent = ::getpid();
   const pid_t pid = start_child(options, prepared, verdict.write.get(), parent);
-  if (pid < 0) throw_errno("cannot start {}", options.argv[0]);
+  if (pid < 0) throw_errno("cannot start {}", program);
   // Also here, so that the group exists before the caller signals it.
   if (options.own_process_group) ::setpgid(pid, pid);
-  return {pid, std::move(verdict.read), options.argv[0]};
+  return {pid, std::move(verdict.read), program};
 }
 
 void Spawned::wait_until_running() {

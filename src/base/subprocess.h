@@ -16,7 +16,9 @@
 namespace kolo {
 
 struct SpawnOptions {
-  std::vector<std::string> argv;         ///< argv[0] is looked up in the new PATH unless it has a /
+  std::vector<std::string> argv;
+  /// What is run; "" = argv[0]. Looked up in the new PATH unless it has a /.
+  std::string program;
   std::vector<std::string> environment;  ///< NAME=VALUE, complete
   std::filesystem::path directory;       ///< "" = stay
   /// Descriptors of the child's standard streams; -1 = /dev/null for input, inherit for the others.

@@ -43,7 +43,7 @@ std::shared_ptr<Bootstrap> meet_at_launcher(const Launched& launched, Deadline d
                         static_cast<int>(host));
   rendezvous::ClientOptions options{
       SocketAddress::parse(launched.rendezvous),
-      rendezvous::read_secret_file(launched.secret_fd, launched.agent_pid),
+      read_secret_file(launched.secret_fd, launched.custodian_pid),
       Topology(launched.rank, std::move(host_of_rank)),
       describe(launched.launcher),
       -1,

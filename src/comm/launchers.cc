@@ -66,7 +66,7 @@ std::optional<Launched> read_kolo(const Lookup& environment) {
   launched->one_host = launched->ranks_per_host.size() == 1;
   launched->rendezvous = environment("KOLO_RENDEZVOUS").value_or("");
   launched->secret_fd = number(environment, "KOLO_SECRET_FD").value_or(-1);
-  launched->agent_pid = number(environment, "KOLO_AGENT_PID").value_or(-1);
+  launched->custodian_pid = number(environment, "KOLO_CUSTODIAN_PID").value_or(-1);
   if (launched->size > 1 && (launched->rendezvous.empty() || launched->secret_fd < 0))
     throw_error(
         ErrorCode::invalid_argument,

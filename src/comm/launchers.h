@@ -21,7 +21,7 @@ struct Launched {
   std::vector<int> ranks_per_host;  ///< ranks are numbered host by host
   std::string rendezvous;           ///< ADDRESS:PORT
   int secret_fd = -1;
-  int agent_pid = -1;
+  int custodian_pid = -1;
 
   /// A name that no other job of this user has, equal on all ranks; "" if the launcher gives none.
   std::string job;

@@ -18,7 +18,6 @@
 namespace kolo::runtime {
 namespace {
 
-using comm::rendezvous::Secret;
 namespace handshake = comm::rendezvous;
 
 /// A stranger, or a member whose packets are lost, may hold the leader up for this long.

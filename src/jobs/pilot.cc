@@ -12,7 +12,7 @@
 #include "base/log.h"
 #include "base/subprocess.h"
 #include "jobs/body.h"
-#include "launch/environment.h"
+#include "exec/environment.h"
 
 namespace kolo::jobs {
 namespace {
@@ -57,7 +57,7 @@ void Pilot::connect_nodes() {
 
   // Workers at the end of ssh get this environment; others have it.
   const std::string environment =
-      frame(WorkerMessage::environment, encode(launch::forwardable(current_environment())));
+      frame(WorkerMessage::environment, encode(exec::forwardable(current_environment())));
   const Deadline deadline = Deadline::after(options_.start_timeout);
   std::vector<bool> answered(links_.size(), false);
   const auto waits = [&](std::size_t i) { return !answered[i] && !links_[i]->closed(); };

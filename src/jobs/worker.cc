@@ -13,8 +13,8 @@
 #include "base/errors.h"
 #include "base/socket.h"
 #include "base/subprocess.h"
-#include "launch/binding.h"
-#include "launch/environment.h"
+#include "exec/binding.h"
+#include "exec/environment.h"
 
 namespace kolo::jobs {
 namespace {
@@ -60,7 +60,7 @@ Worker::Worker(Fd in, Fd out)
 
 int Worker::run() {
   outbox_ = kWorkerGreeting;
-  send(frame(WorkerMessage::hello, encode(WorkerHello{host_name(), launch::usable_processors()})));
+  send(frame(WorkerMessage::hello, encode(WorkerHello{host_name(), exec::usable_processors()})));
   while (!launcher_gone_ || !tasks_.empty()) {
     flush();
     pollfd polls[] = {{launcher_gone_ ? -1 : in_.get(), POLLIN, 0},
@@ -101,7 +101,7 @@ void Worker::read_commands() {
 void Worker::handle(const Frame& command) {
   switch (static_cast<WorkerMessage>(command.type)) {
     case WorkerMessage::environment:
-      environment_ = launch::merge_environment(environment_, decode_environment(command.payload));
+      environment_ = exec::merge_environment(environment_, decode_environment(command.payload));
       break;
     case WorkerMessage::start: start(decode_start(command.payload)); break;
     case WorkerMessage::end: {
@@ -117,7 +117,7 @@ void Worker::handle(const Frame& command) {
 pid_t Worker::spawn_task(const StartTask& task) {
   SpawnOptions options;
   options.argv = task.argv;
-  options.environment = launch::merge_environment(environment_, task.environment);
+  options.environment = exec::merge_environment(environment_, task.environment);
   options.directory = task.directory;
   options.own_process_group = true;
   options.die_with_parent = true;

@@ -154,22 +154,23 @@ void RankOutputs::end(int rank, Stream stream, Channel& channel) {
   channel.file.reset();
 }
 
-void RankOutputs::feed(const RankOutput& output) {
-  auto found = channels_.find({output.rank, output.stream});
+void RankOutputs::feed(const exec::Output& output) {
+  const int rank = static_cast<int>(output.id);
+  auto found = channels_.find({rank, output.stream});
   if (found == channels_.end())
-    throw_error(ErrorCode::corruption, "output of rank {}, which there is not", output.rank);
+    throw_error(ErrorCode::corruption, "there is no rank {}, yet output of it came", output.id);
   Channel& channel = found->second;
-  if (output.bytes.empty()) return end(output.rank, output.stream, channel);
+  if (output.bytes.empty()) return end(rank, output.stream, channel);
   if (channel.file.valid()) {
     try {
       write_all(channel.file.get(), output.bytes,
-                fmt::format("the output file of rank {}", output.rank));
+                fmt::format("the output file of rank {}", rank));
     } catch (const Error& error) {
       channel.file.reset();  // said once; the job is worth more than its log
       sink_.add(STDERR_FILENO, fmt::format("kolo run: {}\n", error.message()));
     }
   }
-  channel.splitter.feed(output.bytes, emitter(output.rank, output.stream));
+  channel.splitter.feed(output.bytes, emitter(rank, output.stream));
 }
 
 void RankOutputs::finish() {

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "base/fd.h"
-#include "launch/agent_protocol.h"
+#include "exec/task.h"
 
 namespace kolo::launch {
 
@@ -58,12 +58,15 @@ struct OutputOptions {
   std::filesystem::path directory;  ///< "" = no files
 };
 
+using exec::Stream;
+
 class RankOutputs {
  public:
   /// Opens `<directory>/rank.<padded>/stdout|stderr` for all ranks. Throws io.
   RankOutputs(OutputOptions options, int ranks, LineSink& sink);
 
-  void feed(const RankOutput& output);
+  /// The id of a rank's task is the rank.
+  void feed(const exec::Output& output);
   /// Gives out last lines that have no end.
   void finish();
 

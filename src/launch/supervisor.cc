@@ -12,16 +12,16 @@
 #include <set>
 
 #include "base/errors.h"
+#include "base/secret.h"
 #include "base/subprocess.h"
 #include "comm/rendezvous/server.h"
+#include "exec/link.h"
 #include "launch/meeting_place.h"
-#include "launch/process_tree.h"
 
 namespace kolo::launch {
 namespace {
 
 using namespace std::chrono_literals;
-using comm::rendezvous::Secret;
 
 /// The hosts' output is not read while this much waits for whoever reads ours.
 constexpr std::size_t kPendingLimit = 8U << 20;
@@ -36,10 +36,12 @@ class Supervisor {
  private:
   enum class HostState { connecting, ready, running, finished };
   struct HostEntry {
-    std::unique_ptr<HostLink> link;
+    const Placement* placement = nullptr;
+    std::unique_ptr<exec::Link> link;
     HostState state = HostState::connecting;
-    AgentHello hello;
-    std::set<int> alive;  // ranks
+    exec::Hello hello;
+    std::set<int> alive;     // ranks whose program runs
+    std::set<int> unwaited;  // ranks of which something may be left
   };
 
   void open_links();
@@ -49,8 +51,9 @@ class Supervisor {
   [[nodiscard]] int poll_timeout_ms() const;
   void read_signals();
   void read_from(HostEntry& host);
-  void handle(HostEntry& host, const Frame& frame);
-  void rank_exited(HostEntry& host, const RankExit& exit);
+  void handle(HostEntry& host, exec::Event& event);
+  void rank_exited(HostEntry& host, int rank, int status);
+  void rank_ended(HostEntry& host, const exec::TaskEnd& end);
   void host_closed(HostEntry& host);
   void check_deadlines();
 
@@ -108,7 +111,6 @@ Supervisor::Supervisor(const Job& job)
       start_deadline_(Deadline::after(job.start_timeout)) {}
 
 int Supervisor::run() {
-  adopt_orphans();
   open_links();
   start_if_all_ready();
   while (!std::all_of(hosts_.begin(), hosts_.end(),
@@ -116,28 +118,26 @@ int Supervisor::run() {
     poll_once();
   outputs_.finish();
   sink_.write_to_the_end();
-  // An agent that was killed cannot clean up; what it left was handed to this process.
-  hosts_.clear();
-  if (has_children()) signal_descendants(SIGKILL);
   return status_.value_or(0);
 }
 
 void Supervisor::open_links() {
-  // The agent of this machine first: it is a fork, and must not hold the others' pipes open.
   hosts_.resize(job_.placements.size());
-  for (bool wanted : {true, false}) {
-    for (std::size_t i = 0; i < hosts_.size(); ++i) {
-      const Placement& placement = job_.placements[i];
-      if (placement.is_local != wanted) continue;
-      if (!wanted)
-        detail("{}", fmt::format("starting an agent: {}",
-                                 fmt::join(ssh_command(job_.ssh, placement.host), " ")));
-      hosts_[i].link =
-          wanted ? HostLink::to_this_machine(placement) : HostLink::by_ssh(placement, job_.ssh);
-      // A local agent needs no answer to be known to work.
-      if (wanted) hosts_[i].state = HostState::ready;
-      for (int rank = 0; rank < placement.ranks; ++rank)
-        hosts_[i].alive.insert(placement.first_rank + rank);
+  for (std::size_t i = 0; i < hosts_.size(); ++i) {
+    HostEntry& host = hosts_[i];
+    const Placement& placement = job_.placements[i];
+    host.placement = &placement;
+    if (placement.is_local) {
+      host.link = exec::Link::to_this_machine();
+      host.state = HostState::ready;  // no answer is needed to know that it works
+    } else {
+      const auto command = exec::ssh_command(job_.ssh, placement.host);
+      detail("connecting: {}", fmt::join(command, " "));
+      host.link = exec::Link::through(command, placement.host);
+    }
+    for (int rank = 0; rank < placement.ranks; ++rank) {
+      host.alive.insert(placement.first_rank + rank);
+      host.unwaited.insert(placement.first_rank + rank);
     }
   }
 }
@@ -150,7 +150,7 @@ void Supervisor::start_if_all_ready() {
   started_ = true;
   std::vector<HostRoute> routes;
   for (const auto& host : hosts_)
-    routes.push_back({host.link->placement().host, host.link->is_remote(), host.hello.from});
+    routes.push_back({host.placement->host, !host.placement->is_local, host.hello.from});
   std::vector<std::string> rendezvous(hosts_.size());
   try {
     if (size_ > 1) {
@@ -168,26 +168,30 @@ void Supervisor::start_if_all_ready() {
     return;
   }
   for (std::size_t i = 0; i < hosts_.size(); ++i) {
-    detail("starting {} ranks on {}{}", hosts_[i].alive.size(), hosts_[i].link->placement().host,
+    detail("starting {} ranks on {}{}", hosts_[i].alive.size(), hosts_[i].placement->host,
            rendezvous[i].empty() ? "" : ", meeting at " + rendezvous[i]);
     start_host(hosts_[i], rendezvous[i]);
   }
 }
 
 void Supervisor::start_host(HostEntry& host, const std::string& rendezvous) {
-  const Placement& placement = host.link->placement();
-  StartJob start;
-  start.directory = job_.directory.string();
-  start.argv = job_.argv;
-  if (host.link->is_remote()) start.environment = forwardable(current_environment());
-  start.environment = merge_environment(std::move(start.environment), job_.environment);
-  start.secret = secret_.bytes();
-  start.bind_to = job_.bind_to;
-  start.grace_ms = static_cast<std::uint32_t>(job_.grace.count());
-  for (int rank = 0; rank < placement.ranks; ++rank)
-    start.ranks.push_back({placement.first_rank + rank,
-                           rank_variables(job_.placements, placement, rank, rendezvous)});
-  host.link->send(frame(AgentMessage::start, encode(start)));
+  const Placement& placement = *host.placement;
+  Environment environment;
+  if (!placement.is_local) environment = exec::forwardable(current_environment());
+  host.link->set_environment(merge_environment(std::move(environment), job_.environment));
+  for (int local = 0; local < placement.ranks; ++local) {
+    exec::Task task;
+    task.id = static_cast<exec::TaskId>(placement.first_rank + local);
+    task.argv = job_.argv;
+    task.environment = rank_variables(job_.placements, placement, local, rendezvous);
+    task.directory = job_.directory;
+    task.streams.to_owner = true;
+    task.secret = secret_.bytes();
+    task.share = {local, placement.ranks, job_.bind_to};
+    task.grace = {job_.grace, job_.grace, job_.grace};
+    task.tell_exit = true;
+    host.link->start(task);
+  }
   host.state = HostState::running;
 }
 
@@ -233,55 +237,61 @@ void Supervisor::read_signals() {
 
 void Supervisor::read_from(HostEntry& host) {
   try {
-    for (const Frame& frame : host.link->receive()) handle(host, frame);
+    for (auto& event : host.link->receive()) handle(host, event);
   } catch (const Error& error) {
-    fail(1, fmt::format("{}: {}", host.link->placement().host, error.message()));
-    host.link->kill();
+    fail(1, fmt::format("{}: {}", host.placement->host, error.message()));
+    host.link->kill_command();
   }
   if (host.link->closed() && host.state != HostState::finished) host_closed(host);
 }
 
-void Supervisor::handle(HostEntry& host, const Frame& frame) {
-  switch (static_cast<AgentMessage>(frame.type)) {
-    case AgentMessage::hello:
-      host.hello = decode_agent_hello(frame.payload);
-      if (host.state == HostState::connecting) host.state = HostState::ready;
-      break;
-    case AgentMessage::start_failed:
-      fail(1, host.link->is_remote()
-                  ? fmt::format("{}: {}", host.link->placement().host, frame.payload)
-                  : frame.payload);
-      break;
-    case AgentMessage::started: break;
-    case AgentMessage::output: outputs_.feed(decode_rank_output(frame.payload)); break;
-    case AgentMessage::exited: rank_exited(host, decode_rank_exit(frame.payload)); break;
-    case AgentMessage::done: host.state = HostState::finished; break;
-    default: throw_error(ErrorCode::corruption, "unknown message {}", frame.type);
+void Supervisor::handle(HostEntry& host, exec::Event& event) {
+  if (auto* hello = std::get_if<exec::Hello>(&event)) {
+    host.hello = std::move(*hello);
+    if (host.state == HostState::connecting) host.state = HostState::ready;
+  } else if (const auto* output = std::get_if<exec::Output>(&event)) {
+    outputs_.feed(*output);
+  } else if (const auto* exited = std::get_if<exec::Exited>(&event)) {
+    rank_exited(host, static_cast<int>(exited->id), exited->status);
+  } else if (const auto* end = std::get_if<exec::TaskEnd>(&event)) {
+    rank_ended(host, *end);
   }
 }
 
-void Supervisor::rank_exited(HostEntry& host, const RankExit& exit) {
-  if (host.alive.erase(exit.rank) == 0) return;
-  const std::string how = describe_wait_status(exit.status);
-  if (server_) server_->announce({exit.rank, how});
-  detail("rank {} on {} {}", exit.rank, host.link->placement().host, how);
-  const int code = exit_code_of(exit.status);
+void Supervisor::rank_exited(HostEntry& host, int rank, int status) {
+  if (host.alive.erase(rank) == 0) return;
+  const std::string how = describe_wait_status(status);
+  if (server_) server_->announce({rank, how});
+  detail("rank {} on {} {}", rank, host.placement->host, how);
+  const int code = exit_code_of(status);
   if (code == 0 || stopping_) return;
   const int others = ranks_alive();
-  fail(code, fmt::format("rank {} on {} {}{}{}", exit.rank, host.link->placement().host,
+  fail(code, fmt::format("rank {} on {} {}{}{}", rank, host.placement->host,
                          how.starts_with("killed") ? "was " : "", how,
                          others > 0 ? "; stopping the other ranks" : ""));
 }
 
+/// Nothing of the rank is left; a rank that never was is told by its error.
+void Supervisor::rank_ended(HostEntry& host, const exec::TaskEnd& end) {
+  const int rank = static_cast<int>(end.id);
+  host.unwaited.erase(rank);
+  if (host.alive.erase(rank) != 0)  // it could not be started
+    fail(1, host.placement->is_local ? end.error
+                                     : fmt::format("{}: {}", host.placement->host, end.error));
+  else if (!end.error.empty())
+    say(fmt::format("rank {} on {} has ended, but {}", rank, host.placement->host, end.error));
+  if (host.unwaited.empty()) host.state = HostState::finished;
+}
+
 void Supervisor::host_closed(HostEntry& host) {
   host.state = HostState::finished;
-  const std::string name = host.link->placement().host;
+  const std::string name = host.placement->host;
   const std::string reason = host.link->reason_of_end();
   if (!started_) {
     fail(1, fmt::format("cannot start on {}: {}", name, reason));
     return;
   }
-  for (int rank : host.alive)
+  for (const int rank : host.alive)
     if (server_) server_->announce({rank, fmt::format("its host {} was lost: {}", name, reason)});
   const bool lost_ranks = !host.alive.empty();
   host.alive.clear();
@@ -295,7 +305,7 @@ void Supervisor::check_deadlines() {
     std::string silent;
     for (const auto& host : hosts_)
       if (host.state == HostState::connecting)
-        silent += (silent.empty() ? "" : ", ") + host.link->placement().host;
+        silent += (silent.empty() ? "" : ", ") + host.placement->host;
     fail(1, fmt::format("no answer from {} within {} s; --start-timeout gives more time", silent,
                         std::chrono::duration<double>(job_.start_timeout).count()));
   }
@@ -303,8 +313,8 @@ void Supervisor::check_deadlines() {
     give_up_.reset();
     for (auto& host : hosts_) {
       if (host.state == HostState::finished) continue;
-      say(fmt::format("{} did not confirm that its ranks have ended", host.link->placement().host));
-      host.link->kill();
+      say(fmt::format("{} did not confirm that its ranks have ended", host.placement->host));
+      host.link->kill_command();
       host.state = HostState::finished;
     }
   }
@@ -322,12 +332,19 @@ void Supervisor::stop(bool at_once) {
   for (auto& host : hosts_) {
     if (host.state == HostState::finished) continue;
     if (host.state == HostState::connecting) {
-      // There may be nobody to hear a request; without its pipes an agent ends by itself.
-      host.link->kill();
+      // There may be nobody to hear a request; without its pipes a custodian ends by itself.
+      host.link->kill_command();
       host.state = HostState::finished;
       continue;
     }
-    host.link->send(frame(at_once ? AgentMessage::kill : AgentMessage::stop));
+    if (host.state == HostState::ready) {
+      host.state = HostState::finished;  // nothing was started there
+      continue;
+    }
+    for (const int rank : host.unwaited) {
+      const auto task = static_cast<exec::TaskId>(rank);
+      at_once ? host.link->kill(task) : host.link->end(task);
+    }
   }
   give_up_ = Deadline::after(at_once ? std::chrono::milliseconds(kConfirmationTime)
                                      : job_.grace + kConfirmationTime);

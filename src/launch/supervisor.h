@@ -6,13 +6,18 @@
 #include <string>
 #include <vector>
 
-#include "launch/agent_protocol.h"
+#include "exec/binding.h"
+#include "exec/ssh.h"
+#include "exec/task.h"
 #include "launch/environment.h"
-#include "launch/host_link.h"
 #include "launch/hosts.h"
 #include "launch/output.h"
 
 namespace kolo::launch {
+
+using exec::BindTo;
+using exec::parse_bind_to;
+using exec::SshOptions;
 
 struct Job {
   std::vector<std::string> argv;

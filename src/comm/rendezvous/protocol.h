@@ -22,7 +22,7 @@
 
 #include "base/frames.h"
 #include "comm/bootstrap.h"
-#include "comm/rendezvous/secret.h"
+#include "base/secret.h"
 #include "kolo/error.h"
 
 namespace kolo::comm::rendezvous {

@@ -16,7 +16,7 @@
 #include "base/socket.h"
 #include "comm/bootstrap.h"
 #include "comm/rendezvous/meeting_book.h"
-#include "comm/rendezvous/secret.h"
+#include "base/secret.h"
 
 namespace kolo::comm::rendezvous {
 

@@ -22,8 +22,8 @@
 #include "base/frames.h"
 #include "base/log.h"
 #include "base/subprocess.h"
-#include "launch/environment.h"
-#include "launch/process_tree.h"
+#include "exec/environment.h"
+#include "exec/process_tree.h"
 
 namespace kolo::tune {
 namespace {
@@ -124,7 +124,7 @@ class KeeperProcess {
       first = number + 1;
     }
     ::close_range(first, ~0U, 0);
-    launch::adopt_orphans();
+    exec::adopt_orphans();
     sigset_t set;
     ::sigemptyset(&set);
     ::sigaddset(&set, SIGCHLD);
@@ -132,7 +132,7 @@ class KeeperProcess {
     ::signal(SIGCHLD, SIG_DFL);
     ::sigprocmask(SIG_BLOCK, &set, nullptr);
     children_ = Fd(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
-    environment_ = launch::without_launcher_variables(current_environment());
+    environment_ = exec::without_launcher_variables(current_environment());
   }
 
   [[noreturn]] void live() {
@@ -145,8 +145,8 @@ class KeeperProcess {
       if (events[0].revents != 0 && !obey()) break;
     }
     // The controller has gone, and with it the trials.
-    while (launch::has_children()) {
-      launch::signal_descendants(SIGKILL);
+    while (exec::has_children()) {
+      exec::signal_descendants(SIGKILL);
       while (::waitpid(-1, nullptr, WNOHANG) > 0) {
       }
       ::poll(nullptr, 0, 1);
@@ -191,7 +191,7 @@ class KeeperProcess {
     const std::string variable = reader.string();
     std::string mark = reader.string();
     if (descriptor.valid()) additions.push_back(fmt::format("{}={}", variable, descriptor.get()));
-    options.environment = launch::merge_environment(environment_, additions);
+    options.environment = exec::merge_environment(environment_, additions);
     try {
       const Fd out = open_log(out_path), err = open_log(err_path);
       options.standard_output = out.get();
@@ -239,7 +239,7 @@ class KeeperProcess {
   /// downwards.
   void tell_endings() {
     if (endings_.empty()) return;
-    auto orphans = launch::children();
+    auto orphans = exec::children();
     std::erase_if(orphans, [this](pid_t pid) { return programs_.contains(pid); });
     std::erase_if(endings_, [&](Ending& ending) {
       for (const pid_t pid : orphans) {

@@ -66,7 +66,7 @@ std::vector<std::string> own_command_line() {
   job.environment = {std::string(kRole) + "=rank",
                      fmt::format("KOLO_START_TIMEOUT={}", ranks.timeout.count())};
   // This program is not `kolo`, whose agent the other hosts need.
-  job.ssh = launch::ssh_from_environment("kolo");
+  job.ssh = exec::ssh_from_environment("kolo");
   job.ssh.connect_timeout_seconds = std::max(1, static_cast<int>(ranks.timeout.count()));
   job.start_timeout = std::chrono::duration_cast<std::chrono::milliseconds>(ranks.timeout);
   std::vector<std::string> hosts = ranks.hosts;

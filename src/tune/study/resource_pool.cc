@@ -6,7 +6,7 @@
 
 #include "base/env.h"
 #include "base/errors.h"
-#include "launch/binding.h"
+#include "exec/binding.h"
 
 namespace kolo::tune {
 namespace {
@@ -114,7 +114,7 @@ std::string ResourcePool::describe() const {
 
 Resources machine_resources() {
   Resources total;
-  total.cpu = launch::usable_processors();
+  total.cpu = exec::usable_processors();
   if (auto visible = environment("CUDA_VISIBLE_DEVICES")) {
     total.gpu = static_cast<double>(std::count(visible->begin(), visible->end(), ',') + 1);
   } else {

@@ -126,7 +126,7 @@ TEST(RunEndTest, AKilledLauncherLeavesNobodyBehindWhoIgnoresRequests) {
 }
 
 TEST(RunEndTest, AKilledAgentIsAnErrorAndLeavesNothingBehind) {
-  KoloProcess run(shell(2, "setsid sleep 1000 & echo ready $KOLO_AGENT_PID; wait"));
+  KoloProcess run(shell(2, "setsid sleep 1000 & echo ready $KOLO_CUSTODIAN_PID; wait"));
   ASSERT_TRUE(run.wait_for_out("[0]<stdout>:ready"));
   ASSERT_TRUE(run.wait_for_out("[1]<stdout>:ready"));
   const std::string out = run.out();

@@ -277,7 +277,7 @@ TEST_F(RunSshTest, ALostConnectionIsALostHost) {
 
 TEST_F(RunSshTest, TheSecretIsOnNoCommandLine) {
   KoloProcess run({"run", "-np", "2", "-H", "nodea,nodeb", "--verbose", "sh", "-c",
-                   "od -An -tx1 -v /proc/$KOLO_AGENT_PID/fd/$KOLO_SECRET_FD | tr -d ' \\n' > "
+                   "od -An -tx1 -v /proc/$KOLO_CUSTODIAN_PID/fd/$KOLO_SECRET_FD | tr -d ' \\n' > "
                    "$SECRET_OUT.$KOLO_RANK; echo ready; sleep 1000"},
                   [&] {
                     auto o = options();

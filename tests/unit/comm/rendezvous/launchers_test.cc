@@ -37,7 +37,7 @@ const Variables kKolo = {{"KOLO_RANK", "3"},
                          {"KOLO_RANKS_PER_HOST", "2,2,1"},
                          {"KOLO_RENDEZVOUS", "10.0.0.1:4000"},
                          {"KOLO_SECRET_FD", "100"},
-                         {"KOLO_AGENT_PID", "77"}};
+                         {"KOLO_CUSTODIAN_PID", "77"}};
 
 Variables with(Variables variables, const std::string& name, const std::string& value) {
   variables[name] = value;
@@ -61,7 +61,7 @@ TEST(LaunchersTest, KoloRun) {
   EXPECT_THAT(launched.ranks_per_host, ElementsAre(2, 2, 1));
   EXPECT_EQ(launched.rendezvous, "10.0.0.1:4000");
   EXPECT_EQ(launched.secret_fd, 100);
-  EXPECT_EQ(launched.agent_pid, 77);
+  EXPECT_EQ(launched.custodian_pid, 77);
   EXPECT_FALSE(launched.one_host);
 }
 

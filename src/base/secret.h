@@ -7,7 +7,7 @@
 
 #include "base/fd.h"
 
-namespace kolo::comm::rendezvous {
+namespace kolo {
 
 /// 32 random bytes; wiped when destroyed. It is never written to a log, a command line, an
 /// environment variable or a socket: only proofs of knowing it are.
@@ -51,4 +51,4 @@ Fd make_secret_file(const Secret& secret);
 /// Throws failed_precondition, saying what may have closed it.
 Secret read_secret_file(int fd, int holder);
 
-}  // namespace kolo::comm::rendezvous
+}  // namespace kolo

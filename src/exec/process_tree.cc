@@ -1,4 +1,4 @@
-#include "launch/process_tree.h"
+#include "exec/process_tree.h"
 
 #include <dirent.h>
 #include <signal.h>
@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -16,21 +17,25 @@
 #include "base/errors.h"
 #include "base/files.h"
 
-namespace kolo::launch {
+namespace kolo::exec {
 namespace {
 
 struct CloseDirectory {
   void operator()(DIR* directory) const { ::closedir(directory); }
 };
 
+/// What /proc has of a process under this name; "" for one that is ending, or another user's.
+std::string text_of(pid_t pid, std::string_view name) {
+  try {
+    return read_file(fmt::format("/proc/{}/{}", pid, name));
+  } catch (const Error&) {
+    return {};
+  }
+}
+
 /// Parent of a process from /proc/PID/stat; 0 if it is gone or a zombie.
 pid_t living_parent_of(pid_t pid) {
-  std::string stat;
-  try {
-    stat = read_file(fmt::format("/proc/{}/stat", pid));
-  } catch (const Error&) {
-    return 0;
-  }
+  const std::string stat = text_of(pid, "stat");
   // "pid (name) state ppid …", where the name may hold blanks and brackets.
   const auto close = stat.rfind(')');
   if (close == std::string::npos) return 0;
@@ -39,6 +44,29 @@ pid_t living_parent_of(pid_t pid) {
   pid_t parent = 0;
   rest >> state >> parent;
   return state == 'Z' || state == 'X' ? 0 : parent;
+}
+
+/// Whether `mark` is one of the words of `words`, which are separated by '/'.
+bool has_word(std::string_view words, std::string_view mark) {
+  while (!words.empty()) {
+    const auto slash = std::min(words.find('/'), words.size());
+    if (words.substr(0, slash) == mark) return true;
+    words.remove_prefix(std::min(slash + 1, words.size()));
+  }
+  return false;
+}
+
+/// The value of KOLO_TASK in entries that each end with a zero byte.
+std::string_view marks_in(std::string_view environment) {
+  while (!environment.empty()) {
+    const auto end = std::min(environment.find('\0'), environment.size());
+    const std::string_view entry = environment.substr(0, end);
+    if (entry.size() > kMarkVariable.size() && entry.starts_with(kMarkVariable) &&
+        entry[kMarkVariable.size()] == '=')
+      return entry.substr(kMarkVariable.size() + 1);
+    environment.remove_prefix(std::min(end + 1, environment.size()));
+  }
+  return {};
 }
 
 /// Parents and their children, of all processes.
@@ -98,4 +126,18 @@ bool has_children() {
   return ::waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
 }
 
-}  // namespace kolo::launch
+std::string mark_entry(const std::vector<std::string>& environment, std::string_view mark) {
+  for (const auto& entry : environment)
+    if (const auto outer = marks_in(entry); !outer.empty())
+      return fmt::format("{}={}/{}", kMarkVariable, outer, mark);
+  return fmt::format("{}={}", kMarkVariable, mark);
+}
+
+Membership membership_of(pid_t pid, std::string_view mark) {
+  const std::string environment = text_of(pid, "environ");
+  if (has_word(marks_in(environment), mark)) return Membership::yes;
+  if (environment.empty() && text_of(pid, "cmdline").empty()) return Membership::unknown;
+  return Membership::no;
+}
+
+}  // namespace kolo::exec

@@ -2,7 +2,7 @@
 // pairs of label and text have the same input. The secret travels to a child in a sealed memfd,
 // whose number is in the environment; the header in front of it shows that the descriptor is still
 // that file.
-#include "comm/rendezvous/secret.h"
+#include "base/secret.h"
 
 #include <fcntl.h>
 #include <sodium.h>
@@ -14,7 +14,7 @@
 #include "base/errors.h"
 #include "base/files.h"
 
-namespace kolo::comm::rendezvous {
+namespace kolo {
 namespace {
 
 /// In front of the secret, so that a descriptor that is something else now is not taken for it.
@@ -120,4 +120,4 @@ Secret read_secret_file(int fd, int holder) {
   return secret;
 }
 
-}  // namespace kolo::comm::rendezvous
+}  // namespace kolo

@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
-#include "launch/agent_protocol.h"
+#include "exec/task.h"
 
-namespace kolo::launch {
+namespace kolo::exec {
 
 /// Throws invalid_argument, listing the known names.
 BindTo parse_bind_to(std::string_view name);
@@ -26,4 +26,4 @@ int threads_for_rank(const std::optional<cpu_set_t>& bound_to, int ranks_here);
 /// Throws unsupported if the machine does not tell its topology.
 std::vector<cpu_set_t> processors_for_ranks(BindTo bind_to, int ranks);
 
-}  // namespace kolo::launch
+}  // namespace kolo::exec

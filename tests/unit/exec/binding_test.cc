@@ -1,10 +1,10 @@
-#include "launch/binding.h"
+#include "exec/binding.h"
 
 #include <gtest/gtest.h>
 
 #include "kolo/error.h"
 
-namespace kolo::launch {
+namespace kolo::exec {
 namespace {
 
 TEST(BindingTest, Names) {
@@ -50,4 +50,4 @@ TEST(BindingTest, CoresAreDistinctAsLongAsTheyLast) {
 }
 
 }  // namespace
-}  // namespace kolo::launch
+}  // namespace kolo::exec

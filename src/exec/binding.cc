@@ -1,4 +1,4 @@
-#include "launch/binding.h"
+#include "exec/binding.h"
 
 #include <hwloc.h>
 #include <hwloc/glibc-sched.h>
@@ -8,7 +8,7 @@
 
 #include "base/errors.h"
 
-namespace kolo::launch {
+namespace kolo::exec {
 namespace {
 
 struct DestroyTopology {
@@ -68,4 +68,4 @@ std::vector<cpu_set_t> processors_for_ranks(BindTo bind_to, int ranks) {
   return sets;
 }
 
-}  // namespace kolo::launch
+}  // namespace kolo::exec

@@ -1,4 +1,4 @@
-#include "comm/rendezvous/secret.h"
+#include "base/secret.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 #include "base/subprocess.h"
 #include "kolo/error.h"
 
-namespace kolo::comm::rendezvous {
+namespace kolo {
 namespace {
 
 TEST(SecretTest, ProofsDependOnSecretLabelAndText) {
@@ -78,4 +78,4 @@ TEST(SecretTest, AnotherFileIsNotTakenForIt) {
 }
 
 }  // namespace
-}  // namespace kolo::comm::rendezvous
+}  // namespace kolo

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "launch/host_link.h"
+#include "exec/ssh.h"
 
-namespace kolo::launch {
+namespace kolo::exec {
 namespace {
 
 using ::testing::Contains;
@@ -36,4 +36,4 @@ TEST(SshCommandTest, PortAndKey) {
 }
 
 }  // namespace
-}  // namespace kolo::launch
+}  // namespace kolo::exec

@@ -1,0 +1,18 @@
+// kolo custodian: what kolo starts on other hosts in order to run programs there. Not for people.
+#include <unistd.h>
+
+#include "base/errors.h"
+#include "commands.h"
+#include "exec/start.h"
+
+namespace kolo::app {
+
+int run_command_custodian(const Arguments& arguments) {
+  if (!arguments.empty() || ::isatty(STDIN_FILENO) != 0)
+    throw_error(ErrorCode::invalid_argument,
+                "kolo starts this command by itself on the hosts of a run; it takes its orders "
+                "from standard input");
+  return exec::be_custodian_of_standard_streams();
+}
+
+}  // namespace kolo::app

@@ -1,0 +1,375 @@
+#include "exec/custodian.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <array>
+
+#include "base/env.h"
+#include "base/errors.h"
+#include "base/files.h"
+#include "base/host.h"
+#include "base/socket.h"
+#include "base/subprocess.h"
+#include "exec/binding.h"
+
+namespace kolo::exec {
+namespace {
+
+using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
+
+/// Tasks' output is not read while this much waits for their owner: it slows down who writes.
+constexpr std::size_t kOutboxLimit = 4U << 20;
+/// What a failed task said last.
+constexpr std::size_t kTailBytes = 2048;
+/// Strangers have this long to prove who they are, and there are never more of them than this.
+constexpr auto kClaimTime = 5s;
+constexpr std::size_t kMostStrangers = 64;
+/// Without descriptors nobody can be let in; trying again and again would only burn time.
+constexpr auto kAcceptAgain = 100ms;
+/// A custodian that ends gives its owners this long to take what it still has to say.
+constexpr auto kLastWords = 2s;
+
+/// SIGTERM comes from the guard when that is killed, or ends a custodian that listens. Other
+/// signals of a terminal or a batch system are for the owner: it decides, and its end is ours.
+Fd make_signal_fd() {
+  for (const int signal : {SIGINT, SIGHUP, SIGPIPE, SIGUSR1, SIGUSR2}) ::signal(signal, SIG_IGN);
+  ::signal(SIGCHLD, SIG_DFL);  // a parent that ignored it would cost us the tasks' statuses
+  sigset_t set;
+  ::sigemptyset(&set);
+  for (const int signal : {SIGCHLD, SIGTERM}) ::sigaddset(&set, signal);
+  ::sigprocmask(SIG_BLOCK, &set, nullptr);
+  Fd fd(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+  if (!fd.valid()) throw_errno("cannot create a signalfd");
+  return fd;
+}
+
+/// Over a Unix socket the kernel tells whose process is at the other end; elsewhere the proof must.
+bool is_own_user(int socket) {
+  ucred peer{};
+  socklen_t size = sizeof peer;
+  sockaddr_storage address{};
+  socklen_t length = sizeof address;
+  if (::getsockname(socket, reinterpret_cast<sockaddr*>(&address), &length) != 0) return false;
+  if (address.ss_family != AF_UNIX) return true;
+  return ::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
+         peer.uid == ::geteuid();
+}
+
+}  // namespace
+
+Custodian::Custodian(Fd family_lock)
+    : signals_(make_signal_fd()),
+      family_lock_(std::move(family_lock)),
+      mark_prefix_(fmt::format("{}.{:x}.", ::getpid(),
+                               Clock::now().time_since_epoch().count() & 0xffffffff)),
+      environment_(without_launcher_variables(current_environment())) {
+  adopt_orphans();
+}
+
+void Custodian::serve(Channel channel) { add_owner(std::move(channel), /*is_bound=*/true); }
+
+void Custodian::listen(Fd listener, Secret secret) {
+  listener_ = std::move(listener);
+  secret_ = secret;
+}
+
+int Custodian::run() {
+  while (!is_over()) {
+    flush();
+    wait_for_events(Clock::now());
+    const Time now = Clock::now();
+    lose_silent_owners(now);
+    tell_ends(now);
+  }
+  // Those who threw their mark away.
+  while (has_children()) {
+    signal_descendants(SIGKILL);
+    while (::waitpid(-1, nullptr, WNOHANG) > 0) {
+    }
+    if (has_children()) ::poll(nullptr, 0, 1);
+  }
+  flush();
+  flush_to_the_end();
+  return 0;
+}
+
+bool Custodian::is_over() const {
+  if (listener_.valid() && !is_told_to_end_) return false;
+  const bool is_bound = std::any_of(owners_.begin(), owners_.end(), [](const auto& entry) {
+    return entry.second.is_bound && !entry.second.channel.closed();
+  });
+  return (!is_bound || is_told_to_end_) && table_.empty();
+}
+
+int Custodian::poll_timeout_ms(Time now) const {
+  std::optional<Time> next = table_.next_look();
+  for (const auto& [id, owner] : owners_)
+    if (owner.lost_at && (!next || *owner.lost_at < *next)) next = owner.lost_at;
+  if (accept_again_ && (!next || *accept_again_ < *next)) next = accept_again_;
+  if (!next) return -1;
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(*next - now).count();
+  return static_cast<int>(std::clamp<std::int64_t>(left, 0, 60'000));
+}
+
+void Custodian::wait_for_events(Time now) {
+  if (accept_again_ && *accept_again_ <= now) accept_again_.reset();
+  std::vector<pollfd> polls = {{signals_.get(), POLLIN, 0},
+                               {accept_again_ ? -1 : listener_.get(), POLLIN, 0}};
+  std::vector<OwnerId> owners;
+  for (const auto& [id, owner] : owners_) {
+    owners.push_back(id);
+    polls.push_back({owner.channel.read_fd(), POLLIN, 0});
+    polls.push_back({owner.channel.write_fd(), POLLOUT, 0});
+  }
+  const std::size_t first_output = polls.size();
+  std::vector<TaskKey> writers;
+  for (const auto& [key, outputs] : outputs_) {
+    if (!outputs.out.valid() && !outputs.err.valid()) continue;
+    const auto owner = owners_.find(key.first);
+    const bool may_read =
+        owner == owners_.end() || owner->second.channel.pending_bytes() < kOutboxLimit;
+    writers.push_back(key);
+    polls.push_back({may_read ? outputs.out.get() : -1, POLLIN, 0});
+    polls.push_back({may_read ? outputs.err.get() : -1, POLLIN, 0});
+  }
+  if (::poll(polls.data(), polls.size(), poll_timeout_ms(now)) <= 0) return;
+  // Output before ends: what a task wrote last is read before its end is told.
+  for (std::size_t i = 0; i < writers.size(); ++i) {
+    Outputs& outputs = outputs_.at(writers[i]);
+    if (polls[first_output + 2 * i].revents != 0) read_output(writers[i], outputs, Stream::out);
+    if (polls[first_output + 2 * i + 1].revents != 0)
+      read_output(writers[i], outputs, Stream::err);
+  }
+  if (polls[0].revents != 0) take_signals();
+  for (std::size_t i = 0; i < owners.size(); ++i)
+    if (polls[2 + 2 * i].revents != 0) read_orders(owners[i]);
+  if (polls[1].revents != 0) accept_owners();
+}
+
+// --- owners ---
+
+OwnerId Custodian::add_owner(Channel channel, bool is_bound) {
+  const OwnerId id = next_owner_++;
+  Owner& owner = owners_[id];
+  owner.channel = std::move(channel);
+  owner.is_bound = owner.is_trusted = is_bound;
+  owner.nonce = random_nonce();
+  if (!is_bound) owner.lost_at = Clock::now() + kClaimTime;
+  Hello hello;
+  hello.host = host_name();
+  if (const auto connection = kolo::environment("SSH_CONNECTION"))  // "address port …"
+    hello.from = connection->substr(0, connection->find(' '));
+  hello.processors = usable_processors();
+  hello.nonce = owner.nonce;
+  owner.channel.send(kGreeting);
+  tell(id, frame(Kind::hello, encode(hello)));
+  return id;
+}
+
+void Custodian::accept_owners() {
+  Fd socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+  if (!socket.valid()) {
+    if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
+      accept_again_ = Clock::now() + kAcceptAgain;
+    return;
+  }
+  if (!is_own_user(socket.get())) return;
+  std::vector<OwnerId> strangers;
+  for (const auto& [id, owner] : owners_)
+    if (!owner.is_trusted) strangers.push_back(id);
+  // The one who has been silent for longest makes room.
+  if (strangers.size() >= kMostStrangers) owners_.erase(strangers.front());
+  add_owner(Channel(std::move(socket)), /*is_bound=*/false);
+}
+
+void Custodian::read_orders(OwnerId id) {
+  const auto found = owners_.find(id);
+  if (found == owners_.end()) return;
+  Owner& owner = found->second;
+  try {
+    for (const Frame& order : owner.channel.receive()) obey(id, owner, order);
+  } catch (const Error&) {
+    owner.channel.close();  // it does not speak the protocol, or is not who it says
+  }
+  if (owner.channel.closed()) lose(id);
+}
+
+void Custodian::obey(OwnerId id, Owner& owner, const Frame& order) {
+  const auto kind = static_cast<Kind>(order.type);
+  if (!owner.is_trusted && kind != Kind::claim)
+    throw_error(ErrorCode::failed_precondition, "an order came before the claim");
+  if (owner.lease.count() > 0) owner.lost_at = Clock::now() + owner.lease;
+  switch (kind) {
+    case Kind::claim: check_claim(owner, decode_claim(order.payload)); break;
+    case Kind::environment:
+      owner.environment = merge_environment(environment_, decode_environment(order.payload));
+      break;
+    case Kind::start: start(id, owner, decode_task(order.payload)); break;
+    case Kind::end: table_.end(id, decode_task_id(order.payload), Clock::now()); break;
+    case Kind::kill: table_.kill(id, decode_task_id(order.payload), Clock::now()); break;
+    case Kind::renew: break;
+    default: throw_error(ErrorCode::corruption, "an order of kind {} is unknown", order.type);
+  }
+}
+
+void Custodian::check_claim(Owner& owner, const Claim& claim) {
+  if (!secret_ || owner.is_trusted)
+    throw_error(ErrorCode::failed_precondition, "nothing is to be claimed here");
+  const std::string text = claim_text(claim, owner.nonce);
+  if (!secret_->check(kOwnerLabel, text, claim.proof))
+    throw_error(ErrorCode::failed_precondition, "the proof is wrong");
+  owner.is_trusted = true;
+  owner.name = claim.owner;
+  owner.lease = claim.lease;
+  owner.lost_at.reset();
+  if (owner.lease.count() > 0) owner.lost_at = Clock::now() + owner.lease;
+  owner.channel.send(frame(Kind::welcome, secret_->prove(kCustodianLabel, text)));
+}
+
+void Custodian::lose(OwnerId id) {
+  table_.owner_lost(id, Clock::now());
+  owners_.erase(id);  // what its tasks still write is read and thrown away
+}
+
+void Custodian::lose_silent_owners(Time now) {
+  std::vector<OwnerId> lost;
+  for (const auto& [id, owner] : owners_)
+    if (owner.lost_at && *owner.lost_at <= now) lost.push_back(id);
+  for (const OwnerId id : lost) lose(id);
+}
+
+// --- tasks ---
+
+void Custodian::start(OwnerId id, Owner& owner, Task task) {
+  std::vector<Fd> passed;
+  for (std::size_t i = 0; i < task.descriptors.size(); ++i)
+    passed.push_back(owner.channel.take_descriptor());
+  try {
+    if (is_told_to_end_) throw_error(ErrorCode::cancelled, "the custodian of this host is ending");
+    if (table_.contains(id, task.id))
+      throw_error(ErrorCode::already_exists, "a task numbered {} runs already", task.id);
+    if (std::any_of(passed.begin(), passed.end(), [](const Fd& fd) { return !fd.valid(); }))
+      throw_error(ErrorCode::unsupported,
+                  "descriptors can be passed to tasks on the owner's machine only");
+    TaskGround ground{owner.environment.empty() ? environment_ : owner.environment,
+                      mark_prefix_ + std::to_string(next_mark_++), family_lock_.get()};
+    if (!task.secret.empty()) {
+      Fd& file = owner.secrets[task.secret];
+      if (!file.valid()) file = make_secret_file(Secret::from_bytes(task.secret));
+      ground.secret = file.get();
+    }
+    StartedTask started = start_task(task, passed, ground);
+    outputs_[{id, task.id}] = {std::move(started.out), std::move(started.err),
+                               std::move(started.said_in), started.said_from, task.tell_exit};
+    table_.add(id, task, started.leader, std::move(ground.mark));
+  } catch (const Error& error) {
+    tell(id, frame(Kind::ended, encode(TaskEnd{task.id, 0, {}, error.message()})));
+  }
+}
+
+void Custodian::read_output(TaskKey key, Outputs& outputs, Stream stream) {
+  Fd& fd = stream == Stream::out ? outputs.out : outputs.err;
+  std::array<char, 65536> chunk;
+  ssize_t got = 0;
+  do {
+    got = ::read(fd.get(), chunk.data(), chunk.size());
+  } while (got < 0 && errno == EINTR);
+  if (got < 0 && errno == EAGAIN) return;
+  if (got <= 0) {
+    fd.reset();
+    got = 0;  // the end is told by an empty piece
+  }
+  tell(key.first, frame(Kind::output, encode(Output{key.second, stream,
+                                                    {chunk.data(), static_cast<std::size_t>(got)}})));
+}
+
+/// Nobody is left to write, so what can be read now is all there is.
+void Custodian::drain(TaskKey key, Outputs& outputs) {
+  for (const Stream stream : {Stream::out, Stream::err}) {
+    const Fd& fd = stream == Stream::out ? outputs.out : outputs.err;
+    for (;;) {
+      pollfd poll{fd.get(), POLLIN, 0};
+      if (!fd.valid() || ::poll(&poll, 1, 0) <= 0) break;
+      read_output(key, outputs, stream);
+    }
+  }
+}
+
+void Custodian::take_signals() {
+  signalfd_siginfo info{};
+  while (::read(signals_.get(), &info, sizeof info) == sizeof info) {
+    if (info.ssi_signo != SIGTERM) continue;
+    is_told_to_end_ = true;
+    listener_.reset();
+    for (const auto& [id, owner] : owners_) table_.owner_lost(id, Clock::now());
+  }
+  reap();
+}
+
+void Custodian::reap() {
+  for (;;) {
+    // Look first and take later: see TaskTable::about_to_reap.
+    siginfo_t info{};
+    if (::waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == 0) return;
+    table_.about_to_reap(info.si_pid);
+    int status = 0;
+    if (::waitpid(info.si_pid, &status, 0) != info.si_pid) continue;
+    const auto exit = table_.reaped(info.si_pid, status, Clock::now());
+    if (exit && outputs_.at({exit->owner, exit->id}).tell_exit)
+      tell(exit->owner, frame(Kind::exited, encode(Exited{exit->id, exit->status})));
+  }
+}
+
+void Custodian::tell_ends(Time now) {
+  for (auto& event : table_.look(now)) {
+    const auto found = outputs_.find({event.owner, event.id});
+    Outputs& outputs = found->second;
+    drain(found->first, outputs);
+    TaskEnd end{event.id, event.status, {}, std::move(event.error)};
+    if (event.status != 0 && !outputs.said_in.empty())
+      end.tail = tail_of_file(outputs.said_in, kTailBytes, outputs.said_from);
+    tell(event.owner, frame(Kind::ended, encode(end)));
+    outputs_.erase(found);
+  }
+}
+
+void Custodian::tell(OwnerId owner, std::string_view message) {
+  const auto found = owners_.find(owner);
+  if (found == owners_.end()) return;  // it is gone
+  found->second.channel.send(message);
+  found->second.has_news = true;
+}
+
+void Custodian::flush_to_the_end() {
+  const Time until = Clock::now() + kLastWords;
+  for (auto& [id, owner] : owners_)
+    while (owner.channel.write_fd() >= 0 && Clock::now() < until) {
+      pollfd poll{owner.channel.write_fd(), POLLOUT, 0};
+      ::poll(&poll, 1, 100);
+      owner.channel.flush();
+    }
+}
+
+void Custodian::flush() {
+  for (auto& [id, owner] : owners_) {
+    if (std::exchange(owner.has_news, false)) owner.channel.send(frame(Kind::line, "\n"));
+    owner.channel.flush();
+  }
+}
+
+// --- the system ---
+
+void Custodian::signal(pid_t process, int signal) { ::kill(process, signal); }
+void Custodian::signal_group(pid_t leader, int signal) { ::kill(-leader, signal); }
+std::vector<pid_t> Custodian::children() { return exec::children(); }
+Membership Custodian::membership(pid_t process, const std::string& mark) {
+  return membership_of(process, mark);
+}
+
+}  // namespace kolo::exec

@@ -1,0 +1,110 @@
+// The one who starts, watches and ends processes on a host, for one owner or for several.
+//
+// What it promises:
+//   - A task's end is told once, and only when nothing of the task is left on the host: neither in
+//     its process group nor elsewhere, because the custodian adopts orphans and knows them by the
+//     task's mark. (A process that throws its environment away is found when the custodian ends.)
+//   - An owner that is gone, for whatever reason, has its tasks ended, and no others.
+//   - A custodian that was started by its owner ends with it.
+//   - If the custodian itself is killed, the kernel kills the tasks, and its guard (start.h) kills
+//     what they left.
+//
+// One thread, on events. It allocates descriptors for its tasks' output alone, and a task that
+// cannot be started costs that task only.
+#pragma once
+
+#include <chrono>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/fd.h"
+#include "base/secret.h"
+#include "exec/channel.h"
+#include "exec/environment.h"
+#include "exec/protocol.h"
+#include "exec/start_task.h"
+#include "exec/task_table.h"
+
+namespace kolo::exec {
+
+class Custodian final : private Processes {
+ public:
+  /// `family_lock` is inherited by all tasks, so that it is free when all of them are gone; an
+  /// invalid one is fine.
+  explicit Custodian(Fd family_lock = {});
+
+  /// Serves the owner at the other end. The custodian ends when the last such owner is gone.
+  void serve(Channel channel);
+  /// Serves every owner that connects and proves to know the secret, until SIGTERM.
+  void listen(Fd listener, Secret secret);
+
+  /// Until there is nobody left to serve, and nothing left of the tasks. The exit status.
+  int run();
+
+ private:
+  using Time = TaskTable::Time;
+
+  struct Owner {
+    Channel channel;
+    std::string name;
+    bool is_bound = false;    // its end is ours
+    bool is_trusted = false;  // takes orders
+    std::string nonce;        // for its proof
+    std::chrono::milliseconds lease{0};
+    std::optional<Time> lost_at;  // unless it speaks before
+    Environment environment;
+    std::map<std::string, Fd, std::less<>> secrets;  // sealed files, by content
+    bool has_news = false;                           // since the last end of a line
+  };
+  struct Outputs {  // of a task
+    Fd out, err;
+    std::filesystem::path said_in;
+    std::size_t said_from = 0;
+    bool tell_exit = false;
+  };
+  using TaskKey = std::pair<OwnerId, TaskId>;
+
+  // Processes
+  void signal(pid_t process, int signal) override;
+  void signal_group(pid_t leader, int signal) override;
+  std::vector<pid_t> children() override;
+  Membership membership(pid_t process, const std::string& mark) override;
+
+  OwnerId add_owner(Channel channel, bool is_bound);
+  void accept_owners();
+  void read_orders(OwnerId id);
+  void obey(OwnerId id, Owner& owner, const Frame& order);
+  void check_claim(Owner& owner, const Claim& claim);
+  void start(OwnerId id, Owner& owner, Task task);
+  void lose(OwnerId id);
+  void lose_silent_owners(Time now);
+
+  void read_output(TaskKey key, Outputs& outputs, Stream stream);
+  void drain(TaskKey key, Outputs& outputs);
+  void take_signals();
+  void reap();
+  void tell_ends(Time now);
+  void tell(OwnerId owner, std::string_view message);
+  void flush();
+  void flush_to_the_end();
+  void wait_for_events(Time now);
+  [[nodiscard]] bool is_over() const;
+  [[nodiscard]] int poll_timeout_ms(Time now) const;
+
+  Fd signals_, family_lock_, listener_;
+  std::optional<Secret> secret_;
+  TaskTable table_{*this};
+  std::map<OwnerId, Owner> owners_;
+  std::map<TaskKey, Outputs> outputs_;
+  OwnerId next_owner_ = 1;
+  std::uint64_t next_mark_ = 1;
+  std::string mark_prefix_;
+  Environment environment_;
+  std::optional<Time> accept_again_;
+  bool is_told_to_end_ = false;
+};
+
+}  // namespace kolo::exec

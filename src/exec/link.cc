@@ -1,0 +1,193 @@
+#include "exec/link.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/wait.h>
+
+#include <array>
+
+#include "base/errors.h"
+#include "base/pipe.h"
+#include "base/socket.h"
+#include "base/subprocess.h"
+#include "exec/start.h"
+
+namespace kolo::exec {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::size_t kErrorTextLimit = 16U << 10;
+/// A command that has closed its output and does not end is ended.
+constexpr auto kCommandEnd = 2s;
+
+void wait_for_child(pid_t pid, int& status) {
+  while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+  }
+}
+
+/// The last line says it: before it are warnings and banners.
+std::string_view last_line(std::string_view text) {
+  while (!text.empty() && (text.back() == '\n' || text.back() == '\r')) text.remove_suffix(1);
+  const auto start = text.find_last_of("\r\n");
+  if (start != std::string_view::npos) text.remove_prefix(start + 1);
+  return text;
+}
+
+std::optional<Event> event_of(const Frame& frame) {
+  switch (static_cast<Kind>(frame.type)) {
+    case Kind::hello: return decode_hello(frame.payload);
+    case Kind::output: return decode_output(frame.payload);
+    case Kind::exited: return decode_exited(frame.payload);
+    case Kind::ended: return decode_task_end(frame.payload);
+    case Kind::line: return std::nullopt;
+    default:
+      throw_error(ErrorCode::corruption, "a message of kind {} came from the custodian",
+                  frame.type);
+  }
+}
+
+}  // namespace
+
+Link::Link(std::string name, Channel channel)
+    : name_(std::move(name)), channel_(std::move(channel)) {
+  channel_.expect(kGreeting);
+}
+
+std::unique_ptr<Link> Link::to_this_machine(const std::filesystem::path& family) {
+  Fd lock;
+  if (!family.empty()) lock = lock_family(family);
+  LocalCustodian custodian = start_local_custodian(lock);
+  std::unique_ptr<Link> link(new Link("this machine", Channel(std::move(custodian.socket))));
+  link->pid_ = custodian.guard;
+  return link;
+}
+
+std::unique_ptr<Link> Link::through(const std::vector<std::string>& command, std::string name) {
+  Pipe down = make_pipe(), up = make_pipe(), errors = make_pipe();
+  SpawnOptions options;
+  options.argv = command;
+  options.environment = current_environment();
+  options.standard_input = down.read.get();
+  options.standard_output = up.write.get();
+  options.standard_error = errors.write.get();
+  // Ctrl-C must not reach it: the owner still needs it to end the tasks over there.
+  options.own_process_group = true;
+  Spawned child = spawn(options);
+  child.wait_until_running();
+  std::unique_ptr<Link> link(
+      new Link(std::move(name), Channel(std::move(up.read), std::move(down.write))));
+  link->command_ = std::filesystem::path(command.front()).filename();
+  link->pid_ = child.pid();
+  link->errors_ = std::move(errors.read);
+  set_non_blocking(link->errors_.get());
+  return link;
+}
+
+std::unique_ptr<Link> Link::to_socket(Fd socket, const Secret& secret, std::string name,
+                                      const std::string& owner, std::chrono::milliseconds lease,
+                                      Deadline deadline) {
+  std::unique_ptr<Link> link(new Link(std::move(name), Channel(std::move(socket))));
+  link->claim(secret, owner, lease, deadline);
+  return link;
+}
+
+void Link::claim(const Secret& secret, const std::string& owner, std::chrono::milliseconds lease,
+                 Deadline deadline) {
+  const Hello hello = decode_hello(wait_for(Kind::hello, deadline).payload);
+  Claim claim{owner, random_nonce(), {}, lease};
+  const std::string text = claim_text(claim, hello.nonce);
+  claim.proof = secret.prove(kOwnerLabel, text);
+  send(Kind::claim, encode(claim));
+  const Frame welcome = wait_for(Kind::welcome, deadline);
+  if (!secret.check(kCustodianLabel, text, welcome.payload))
+    throw_error(ErrorCode::failed_precondition,
+                "whoever answers on {} does not know the custodian's secret", name_);
+}
+
+Frame Link::wait_for(Kind kind, Deadline deadline) {
+  while (!closed()) {
+    for (auto& frame : channel_.receive())
+      if (frame.type == static_cast<std::uint8_t>(kind)) return std::move(frame);
+    if (closed()) break;
+    pollfd poll{channel_.read_fd(), POLLIN, 0};
+    if (::poll(&poll, 1, deadline.poll_timeout_ms()) == 0 && deadline.passed())
+      throw_error(ErrorCode::timeout, "the custodian of {} does not answer", name_);
+  }
+  throw_error(ErrorCode::failed_precondition,
+              "the custodian of {} closed the connection; it may have another secret", name_);
+}
+
+Link::~Link() {
+  channel_.close();
+  if (pid_ <= 0) return;
+  int status = 0;
+  if (command_.empty()) {
+    wait_for_child(pid_, status);  // the guard: it ends when nothing is left
+  } else if (::waitpid(pid_, &status, WNOHANG) == 0) {
+    // The other end needs its tasks' grace time; this process need not wait for it.
+    errors_.reset();
+  }
+}
+
+void Link::kill_command() noexcept {
+  if (pid_ > 0) ::kill(pid_, SIGKILL);
+}
+
+void Link::send(Kind kind, std::string_view payload, const std::vector<int>& descriptors) {
+  channel_.send(frame(kind, payload), descriptors);
+  channel_.flush();
+}
+
+void Link::set_environment(const std::vector<std::string>& environment) {
+  send(Kind::environment, encode(environment));
+}
+
+void Link::start(const Task& task) {
+  std::vector<int> descriptors;
+  for (const auto& passed : task.descriptors) descriptors.push_back(passed.fd);
+  send(Kind::start, encode(task), descriptors);
+}
+
+void Link::end(TaskId task) { send(Kind::end, encode(task)); }
+void Link::kill(TaskId task) { send(Kind::kill, encode(task)); }
+void Link::renew() { send(Kind::renew); }
+
+std::vector<Event> Link::receive() {
+  std::vector<Event> events;
+  for (const Frame& frame : channel_.receive())
+    if (auto event = event_of(frame)) events.push_back(std::move(*event));
+  return events;
+}
+
+void Link::read_errors() {
+  std::array<char, 4096> chunk;
+  const ssize_t got = ::read(errors_.get(), chunk.data(), chunk.size());
+  if (got < 0 && (errno == EINTR || errno == EAGAIN)) return;
+  if (got <= 0) {
+    errors_.reset();
+    return;
+  }
+  error_text_.append(chunk.data(), static_cast<std::size_t>(got));
+  if (error_text_.size() > kErrorTextLimit)
+    error_text_.erase(0, error_text_.size() - kErrorTextLimit);
+}
+
+std::string Link::reason_of_end() {
+  int status = 0;
+  if (pid_ > 0) {
+    const Deadline deadline = Deadline::after(kCommandEnd);
+    while (errors_.valid() && !deadline.passed()) {
+      pollfd poll{errors_.get(), POLLIN, 0};
+      if (::poll(&poll, 1, deadline.poll_timeout_ms()) > 0) read_errors();
+    }
+    if (errors_.valid()) kill_command();
+    wait_for_child(pid_, status);
+    pid_ = -1;
+  }
+  if (const auto line = last_line(error_text_); !line.empty()) return std::string(line);
+  return fmt::format("{} {}", command_.empty() ? "its custodian" : command_,
+                     describe_wait_status(status));
+}
+
+}  // namespace kolo::exec

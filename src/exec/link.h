@@ -1,0 +1,93 @@
+// The owner's end of the line to a custodian: on this machine, at the end of a command (ssh, srun),
+// or standing on a host and found by its socket.
+//
+// Nothing blocks, except where it says so; the owner polls the descriptors. One thread at a time.
+#pragma once
+
+#include <sys/types.h>
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/deadline.h"
+#include "base/fd.h"
+#include "base/secret.h"
+#include "exec/channel.h"
+#include "exec/protocol.h"
+#include "exec/task.h"
+
+namespace kolo::exec {
+
+using Event = std::variant<Hello, Output, Exited, TaskEnd>;
+
+class Link {
+ public:
+  /// A custodian of this machine, as a child of this process. Everything it starts holds the lock
+  /// on `family` (see lock_family), if that is not "". Throws io.
+  static std::unique_ptr<Link> to_this_machine(const std::filesystem::path& family = {});
+  /// Runs `command`, at whose other end a custodian speaks. `name` is its host in messages.
+  /// Throws if the command itself cannot be run.
+  static std::unique_ptr<Link> through(const std::vector<std::string>& command, std::string name);
+  /// A custodian that listens. Blocks until each side has proven to the other that it knows the
+  /// secret. `owner` names this process in messages; a link that says nothing for `lease` counts as
+  /// lost there (0 = never): call renew() more often. Throws unavailable, timeout, or
+  /// failed_precondition if the secrets differ.
+  static std::unique_ptr<Link> to_socket(Fd socket, const Secret& secret, std::string name,
+                                         const std::string& owner, std::chrono::milliseconds lease,
+                                         Deadline deadline);
+
+  /// Closes the line: the custodian ends this owner's tasks by itself. A child of this process is
+  /// waited for, at most until the tasks' grace time is over and nothing of them is left.
+  ~Link();
+  Link(const Link&) = delete;
+  Link& operator=(const Link&) = delete;
+
+  [[nodiscard]] const std::string& name() const noexcept { return name_; }
+
+  // Descriptors to poll; -1 = not now.
+  [[nodiscard]] int read_fd() const noexcept { return channel_.read_fd(); }
+  [[nodiscard]] int write_fd() const noexcept { return channel_.write_fd(); }
+  [[nodiscard]] int error_fd() const noexcept { return errors_.get(); }
+
+  // Orders are sent at once as far as possible; flush() sends the rest.
+  /// What all later tasks get on top of the custodian's own environment.
+  void set_environment(const std::vector<std::string>& environment);
+  /// A TaskEnd follows, whatever happens, unless the link closes before.
+  void start(const Task& task);
+  void end(TaskId task);
+  void kill(TaskId task);
+  void renew();
+  void flush() { channel_.flush(); }
+
+  /// What has come; reads once. Throws corruption.
+  std::vector<Event> receive();
+  /// Takes what the command says on its standard error.
+  void read_errors();
+
+  /// The other side is gone: no event will come.
+  [[nodiscard]] bool closed() const noexcept { return channel_.closed(); }
+  /// After closed(): waits for the command and says in one line why it ended.
+  std::string reason_of_end();
+  /// Ends the command, or the custodian of this machine, by force.
+  void kill_command() noexcept;
+
+ private:
+  Link(std::string name, Channel channel);
+  void claim(const Secret& secret, const std::string& owner, std::chrono::milliseconds lease,
+             Deadline deadline);
+  Frame wait_for(Kind kind, Deadline deadline);
+  void send(Kind kind, std::string_view payload = {}, const std::vector<int>& descriptors = {});
+
+  std::string name_;
+  Channel channel_;
+  std::string command_;  // its name; "" = a custodian of this machine
+  pid_t pid_ = -1;
+  Fd errors_;
+  std::string error_text_;  // the end of what the command said
+};
+
+}  // namespace kolo::exec

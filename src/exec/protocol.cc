@@ -1,0 +1,176 @@
+#include "exec/protocol.h"
+
+#include <algorithm>
+
+#include "base/errors.h"
+
+namespace kolo::exec {
+namespace {
+
+using std::chrono::milliseconds;
+
+/// Reads one message and insists that nothing is left.
+template <class Read>
+auto decode_whole(std::string_view payload, Read&& read) {
+  ByteReader reader(payload);
+  auto message = read(reader);
+  reader.finish();
+  return message;
+}
+
+milliseconds read_milliseconds(ByteReader& reader) { return milliseconds(reader.u32()); }
+std::uint32_t count_of(milliseconds duration) {
+  return static_cast<std::uint32_t>(std::clamp<std::int64_t>(duration.count(), 0, UINT32_MAX));
+}
+
+}  // namespace
+
+std::string claim_text(const Claim& claim, std::string_view custodian_nonce) {
+  ByteWriter writer;
+  writer.string(custodian_nonce).string(claim.owner).string(claim.nonce).u32(count_of(claim.lease));
+  return writer.bytes();
+}
+
+std::string encode(const Hello& message) {
+  ByteWriter writer;
+  writer.string(message.host).string(message.from).i32(message.processors).string(message.nonce);
+  return writer.bytes();
+}
+
+Hello decode_hello(std::string_view payload) {
+  return decode_whole(payload, [](ByteReader& reader) {
+    Hello hello;
+    hello.host = reader.string();
+    hello.from = reader.string();
+    hello.processors = reader.i32();
+    hello.nonce = reader.string();
+    return hello;
+  });
+}
+
+std::string encode(const Claim& message) {
+  ByteWriter writer;
+  writer.string(message.owner).string(message.nonce).string(message.proof);
+  writer.u32(count_of(message.lease));
+  return writer.bytes();
+}
+
+Claim decode_claim(std::string_view payload) {
+  return decode_whole(payload, [](ByteReader& reader) {
+    Claim claim;
+    claim.owner = reader.string();
+    claim.nonce = reader.string();
+    claim.proof = reader.string();
+    claim.lease = read_milliseconds(reader);
+    return claim;
+  });
+}
+
+std::string encode(const Task& task) {
+  ByteWriter writer;
+  writer.u64(task.id).strings(task.argv).strings(task.environment).string(task.directory.string());
+  writer.u8(task.streams.to_owner ? 1 : 0);
+  writer.string(task.streams.out.string()).string(task.streams.err.string());
+  writer.u32(static_cast<std::uint32_t>(task.descriptors.size()));
+  for (const auto& passed : task.descriptors) writer.string(passed.variable);
+  writer.string(task.secret);
+  writer.u32(static_cast<std::uint32_t>(task.cpus.size()));
+  for (const int cpu : task.cpus) writer.i32(cpu);
+  writer.i32(task.share.index).i32(task.share.count);
+  writer.u8(static_cast<std::uint8_t>(task.share.bind_to));
+  for (const auto grace : {task.grace.end, task.grace.left_behind, task.grace.owner_lost})
+    writer.u32(count_of(grace));
+  writer.u8(task.tell_exit ? 1 : 0);
+  return writer.bytes();
+}
+
+Task decode_task(std::string_view payload) {
+  return decode_whole(payload, [](ByteReader& reader) {
+    Task task;
+    task.id = reader.u64();
+    task.argv = reader.strings();
+    if (task.argv.empty()) throw_error(ErrorCode::corruption, "a task names no program");
+    task.environment = reader.strings();
+    task.directory = reader.string();
+    task.streams.to_owner = reader.u8() != 0;
+    task.streams.out = reader.string();
+    task.streams.err = reader.string();
+    task.descriptors.resize(reader.count(4));
+    for (auto& passed : task.descriptors) passed.variable = reader.string();
+    task.secret = reader.string();
+    task.cpus.resize(reader.count(4));
+    for (int& cpu : task.cpus) cpu = reader.i32();
+    task.share.index = reader.i32();
+    task.share.count = reader.i32();
+    const auto bind_to = reader.u8();
+    if (bind_to > static_cast<std::uint8_t>(BindTo::socket))
+      throw_error(ErrorCode::corruption, "a task is bound to something unknown ({})", bind_to);
+    task.share.bind_to = static_cast<BindTo>(bind_to);
+    task.grace.end = read_milliseconds(reader);
+    task.grace.left_behind = read_milliseconds(reader);
+    task.grace.owner_lost = read_milliseconds(reader);
+    task.tell_exit = reader.u8() != 0;
+    return task;
+  });
+}
+
+std::string encode(const Output& message) {
+  ByteWriter writer;
+  writer.u64(message.id).u8(static_cast<std::uint8_t>(message.stream)).string(message.bytes);
+  return writer.bytes();
+}
+
+Output decode_output(std::string_view payload) {
+  return decode_whole(payload, [](ByteReader& reader) {
+    Output output;
+    output.id = reader.u64();
+    output.stream = reader.u8() == static_cast<std::uint8_t>(Stream::err) ? Stream::err
+                                                                          : Stream::out;
+    output.bytes = reader.string();
+    return output;
+  });
+}
+
+std::string encode(const Exited& message) {
+  return ByteWriter().u64(message.id).i32(message.status).bytes();
+}
+
+Exited decode_exited(std::string_view payload) {
+  return decode_whole(payload, [](ByteReader& reader) {
+    const TaskId id = reader.u64();
+    return Exited{id, reader.i32()};
+  });
+}
+
+std::string encode(const TaskEnd& message) {
+  ByteWriter writer;
+  writer.u64(message.id).i32(message.status).string(message.tail).string(message.error);
+  return writer.bytes();
+}
+
+TaskEnd decode_task_end(std::string_view payload) {
+  return decode_whole(payload, [](ByteReader& reader) {
+    TaskEnd end;
+    end.id = reader.u64();
+    end.status = reader.i32();
+    end.tail = reader.string();
+    end.error = reader.string();
+    return end;
+  });
+}
+
+std::string encode(const std::vector<std::string>& environment) {
+  return ByteWriter().strings(environment).bytes();
+}
+
+std::vector<std::string> decode_environment(std::string_view payload) {
+  return decode_whole(payload, [](ByteReader& reader) { return reader.strings(); });
+}
+
+std::string encode(TaskId task) { return ByteWriter().u64(task).bytes(); }
+
+TaskId decode_task_id(std::string_view payload) {
+  return decode_whole(payload, [](ByteReader& reader) { return reader.u64(); });
+}
+
+}  // namespace kolo::exec

@@ -1,0 +1,88 @@
+// What owners and custodians say to each other, whatever carries the bytes.
+//
+// The custodian opens with kGreeting, so that what a login shell printed before can be skipped.
+// Then both speak in frames (base/frames.h). A frame `line` holds nothing but the end of a line and
+// follows whatever the custodian sends: srun holds back what has none.
+//
+// Over pipes and socket pairs the custodian takes orders at once: whoever made the process has
+// them. Over a listening socket the owner first proves that it knows the custodian's secret.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/frames.h"
+#include "exec/task.h"
+
+namespace kolo::exec {
+
+using namespace std::string_view_literals;
+inline constexpr std::string_view kGreeting = "\0kolo custodian 1\n"sv;
+inline constexpr std::size_t kFrameLimit = 64U << 20;
+
+/// Numbers are part of the protocol: never reuse one.
+enum class Kind : std::uint8_t {
+  // owner to custodian
+  claim = 1,        ///< Claim
+  environment = 2,  ///< list of NAME=VALUE: what all later tasks of this owner get
+  start = 3,        ///< Task; its descriptors come beside the bytes
+  end = 4,          ///< TaskId: SIGTERM, and SIGKILL after the grace time
+  kill = 5,         ///< TaskId: SIGKILL
+  renew = 6,        ///< the lease begins anew
+  // custodian to owner
+  hello = 64,    ///< Hello
+  output = 65,   ///< Output
+  exited = 66,   ///< Exited
+  ended = 67,    ///< TaskEnd
+  line = 68,     ///< the end of a line
+  welcome = 69,  ///< the custodian's own proof, in answer to a claim
+};
+
+struct Hello {
+  std::string host;    ///< the machine's own name for itself
+  std::string from;    ///< the owner's address as this host sees it, "" if not known
+  int processors = 1;  ///< that the custodian may use
+  std::string nonce;   ///< for the owner's proof
+};
+
+/// How an owner introduces itself to a custodian that listens.
+struct Claim {
+  std::string owner;  ///< its name in messages
+  std::string nonce;  ///< for the custodian's proof
+  std::string proof;  ///< of the secret, over the custodian's nonce and all of the above
+  /// An owner that is silent for longer is lost; 0 = only a closed connection tells.
+  std::chrono::milliseconds lease{0};
+};
+
+/// What the two proofs are over.
+std::string claim_text(const Claim& claim, std::string_view custodian_nonce);
+inline constexpr std::string_view kOwnerLabel = "kolo custodian: owner"sv;
+inline constexpr std::string_view kCustodianLabel = "kolo custodian: custodian"sv;
+
+std::string encode(const Hello& message);
+std::string encode(const Claim& message);
+std::string encode(const Task& message);
+std::string encode(const Output& message);
+std::string encode(const Exited& message);
+std::string encode(const TaskEnd& message);
+std::string encode(const std::vector<std::string>& environment);
+std::string encode(TaskId task);
+
+// Each throws corruption unless the payload is exactly one such message.
+Hello decode_hello(std::string_view payload);
+Claim decode_claim(std::string_view payload);
+Task decode_task(std::string_view payload);
+Output decode_output(std::string_view payload);
+Exited decode_exited(std::string_view payload);
+TaskEnd decode_task_end(std::string_view payload);
+std::vector<std::string> decode_environment(std::string_view payload);
+TaskId decode_task_id(std::string_view payload);
+
+inline std::string frame(Kind kind, std::string_view payload = {}) {
+  return encode_frame(static_cast<std::uint8_t>(kind), payload);
+}
+
+}  // namespace kolo::exec

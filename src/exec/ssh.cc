@@ -1,0 +1,61 @@
+#include "exec/ssh.h"
+
+#include <iterator>
+#include <sstream>
+
+#include "base/env.h"
+#include "base/errors.h"
+
+namespace kolo::exec {
+namespace {
+
+/// As one word for the shell at the other end.
+std::string quoted(const std::string& text) {
+  std::string result = "'";
+  for (const char c : text) {
+    if (c == '\'')
+      result += "'\\''";
+    else
+      result += c;
+  }
+  return result + "'";
+}
+
+}  // namespace
+
+SshOptions ssh_from_environment(const std::string& kolo) {
+  SshOptions ssh;
+  if (const auto command = environment("KOLO_SSH")) {
+    std::istringstream words(*command);
+    ssh.command.assign(std::istream_iterator<std::string>(words), {});
+    if (ssh.command.empty())
+      throw_error(ErrorCode::invalid_argument,
+                  "KOLO_SSH is empty; set it to the command that runs ssh, or unset it");
+  }
+  if (const auto port = setting_integer("SSH_PORT")) ssh.port = static_cast<int>(*port);
+  ssh.identity_file = environment("KOLO_SSH_IDENTITY_FILE").value_or("");
+  ssh.remote_kolo =
+      environment("KOLO_REMOTE_KOLO").value_or(environment("KOLO_REMOTE_BINARY").value_or(kolo));
+  return ssh;
+}
+
+std::vector<std::string> ssh_command(const SshOptions& options, const std::string& host,
+                                     std::string_view helper) {
+  std::vector<std::string> argv = options.command;
+  for (const std::string& setting :
+       {std::string("BatchMode=yes"), std::string("StrictHostKeyChecking=accept-new"),
+        std::string("LogLevel=ERROR"), std::string("ServerAliveInterval=5"),
+        std::string("ServerAliveCountMax=3"),
+        fmt::format("ConnectTimeout={}", options.connect_timeout_seconds)}) {
+    argv.push_back("-o");
+    argv.push_back(setting);
+  }
+  argv.insert(argv.end(), {"-T", "-x"});
+  if (options.port) argv.insert(argv.end(), {"-p", std::to_string(*options.port)});
+  if (!options.identity_file.empty()) argv.insert(argv.end(), {"-i", options.identity_file});
+  argv.insert(argv.end(),
+              {"--", host, fmt::format("exec {} {}", quoted(options.remote_kolo), helper)});
+  return argv;
+}
+
+}  // namespace kolo::exec

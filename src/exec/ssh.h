@@ -1,0 +1,29 @@
+// How `kolo` is run on another host.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace kolo::exec {
+
+struct SshOptions {
+  std::vector<std::string> command = {"ssh"};  ///< the program and first arguments
+  std::optional<int> port;
+  std::string identity_file;
+  std::string remote_kolo;  ///< path of `kolo` on the other host
+  int connect_timeout_seconds = 30;
+};
+
+/// KOLO_SSH, KOLO_SSH_PORT, KOLO_SSH_IDENTITY_FILE and KOLO_REMOTE_KOLO (or KOLO_REMOTE_BINARY, its
+/// other name), for launchers without options of their own. `kolo` is where the program is unless
+/// the last of them says it.
+SshOptions ssh_from_environment(const std::string& kolo);
+
+/// The complete ssh command that runs a custodian (or another helper of kolo's) on `host`. The only
+/// part a shell sees (the other side's) is the path of kolo, quoted.
+std::vector<std::string> ssh_command(const SshOptions& options, const std::string& host,
+                                     std::string_view helper = "custodian");
+
+}  // namespace kolo::exec

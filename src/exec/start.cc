@@ -1,0 +1,184 @@
+#include "exec/start.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/file.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <mutex>
+
+#include "base/deadline.h"
+#include "base/errors.h"
+#include "base/log.h"
+#include "base/subprocess.h"
+#include "exec/custodian.h"
+#include "exec/process_tree.h"
+
+namespace kolo::exec {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr const char* kVariable = "KOLO_CUSTODIAN";  // "LINK,LOCK": numbers of descriptors
+
+/// A killed process ends in no time, unless the kernel waits for a disk or a server on its behalf.
+constexpr auto kLongestDeath = 10s;
+
+struct CustodianProgram {
+  std::mutex mutex;
+  std::string path = "/proc/self/exe";
+};
+CustodianProgram& custodian_program() {
+  static CustodianProgram program;
+  return program;
+}
+
+/// Standard streams of a custodian lead nowhere: whoever reads the owner's output must see its end
+/// when the owner ends.
+void drop_standard_streams() {
+  const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) ::dup2(null, stream);
+  if (null > STDERR_FILENO) ::close(null);
+}
+
+void close_all_but(std::vector<int> kept) {
+  std::sort(kept.begin(), kept.end());
+  unsigned first = 3;
+  for (const int fd : kept) {
+    if (fd < 3) continue;
+    const auto number = static_cast<unsigned>(fd);
+    if (number > first) ::close_range(first, number - 1, 0);
+    first = number + 1;
+  }
+  ::close_range(first, ~0U, 0);
+}
+
+/// The guard's whole life: returns in the custodian, its child.
+void guard_a_custodian(int family_lock) {
+  adopt_orphans();
+  const pid_t guard = ::getpid();
+  const pid_t custodian = ::fork();
+  if (custodian < 0) throw_errno("cannot start a custodian");
+  if (custodian == 0) {
+    ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if (::getppid() != guard) ::_exit(1);
+    return;
+  }
+  ::prctl(PR_SET_NAME, "kolo-guard");
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGUSR1, SIGUSR2})
+    ::signal(signal, SIG_IGN);
+  // The owner must see the custodian's end when the custodian ends.
+  drop_standard_streams();
+  close_all_but({family_lock});
+  int status = 0, one = 0;
+  for (pid_t ended = 0; ended != custodian;) {
+    ended = ::waitpid(-1, &one, 0);
+    if (ended == custodian) status = one;
+    if (ended < 0 && errno != EINTR) break;
+  }
+  while (has_children()) {
+    signal_descendants(SIGKILL);
+    while (::waitpid(-1, nullptr, WNOHANG) > 0) {
+    }
+    if (has_children()) ::poll(nullptr, 0, 1);
+  }
+  ::_exit(exit_code_of(status));
+}
+
+int be_custodian(Channel channel, Fd family_lock) {
+  ::prctl(PR_SET_NAME, "kolo-custodian");
+  Custodian custodian(std::move(family_lock));
+  custodian.serve(std::move(channel));
+  return custodian.run();
+}
+
+/// Before main(), and before the constructors of the program's own objects.
+[[gnu::constructor(101)]] void become_a_custodian_if_asked() {
+  const char* words = std::getenv(kVariable);
+  if (words == nullptr) return;
+  int link = -1, lock = -1;
+  if (std::sscanf(words, "%d,%d", &link, &lock) != 2 || link < 3) return;
+  ::unsetenv(kVariable);
+  int status = 1;
+  try {
+    ::setsid();  // Ctrl-C in the owner's terminal reaches the owner alone
+    drop_standard_streams();
+    // Nothing of the owner's stays open here: databases, terminals, other tasks' pipes.
+    close_all_but({link, lock});
+    Fd family_lock(lock);
+    for (const int fd : {link, lock})
+      if (fd >= 0) ::fcntl(fd, F_SETFD, FD_CLOEXEC);
+    guard_a_custodian(lock);
+    status = be_custodian(Channel(Fd(link)), std::move(family_lock));
+  } catch (const std::exception&) {
+    // The owner sees the closed socket; the tasks die with this process.
+  }
+  ::_exit(status);
+}
+
+}  // namespace
+
+void set_custodian_program(const std::filesystem::path& program) {
+  auto& own = custodian_program();
+  const std::lock_guard lock(own.mutex);
+  own.path = program;
+}
+
+LocalCustodian start_local_custodian(const Fd& family_lock) {
+  int ends[2];
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
+    throw_errno("cannot make a socket for the custodian");
+  Fd ours(ends[0]), theirs(ends[1]);
+  SpawnOptions options;
+  {
+    auto& own = custodian_program();
+    const std::lock_guard lock(own.mutex);
+    options.program = own.path;
+  }
+  options.argv = {"kolo-custodian"};
+  options.environment = current_environment();
+  std::erase_if(options.environment, [](const std::string& entry) {
+    return entry.starts_with(std::string(kVariable) + "=");
+  });
+  options.environment.push_back(
+      fmt::format("{}={},{}", kVariable, theirs.get(), family_lock.get()));
+  options.keep = {theirs.get()};
+  if (family_lock.valid()) options.keep.push_back(family_lock.get());
+  Spawned child = spawn(options);
+  child.wait_until_running();
+  return {child.pid(), std::move(ours)};
+}
+
+int be_custodian_of_standard_streams() {
+  // Copies: numbers 0 and 1 then stay free of what the custodian does with these.
+  Fd in(::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3));
+  Fd out(::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3));
+  guard_a_custodian(/*family_lock=*/-1);
+  drop_standard_streams();
+  return be_custodian(Channel(std::move(in), std::move(out)), {});
+}
+
+Fd lock_family(const std::filesystem::path& directory) {
+  Fd lock(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const Deadline deadline = Deadline::after(kLongestDeath);
+  while (lock.valid() && ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
+    if (errno == EINTR) continue;
+    if (errno != EWOULDBLOCK) {
+      lock.reset();
+    } else if (deadline.passed()) {
+      log::warning("processes of an earlier run still use {}", directory.string());
+      lock.reset();
+    } else {
+      ::poll(nullptr, 0, 1);
+    }
+  }
+  return lock;
+}
+
+}  // namespace kolo::exec

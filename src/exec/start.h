@@ -1,0 +1,44 @@
+// How a process becomes a custodian.
+//
+// A custodian is always a program that was exec'ed, never a fork of a process that may have
+// threads. On this machine it is the owner's own program, started again: a constructor that runs
+// before main() sees the variable KOLO_CUSTODIAN and does not return. So it is always there, and
+// always of the same version as its owner. On other hosts it is `kolo custodian`.
+//
+// The process forks once, before it has threads: the parent is the guard. It does nothing but wait
+// for the custodian and then kill what that left, should it have been killed itself. If the guard
+// is killed, the custodian ends its tasks and follows.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "base/fd.h"
+#include "exec/channel.h"
+
+namespace kolo::exec {
+
+/// Which program becomes the custodian of this machine, instead of this one. For programs that the
+/// constructor is not linked into, such as an interpreter with kolo as a module.
+void set_custodian_program(const std::filesystem::path& program);
+
+struct LocalCustodian {
+  pid_t guard = -1;
+  Fd socket;
+};
+
+/// Starts a custodian of this machine as a child of this process. `family_lock` may be invalid.
+/// Throws not_found or io.
+LocalCustodian start_local_custodian(const Fd& family_lock);
+
+/// `kolo custodian`: serves the owner at the other end of standard input and output.
+int be_custodian_of_standard_streams();
+
+/// Waits for processes of an earlier family in this directory, and locks it for a new one: the
+/// custodian and everything it starts inherit the lock, so it is free when all of them are gone.
+/// Invalid, after a warning in the log, where that takes longer than 10 s; and where the file
+/// system has no locks.
+Fd lock_family(const std::filesystem::path& directory);
+
+}  // namespace kolo::exec
