@@ -18,7 +18,7 @@ TEST(SshCommandTest, EndsWithHostAndOneQuotedProgram) {
   EXPECT_EQ(argv[0], "myssh");
   EXPECT_EQ(argv[1], "-F");
   EXPECT_THAT(std::vector<std::string>(argv.end() - 3, argv.end()),
-              ElementsAre("--", "node", "exec '/opt/it'\\''s here/kolo' agent"));
+              ElementsAre("--", "node", "exec '/opt/it'\\''s here/kolo' custodian"));
   EXPECT_THAT(argv, Contains("BatchMode=yes"));
   EXPECT_EQ(std::count(argv.begin(), argv.end(), "-p"), 0);
 }
