@@ -69,7 +69,7 @@ CommandResult run_command(const std::vector<std::string>& argv, Deadline deadlin
 /// This process's environment as NAME=VALUE.
 std::vector<std::string> current_environment();
 
-/// "exited with status 3", "killed by signal 9 (Killed)"; "exited" for status 0.
+/// "exited with status 3", "was killed by signal 9 (Killed)"; "exited" for status 0.
 std::string describe_wait_status(int status);
 /// As shells have it: the status, or 128 + signal.
 int exit_code_of(int status);

@@ -127,7 +127,7 @@ void Star::follow(Communicator& members, Deadline deadline) {
         const auto limit = Deadline::after(kOneAddress);
         Fd socket = connect_tcp(SocketAddress::parse(address), limit);
         const std::string hello = handshake::encode(handshake::Hello{
-            handshake::Purpose::meetings, members.rank(), handshake::random_nonce()});
+            handshake::Purpose::meetings, members.rank(), random_nonce()});
         send_all(socket.get(), handshake::frame(handshake::Message::hello, hello), limit, address);
         // The leader greets one member after the other.
         const Frame challenge = receive(socket.get(), deadline, address);

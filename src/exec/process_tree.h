@@ -3,11 +3,15 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace kolo::exec {
+
+/// A killed process ends in no time, unless the kernel waits for a disk or a server on its behalf.
+inline constexpr std::chrono::seconds kLongestDeath{10};
 
 /// Makes this process the parent of every descendant whose own parent ends, so that none escapes.
 void adopt_orphans();

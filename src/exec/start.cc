@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <sys/file.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 
@@ -26,9 +27,6 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr const char* kVariable = "KOLO_CUSTODIAN";  // "LINK,LOCK": numbers of descriptors
-
-/// A killed process ends in no time, unless the kernel waits for a disk or a server on its behalf.
-constexpr auto kLongestDeath = 10s;
 
 struct CustodianProgram {
   std::mutex mutex;
@@ -87,6 +85,12 @@ void guard_a_custodian(int family_lock) {
     while (::waitpid(-1, nullptr, WNOHANG) > 0) {
     }
     if (has_children()) ::poll(nullptr, 0, 1);
+  }
+  if (WIFSIGNALED(status)) {  // who waits for this process learns how the custodian ended
+    const rlimit none{0, 0};
+    ::setrlimit(RLIMIT_CORE, &none);
+    ::signal(WTERMSIG(status), SIG_DFL);
+    ::raise(WTERMSIG(status));
   }
   ::_exit(exit_code_of(status));
 }

@@ -13,9 +13,7 @@ using namespace std::chrono_literals;
 
 /// A process may fork between being seen and being killed, so the table looks again.
 constexpr auto kLookAgain = 100ms;
-/// A killed process ends in no time, unless the kernel waits for a disk or a server on its behalf.
 constexpr auto kKillAgain = 5s;
-constexpr auto kLongestDeath = 10s;
 
 }  // namespace
 

@@ -266,8 +266,7 @@ void Supervisor::rank_exited(HostEntry& host, int rank, int status) {
   const int code = exit_code_of(status);
   if (code == 0 || stopping_) return;
   const int others = ranks_alive();
-  fail(code, fmt::format("rank {} on {} {}{}{}", rank, host.placement->host,
-                         how.starts_with("killed") ? "was " : "", how,
+  fail(code, fmt::format("rank {} on {} {}{}", rank, host.placement->host, how,
                          others > 0 ? "; stopping the other ranks" : ""));
 }
 

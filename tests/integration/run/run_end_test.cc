@@ -125,7 +125,7 @@ TEST(RunEndTest, AKilledLauncherLeavesNobodyBehindWhoIgnoresRequests) {
   EXPECT_TRUE(run.nothing_left());
 }
 
-TEST(RunEndTest, AKilledAgentIsAnErrorAndLeavesNothingBehind) {
+TEST(RunEndTest, AKilledCustodianIsAnErrorAndLeavesNothingBehind) {
   KoloProcess run(shell(2, "setsid sleep 1000 & echo ready $KOLO_CUSTODIAN_PID; wait"));
   ASSERT_TRUE(run.wait_for_out("[0]<stdout>:ready"));
   ASSERT_TRUE(run.wait_for_out("[1]<stdout>:ready"));
@@ -134,7 +134,7 @@ TEST(RunEndTest, AKilledAgentIsAnErrorAndLeavesNothingBehind) {
   ASSERT_GT(agent, 1);
   ::kill(agent, SIGKILL);
   EXPECT_EQ(run.wait(), 1);
-  EXPECT_THAT(run.err(), HasSubstr("was lost: the agent killed by signal 9"));
+  EXPECT_THAT(run.err(), HasSubstr("was lost: its custodian was killed by signal 9"));
   EXPECT_TRUE(run.nothing_left());
 }
 

@@ -154,7 +154,7 @@ TEST(SubprocessTest, DiesWithItsParent) {
 TEST(SubprocessTest, StatusesForPeople) {
   EXPECT_EQ(describe_wait_status(0), "exited");
   EXPECT_EQ(describe_wait_status(3 << 8), "exited with status 3");
-  EXPECT_EQ(describe_wait_status(SIGKILL), "killed by signal 9 (Killed)");
+  EXPECT_EQ(describe_wait_status(SIGKILL), "was killed by signal 9 (Killed)");
   EXPECT_EQ(exit_code_of(3 << 8), 3);
   EXPECT_EQ(exit_code_of(SIGKILL), 137);
 }
