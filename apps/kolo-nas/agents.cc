@@ -10,11 +10,11 @@
 #include "base/errors.h"
 #include "base/log.h"
 #include "base/subprocess.h"
+#include "exec/environment.h"
 #include "hps/search/search_run.h"
 #include "hps/workers.h"
 #include "kolo/kolo.h"
 #include "kolo/nas/ppo.h"
-#include "exec/environment.h"
 #include "nas_commands.h"
 #include "search_command.h"
 

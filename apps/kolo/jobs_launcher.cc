@@ -6,12 +6,12 @@
 #include "base/errors.h"
 #include "base/log.h"
 #include "commands.h"
+#include "exec/binding.h"
+#include "exec/ssh.h"
 #include "jobs/launcher.h"
 #include "jobs/worker.h"
 #include "jobs_common.h"
 #include "launch/allocation.h"
-#include "exec/binding.h"
-#include "exec/ssh.h"
 
 namespace kolo::app {
 namespace {

@@ -126,8 +126,8 @@ void Star::follow(Communicator& members, Deadline deadline) {
       try {
         const auto limit = Deadline::after(kOneAddress);
         Fd socket = connect_tcp(SocketAddress::parse(address), limit);
-        const std::string hello = handshake::encode(handshake::Hello{
-            handshake::Purpose::meetings, members.rank(), random_nonce()});
+        const std::string hello = handshake::encode(
+            handshake::Hello{handshake::Purpose::meetings, members.rank(), random_nonce()});
         send_all(socket.get(), handshake::frame(handshake::Message::hello, hello), limit, address);
         // The leader greets one member after the other.
         const Frame challenge = receive(socket.get(), deadline, address);

@@ -143,8 +143,7 @@ void Custodian::wait_for_events(Time now) {
   for (std::size_t i = 0; i < writers.size(); ++i) {
     Outputs& outputs = outputs_.at(writers[i]);
     if (polls[first_output + 2 * i].revents != 0) read_output(writers[i], outputs, Stream::out);
-    if (polls[first_output + 2 * i + 1].revents != 0)
-      read_output(writers[i], outputs, Stream::err);
+    if (polls[first_output + 2 * i + 1].revents != 0) read_output(writers[i], outputs, Stream::err);
   }
   if (polls[0].revents != 0) take_signals();
   for (std::size_t i = 0; i < owners.size(); ++i)
@@ -285,8 +284,9 @@ void Custodian::read_output(TaskKey key, Outputs& outputs, Stream stream) {
     fd.reset();
     got = 0;  // the end is told by an empty piece
   }
-  tell(key.first, frame(Kind::output, encode(Output{key.second, stream,
-                                                    {chunk.data(), static_cast<std::size_t>(got)}})));
+  tell(key.first,
+       frame(Kind::output,
+             encode(Output{key.second, stream, {chunk.data(), static_cast<std::size_t>(got)}})));
 }
 
 /// Nobody is left to write, so what can be read now is all there is.

@@ -124,8 +124,8 @@ Output decode_output(std::string_view payload) {
   return decode_whole(payload, [](ByteReader& reader) {
     Output output;
     output.id = reader.u64();
-    output.stream = reader.u8() == static_cast<std::uint8_t>(Stream::err) ? Stream::err
-                                                                          : Stream::out;
+    output.stream =
+        reader.u8() == static_cast<std::uint8_t>(Stream::err) ? Stream::err : Stream::out;
     output.bytes = reader.string();
     return output;
   });

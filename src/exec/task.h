@@ -21,7 +21,8 @@ enum class BindTo : std::uint8_t { none = 0, core = 1, socket = 2 };
 struct HostShare {
   int index = 0;
   int count = 0;  ///< 0 = the task shares with nobody: no thread count is suggested to it
-  BindTo bind_to = BindTo::none;  ///< the index-th core or socket, starting over when there are less
+  BindTo bind_to =
+      BindTo::none;  ///< the index-th core or socket, starting over when there are less
 };
 
 /// Where standard output and standard error go. Files are appended to; "" is nowhere.

@@ -79,8 +79,13 @@ std::optional<TaskTable::Event> TaskTable::reaped(pid_t process, int status, Tim
   const Time kill_at = running.kill_at ? std::min(*running.kill_at, now + running.grace.left_behind)
                                        : now + running.grace.left_behind;
   const Event event{running.owner, running.id, status};
-  ending_.push_back({running.owner, running.id, std::move(running.mark), status, kill_at,
-                     std::max(kill_at, now) + kLongestDeath, {}});
+  ending_.push_back({running.owner,
+                     running.id,
+                     std::move(running.mark),
+                     status,
+                     kill_at,
+                     std::max(kill_at, now) + kLongestDeath,
+                     {}});
   leaders_.erase({event.owner, event.id});
   running_.erase(found);
   return event;

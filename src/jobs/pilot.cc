@@ -11,8 +11,8 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/subprocess.h"
-#include "jobs/body.h"
 #include "exec/environment.h"
+#include "jobs/body.h"
 
 namespace kolo::jobs {
 namespace {

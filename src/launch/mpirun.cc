@@ -25,7 +25,8 @@ std::string host_list(const Job& job) {
 
 std::vector<std::string> variable_names(const Job& job) {
   std::vector<std::string> names;
-  for (const auto& entry : merge_environment(exec::forwardable(current_environment()), job.environment))
+  for (const auto& entry :
+       merge_environment(exec::forwardable(current_environment()), job.environment))
     names.push_back(entry.substr(0, entry.find('=')));
   return names;
 }

@@ -163,8 +163,7 @@ void RankOutputs::feed(const exec::Output& output) {
   if (output.bytes.empty()) return end(rank, output.stream, channel);
   if (channel.file.valid()) {
     try {
-      write_all(channel.file.get(), output.bytes,
-                fmt::format("the output file of rank {}", rank));
+      write_all(channel.file.get(), output.bytes, fmt::format("the output file of rank {}", rank));
     } catch (const Error& error) {
       channel.file.reset();  // said once; the job is worth more than its log
       sink_.add(STDERR_FILENO, fmt::format("kolo run: {}\n", error.message()));

@@ -151,8 +151,7 @@ TEST(CustodianTest, ATaskThatIgnoresSigtermIsKilledAfterItsGraceTime) {
 
 TEST(CustodianTest, ATaskThatHearsSigtermDecidesItsStatus) {
   Owner owner;
-  owner.link().start(
-      Owner::shell(1, "trap 'exit 5' TERM; echo up; while :; do sleep 0.01; done"));
+  owner.link().start(Owner::shell(1, "trap 'exit 5' TERM; echo up; while :; do sleep 0.01; done"));
   ASSERT_TRUE(owner.wait_for_output(1, "up"));
   owner.link().end(1);
   ASSERT_TRUE(owner.wait_for_end(1));

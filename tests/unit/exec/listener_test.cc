@@ -56,8 +56,9 @@ TEST_F(ListenerTest, TwoOwnersDoNotSeeEachOther) {
   ASSERT_TRUE(second.wait_for_output(1, "of the second"));
   // The first one's end ends its task and no other.
   first.close();
-  second.link().start(Owner::shell(2, "while pgrep -fx 'sh -c echo of the [f]irst; sleep 1000'"
-                                      " >/dev/null; do sleep 0.01; done; echo gone"));
+  second.link().start(Owner::shell(2,
+                                   "while pgrep -fx 'sh -c echo of the [f]irst; sleep 1000'"
+                                   " >/dev/null; do sleep 0.01; done; echo gone"));
   ASSERT_TRUE(second.wait_for_output(2, "gone"));
   EXPECT_FALSE(second.ends.contains(1));
   second.link().kill(1);
