@@ -218,7 +218,8 @@ std::vector<std::string> current_environment() {
 
 std::string describe_wait_status(int status) {
   if (WIFSIGNALED(status))
-    return fmt::format("was killed by signal {} ({})", WTERMSIG(status), ::strsignal(WTERMSIG(status)));
+    return fmt::format("was killed by signal {} ({})", WTERMSIG(status),
+                       ::strsignal(WTERMSIG(status)));
   if (WEXITSTATUS(status) == 0) return "exited";
   return fmt::format("exited with status {}", WEXITSTATUS(status));
 }

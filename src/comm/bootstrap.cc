@@ -41,13 +41,12 @@ std::shared_ptr<Bootstrap> meet_at_launcher(const Launched& launched, Deadline d
   for (std::size_t host = 0; host < launched.ranks_per_host.size(); ++host)
     host_of_rank.insert(host_of_rank.end(), static_cast<std::size_t>(launched.ranks_per_host[host]),
                         static_cast<int>(host));
-  rendezvous::ClientOptions options{
-      SocketAddress::parse(launched.rendezvous),
-      read_secret_file(launched.secret_fd, launched.custodian_pid),
-      Topology(launched.rank, std::move(host_of_rank)),
-      describe(launched.launcher),
-      -1,
-      nullptr};
+  rendezvous::ClientOptions options{SocketAddress::parse(launched.rendezvous),
+                                    read_secret_file(launched.secret_fd, launched.custodian_pid),
+                                    Topology(launched.rank, std::move(host_of_rank)),
+                                    describe(launched.launcher),
+                                    -1,
+                                    nullptr};
   return std::make_shared<rendezvous::Client>(std::move(options), deadline);
 }
 

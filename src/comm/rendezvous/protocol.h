@@ -21,8 +21,8 @@
 #include <vector>
 
 #include "base/frames.h"
-#include "comm/bootstrap.h"
 #include "base/secret.h"
+#include "comm/bootstrap.h"
 #include "kolo/error.h"
 
 namespace kolo::comm::rendezvous {

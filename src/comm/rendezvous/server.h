@@ -13,10 +13,10 @@
 #include <vector>
 
 #include "base/fd.h"
+#include "base/secret.h"
 #include "base/socket.h"
 #include "comm/bootstrap.h"
 #include "comm/rendezvous/meeting_book.h"
-#include "base/secret.h"
 
 namespace kolo::comm::rendezvous {
 
