@@ -13,9 +13,9 @@
 #include <string>
 #include <vector>
 
-#include "base/random.h"
 #include "driver/report.h"
 #include "kolo/nas/spaces.h"
+#include "kolo/random.h"
 #include "kolo/search.h"
 #include "kolo/torch/threads.h"
 #include "nas/ppo/ppo.h"

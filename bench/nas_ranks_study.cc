@@ -21,10 +21,10 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
-#include "base/random.h"
 #include "kolo/context.h"
 #include "kolo/nas/problem.h"
 #include "kolo/nas/run.h"
+#include "kolo/random.h"
 #include "kolo/search.h"
 #include "kolo/torch/data.h"
 #include "kolo/torch/threads.h"

@@ -28,7 +28,7 @@
 #include <string>
 #include <vector>
 
-#include "base/random.h"
+#include "kolo/random.h"
 #include "kolo/search.h"
 #include "support/ratios.h"
 

@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "base/random.h"
+#include "kolo/random.h"
 #include "kolo/search.h"
 #include "speed/rows.h"
 #include "support/arguments.h"

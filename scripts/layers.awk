@@ -61,7 +61,7 @@ function check(file, line, header, name, parts, module, other, prefix) {
   split(name, parts, "/")
   other = parts[1]
   if (other == "kolo") {
-    if (module == "base" && name !~ /^kolo\/(error|version)\.h$/)
+    if (module == "base" && name !~ /^kolo\/(error|random|version)\.h$/)
       complain(file, line, header ": base stands below the rest of the public interface")
   } else if (other in level && other != module && level[other] >= level[module]) {
     complain(file, line, header ": " module " stands below or beside " other)

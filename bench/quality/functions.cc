@@ -7,7 +7,7 @@
 #include <cstring>
 #include <numbers>
 
-#include "base/random.h"
+#include "kolo/random.h"
 #include "quality/problem.h"
 
 namespace bench {

@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <map>
 
-#include "base/random.h"
+#include "kolo/random.h"
 #include "kolo/search.h"
 #include "speed/rows.h"
 

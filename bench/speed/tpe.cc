@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <functional>
 
-#include "base/random.h"
+#include "kolo/random.h"
 #include "kolo/search.h"
 #include "speed/rows.h"
 #include "support/median.h"

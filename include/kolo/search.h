@@ -1,6 +1,7 @@
 // Search spaces and the algorithms that explore them. docs/search.md is the guide.
 #pragma once
 
+#include "kolo/random.h"
 #include "kolo/search/analysis.h"
 #include "kolo/search/clause.h"
 #include "kolo/search/domain.h"

@@ -1,7 +1,7 @@
 // A stream is a generator of its own whose seed is a hash of the parent's seed, a name and an
 // index. Streams with different names or indices are independent, and drawing from one does not
 // change another: this is what makes a replay possible in which only some draws are repeated.
-#include "base/random.h"
+#include "kolo/random.h"
 
 #include <bit>
 #include <cmath>

@@ -9,8 +9,8 @@
 
 #include "base/files.h"
 #include "base/json.h"
-#include "base/random.h"
 #include "kolo/error.h"
+#include "kolo/random.h"
 #include "multiproc/survivors.h"
 
 namespace kolo::test {

@@ -19,11 +19,8 @@
 #include <variant>
 #include <vector>
 
+#include "kolo/random.h"
 #include "kolo/search/value.h"
-
-namespace kolo {
-class Random;
-}
 
 namespace kolo::search {
 

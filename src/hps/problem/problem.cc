@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "base/errors.h"
-#include "base/random.h"
+#include "kolo/random.h"
 #include "search/space/path.h"
 #include "search/space/space_document.h"
 

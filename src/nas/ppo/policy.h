@@ -22,7 +22,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/random.h"
+#include "kolo/random.h"
 #include "nas/ppo/kernels.h"
 
 namespace kolo::nas {

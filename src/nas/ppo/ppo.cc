@@ -11,7 +11,7 @@
 #include <numeric>
 
 #include "base/errors.h"
-#include "base/random.h"
+#include "kolo/random.h"
 
 namespace kolo::nas {
 namespace {

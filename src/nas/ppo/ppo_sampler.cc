@@ -16,8 +16,8 @@
 #include "base/errors.h"
 #include "base/files.h"
 #include "base/log.h"
-#include "base/random.h"
 #include "kolo/nas/ppo.h"
+#include "kolo/random.h"
 #include "nas/ppo/ppo.h"
 #include "search/settings.h"
 

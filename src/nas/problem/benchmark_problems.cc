@@ -6,8 +6,8 @@
 #include <cctype>
 #include <span>
 
-#include "base/random.h"
 #include "hps/problem/functions.h"
+#include "kolo/random.h"
 #include "kolo/torch/data.h"
 
 namespace kolo::nas {

@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "base/errors.h"
-#include "base/random.h"
 #include "base/registry.h"
+#include "kolo/random.h"
 #include "kolo/torch/data.h"
 #include "nas/problem/benchmark_problems.h"
 #include "search/space/json_value.h"

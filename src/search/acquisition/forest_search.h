@@ -23,7 +23,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "base/random.h"
+#include "kolo/random.h"
 #include "search/acquisition/acquisition.h"
 #include "search/acquisition/elite_steps.h"
 #include "search/acquisition/moves.h"

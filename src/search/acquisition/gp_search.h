@@ -12,7 +12,7 @@
 #include <span>
 #include <vector>
 
-#include "base/random.h"
+#include "kolo/random.h"
 #include "search/acquisition/acquisition.h"
 #include "search/acquisition/moves.h"
 #include "search/space/encoder.h"

@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "base/random.h"
+#include "kolo/random.h"
 #include "kolo/search/space.h"
 #include "search/space/encoder.h"
 

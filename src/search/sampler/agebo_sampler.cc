@@ -9,7 +9,7 @@
 #include <unordered_map>
 
 #include "base/errors.h"
-#include "base/random.h"
+#include "kolo/random.h"
 #include "search/sampler/aging_population.h"
 #include "search/sampler/forest_sampler.h"
 #include "search/sampler/subspace.h"

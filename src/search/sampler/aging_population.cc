@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/random.h"
+#include "kolo/random.h"
 #include "search/sampler/trial_ranking.h"
 
 namespace kolo::search {

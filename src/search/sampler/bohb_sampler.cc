@@ -10,7 +10,7 @@
 #include <map>
 #include <set>
 
-#include "base/random.h"
+#include "kolo/random.h"
 #include "search/sampler/cells.h"
 #include "search/settings.h"
 

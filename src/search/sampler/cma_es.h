@@ -16,7 +16,7 @@
 #include <span>
 #include <vector>
 
-#include "base/random.h"
+#include "kolo/random.h"
 
 namespace kolo::search {
 

@@ -22,7 +22,7 @@
 #include <unordered_map>
 
 #include "base/errors.h"
-#include "base/random.h"
+#include "kolo/random.h"
 #include "search/sampler/cma_es.h"
 #include "search/settings.h"
 #include "search/space/encoder.h"

@@ -1,6 +1,6 @@
 #include "search/sampler/design_samplers.h"
 
-#include "base/random.h"
+#include "kolo/random.h"
 #include "search/sampler/low_discrepancy.h"
 #include "search/sampler/startup_design.h"
 #include "search/settings.h"

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "base/random.h"
+#include "kolo/random.h"
 #include "search/sampler/aging_population.h"
 #include "search/sampler/trial_ranking.h"
 #include "search/sampler/variation.h"

@@ -19,7 +19,7 @@
 #include <set>
 #include <tuple>
 
-#include "base/random.h"
+#include "kolo/random.h"
 #include "search/acquisition/basin.h"
 #include "search/acquisition/forest_search.h"
 #include "search/sampler/observations.h"

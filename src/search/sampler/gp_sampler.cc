@@ -20,7 +20,7 @@
 #include <optional>
 #include <unordered_set>
 
-#include "base/random.h"
+#include "kolo/random.h"
 #include "search/acquisition/gp_search.h"
 #include "search/sampler/observations.h"
 #include "search/sampler/prior_turns.h"

@@ -9,7 +9,7 @@
 #include <limits>
 
 #include "base/errors.h"
-#include "base/random.h"
+#include "kolo/random.h"
 #include "search/settings.h"
 #include "search/space/encoder.h"
 

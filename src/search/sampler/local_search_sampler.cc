@@ -11,7 +11,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "base/random.h"
+#include "kolo/random.h"
 #include "search/sampler/cells.h"
 #include "search/sampler/startup_design.h"
 #include "search/sampler/trial_ranking.h"

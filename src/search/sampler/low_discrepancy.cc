@@ -7,7 +7,7 @@
 #include <bit>
 #include <numeric>
 
-#include "base/random.h"
+#include "kolo/random.h"
 
 namespace kolo::search {
 namespace {

@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "base/random.h"
+#include "kolo/random.h"
 #include "kolo/search/sampler.h"
 
 namespace kolo::search {

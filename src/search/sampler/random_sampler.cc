@@ -1,6 +1,6 @@
 #include "search/sampler/random_sampler.h"
 
-#include "base/random.h"
+#include "kolo/random.h"
 #include "search/settings.h"
 
 namespace kolo::search {

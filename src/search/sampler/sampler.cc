@@ -10,7 +10,7 @@
 #include <cmath>
 
 #include "base/errors.h"
-#include "base/random.h"
+#include "kolo/random.h"
 
 namespace kolo::search {
 

@@ -2,7 +2,7 @@
 
 #include <numeric>
 
-#include "base/random.h"
+#include "kolo/random.h"
 
 namespace kolo::search {
 

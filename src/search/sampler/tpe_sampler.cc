@@ -9,7 +9,7 @@
 #include <limits>
 #include <unordered_set>
 
-#include "base/random.h"
+#include "kolo/random.h"
 #include "search/sampler/cells.h"
 #include "search/sampler/startup_design.h"
 #include "search/sampler/tpe_split.h"

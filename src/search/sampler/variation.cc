@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/random.h"
+#include "kolo/random.h"
 
 namespace kolo::search {
 namespace {

@@ -15,7 +15,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "base/random.h"
+#include "kolo/random.h"
 #include "search/scheduler/ranking.h"
 #include "search/scheduler/rungs.h"
 #include "search/scheduler/schedulers.h"

@@ -4,7 +4,7 @@
 #include <map>
 #include <string>
 
-#include "base/random.h"
+#include "kolo/random.h"
 #include "kolo/search/space.h"
 
 namespace kolo::search {

@@ -8,7 +8,7 @@
 #include <cmath>
 
 #include "base/errors.h"
-#include "base/random.h"
+#include "kolo/random.h"
 
 namespace kolo::search {
 namespace {

@@ -10,8 +10,8 @@
 #include <limits>
 
 #include "base/errors.h"
-#include "base/random.h"
 #include "base/registry.h"
+#include "kolo/random.h"
 #include "search/space/parameter.h"
 #include "search/space/partial_config.h"
 #include "search/space/space_body.h"

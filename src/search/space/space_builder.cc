@@ -3,8 +3,8 @@
 #include <set>
 
 #include "base/errors.h"
-#include "base/random.h"
 #include "base/registry.h"
+#include "kolo/random.h"
 #include "search/space/partial_config.h"
 #include "search/space/path.h"
 #include "search/space/space_body.h"

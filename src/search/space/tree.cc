@@ -13,7 +13,7 @@
 #include <optional>
 
 #include "base/errors.h"
-#include "base/random.h"
+#include "kolo/random.h"
 #include "search/space/parameter.h"
 #include "search/space/path.h"
 

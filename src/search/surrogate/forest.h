@@ -21,7 +21,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/random.h"
+#include "kolo/random.h"
 
 namespace kolo::search {
 

@@ -14,7 +14,7 @@
 #include <numbers>
 
 #include "base/errors.h"
-#include "base/random.h"
+#include "kolo/random.h"
 #include "search/surrogate/fast_exp.h"
 
 namespace kolo::search {

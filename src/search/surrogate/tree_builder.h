@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "base/random.h"
+#include "kolo/random.h"
 #include "search/surrogate/forest.h"
 
 namespace kolo::search {

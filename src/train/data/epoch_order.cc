@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "base/random.h"
+#include "kolo/random.h"
 
 namespace kolo::train {
 

@@ -4,7 +4,7 @@
 #include <array>
 
 #include "base/errors.h"
-#include "base/random.h"
+#include "kolo/random.h"
 #include "tune/study/population_policy.h"
 
 namespace kolo::tune {

@@ -8,7 +8,7 @@
 #include <set>
 
 #include "base/errors.h"
-#include "base/random.h"
+#include "kolo/random.h"
 
 namespace kolo::tune {
 namespace {

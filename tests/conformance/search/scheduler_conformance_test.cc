@@ -6,8 +6,8 @@
 #include <functional>
 #include <limits>
 
-#include "base/random.h"
 #include "kolo/error.h"
+#include "kolo/random.h"
 #include "kolo/search.h"
 
 namespace kolo::search {

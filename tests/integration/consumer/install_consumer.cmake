@@ -34,6 +34,12 @@ if(EXISTS ${BUILD_DIR}/lib/libkolo_train.a)
   expect(torch_consumer 2 ${run})
 endif()
 
+# The examples of the search guide.
+step(${WORK_DIR}/build/search_consumer)
+if(NOT output MATCHES "60 trials, [0-9]+ stopped, best found")
+  message(FATAL_ERROR "search_consumer said: ${output}")
+endif()
+
 # A program makes jobs, the installed launcher runs them, and the program sees what became of them.
 set(jobs ${WORK_DIR}/build/jobs_consumer ${WORK_DIR}/jobs)
 step(${jobs} make)

@@ -11,10 +11,10 @@
 #include "base/env.h"
 #include "base/errors.h"
 #include "base/files.h"
-#include "base/random.h"
 #include "conformance/store/postgres_server.h"
 #include "integration/run/kolo_process.h"
 #include "kolo/jobs.h"
+#include "kolo/random.h"
 
 namespace kolo::test {
 namespace {

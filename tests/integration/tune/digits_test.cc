@@ -8,8 +8,8 @@
 #include <sstream>
 
 #include "base/files.h"
-#include "base/random.h"
 #include "base/subprocess.h"
+#include "kolo/random.h"
 #include "kolo/tune.h"
 #include "store/study_store.h"
 

@@ -12,9 +12,9 @@
 #include <set>
 
 #include "base/files.h"
-#include "base/random.h"
 #include "base/subprocess.h"
 #include "integration/tune/leftovers.h"
+#include "kolo/random.h"
 #include "store/study_store.h"
 #include "support/scale.h"
 #include "tune/study/study_reader.h"

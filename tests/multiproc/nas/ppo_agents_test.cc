@@ -2,10 +2,10 @@
 #include <gtest/gtest.h>
 
 #include "base/files.h"
-#include "base/random.h"
 #include "kolo/context.h"
 #include "kolo/error.h"
 #include "kolo/nas/ppo.h"
+#include "kolo/random.h"
 #include "nas/ppo/ppo.h"
 #include "support/process_ranks.h"
 

@@ -1,4 +1,4 @@
-#include "base/random.h"
+#include "kolo/random.h"
 
 #include <gtest/gtest.h>
 

@@ -4,9 +4,9 @@
 
 #include <numeric>
 
-#include "base/random.h"
 #include "engine/operation.h"
 #include "kolo/engine.h"
+#include "kolo/random.h"
 #include "support/arrangement.h"
 #include "support/thread_ranks.h"
 

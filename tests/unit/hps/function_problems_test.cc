@@ -6,8 +6,8 @@
 #include <numbers>
 #include <set>
 
-#include "base/random.h"
 #include "hps/problem/functions.h"
+#include "kolo/random.h"
 #include "unit/hps/error_of.h"
 
 namespace kolo::hps {

@@ -4,8 +4,8 @@
 
 #include <set>
 
-#include "base/random.h"
 #include "kolo/error.h"
+#include "kolo/random.h"
 #include "unit/hps/error_of.h"
 
 namespace kolo::hps {

@@ -6,9 +6,9 @@
 #include <set>
 
 #include "base/files.h"
-#include "base/random.h"
 #include "kolo/error.h"
 #include "kolo/nas/ppo.h"
+#include "kolo/random.h"
 #include "nas/ppo/ppo.h"
 
 namespace kolo::nas {

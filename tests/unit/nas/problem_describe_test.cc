@@ -4,8 +4,8 @@
 
 #include "base/files.h"
 #include "base/json.h"
-#include "base/random.h"
 #include "kolo/nas/problem.h"
+#include "kolo/random.h"
 #include "unit/nas/small_problem.h"
 
 namespace kolo::nas {

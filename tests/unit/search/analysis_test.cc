@@ -5,8 +5,8 @@
 #include <cmath>
 #include <limits>
 
-#include "base/random.h"
 #include "kolo/error.h"
+#include "kolo/random.h"
 #include "search/analysis/dominance.h"
 
 namespace kolo::search {

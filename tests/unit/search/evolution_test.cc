@@ -4,8 +4,8 @@
 #include <cmath>
 #include <set>
 
-#include "base/random.h"
 #include "kolo/error.h"
+#include "kolo/random.h"
 #include "kolo/search.h"
 #include "search/sampler/subspace.h"
 

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "base/random.h"
+#include "kolo/random.h"
 
 namespace kolo::search {
 namespace {

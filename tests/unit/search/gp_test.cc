@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "base/cpu.h"
-#include "base/random.h"
+#include "kolo/random.h"
 #include "search/surrogate/dense_kernels.h"
 #include "search/surrogate/gp_covariance.h"
 #include "search/surrogate/gp_likelihood.h"

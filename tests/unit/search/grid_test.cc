@@ -1,8 +1,8 @@
 // Grid times samples: the orders and counts of Tune's documentation.
 #include <gmock/gmock.h>
 
-#include "base/random.h"
 #include "kolo/error.h"
+#include "kolo/random.h"
 #include "kolo/search.h"
 
 namespace kolo::search {

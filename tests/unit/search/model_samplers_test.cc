@@ -7,8 +7,8 @@
 #include <set>
 #include <span>
 
-#include "base/random.h"
 #include "kolo/error.h"
+#include "kolo/random.h"
 #include "kolo/search.h"
 
 namespace kolo::search {

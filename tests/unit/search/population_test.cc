@@ -5,8 +5,8 @@
 #include <cmath>
 #include <set>
 
-#include "base/random.h"
 #include "kolo/error.h"
+#include "kolo/random.h"
 #include "kolo/search.h"
 #include "search/scheduler/explore.h"
 #include "search/scheduler/time_varying_gp.h"

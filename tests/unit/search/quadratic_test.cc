@@ -7,7 +7,7 @@
 #include <functional>
 #include <vector>
 
-#include "base/random.h"
+#include "kolo/random.h"
 #include "search/acquisition/basin.h"
 
 namespace kolo::search {

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <limits>
 
-#include "base/random.h"
 #include "kolo/error.h"
+#include "kolo/random.h"
 #include "kolo/search.h"
 
 namespace kolo::search {

@@ -1,7 +1,7 @@
 #include <gmock/gmock.h>
 
-#include "base/random.h"
 #include "kolo/error.h"
+#include "kolo/random.h"
 #include "kolo/search.h"
 
 namespace kolo::search {
