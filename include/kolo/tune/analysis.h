@@ -51,7 +51,9 @@ class Analysis {
 
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
   [[nodiscard]] const std::filesystem::path& directory() const noexcept { return directory_; }
-  [[nodiscard]] std::span<const TrialResult> trials() const noexcept { return trials_; }
+  [[nodiscard]] std::span<const TrialResult> trials() const& noexcept { return trials_; }
+  /// Of an analysis that is about to go, as in `for (auto& trial : run(…).trials())`.
+  [[nodiscard]] std::vector<TrialResult> trials() && noexcept { return std::move(trials_); }
   [[nodiscard]] const std::vector<Objective>& objectives() const noexcept { return objectives_; }
 
   // By the metric and mode of the study.
