@@ -17,6 +17,9 @@ namespace kolo {
 namespace events {
 class EventFile;
 }
+namespace train {
+class Patience;
+}
 
 /// Before the first step: parameters, buffers and optimizer state of `root_rank` to all. Comes
 /// before a CheckpointCallback.
@@ -79,14 +82,14 @@ class EarlyStop : public Callback {
     double min_delta = 0;
     bool lower_is_better = true;
   };
-  explicit EarlyStop(Options options) : options_(std::move(options)) {}
+  explicit EarlyStop(Options options);
+  ~EarlyStop() override;
   void on_train_begin(Trainer& trainer) override;
   void on_epoch_end(Trainer& trainer, Metrics& metrics) override;
 
  private:
   Options options_;
-  std::optional<double> best_;
-  int waited_ = 0;
+  std::unique_ptr<train::Patience> patience_;
 };
 
 /// One line an epoch; rank 0 writes. A metric that first appears later gets a column of its own:

@@ -185,6 +185,13 @@ constexpr Registry<ReadHyperparameter> kHyperparameters{"hyperparameter", kHyper
 
 }  // namespace
 
+bool PatienceSettings::is_lower_better() const {
+  if (lower_is_better) return *lower_is_better;
+  for (const std::string_view upward : {"acc", "r2", "auc"})
+    if (monitor.find(upward) != std::string::npos) return false;
+  return true;
+}
+
 TrainingSettings TrainingSettings::from(const Value& dictionary) {
   TrainingSettings settings;
   if (dictionary.is_nothing()) return settings;

@@ -19,6 +19,9 @@ struct PatienceSettings {
   std::optional<bool> lower_is_better{};  ///< nothing: by the metric's name
   std::int64_t patience = 0;
   double min_delta = 0;
+
+  /// As Keras' mode "auto" has it: accuracies, R² and AUC become better upward, all else downward.
+  [[nodiscard]] bool is_lower_better() const;
 };
 struct EarlyStopping : PatienceSettings {};
 struct ReduceOnPlateau : PatienceSettings {

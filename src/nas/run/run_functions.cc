@@ -14,7 +14,6 @@
 #include "nas/problem/aliases.h"
 #include "nas/problem/losses.h"
 #include "nas/problem/objective.h"
-#include "nas/run/patience.h"
 #include "nas/run/process_random.h"
 #include "nas/run/saved_files.h"
 #include "nas/run/threads_choice.h"

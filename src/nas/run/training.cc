@@ -16,9 +16,9 @@
 #include "kolo/torch/rate_scheduler.h"
 #include "kolo/torch/sampler.h"
 #include "nas/run/flat_parameters.h"
-#include "nas/run/patience.h"
 #include "nas/run/process_random.h"
 #include "nas/run/sums.h"
+#include "train/trainer/patience.h"
 
 namespace kolo::nas {
 namespace {
@@ -57,6 +57,10 @@ double last_of(const History& history, const std::string& name) {
   throw_error(ErrorCode::not_found, "there is no metric '{}' to watch; known: {}", name, known);
 }
 
+train::Patience patience_of(const PatienceSettings& settings) {
+  return {settings.is_lower_better(), settings.patience, settings.min_delta};
+}
+
 class Training {
  public:
   explicit Training(const TrainingTask& task)
@@ -74,8 +78,8 @@ class Training {
     steps_per_epoch_ = kolo::steps_per_epoch(static_cast<std::size_t>(task.data->train.size()),
                                              scaled_.batch_per_rank, task.ranks.size());
     make_optimizer();
-    if (settings_.early_stopping) early_.emplace(*settings_.early_stopping);
-    if (settings_.reduce_on_plateau) plateau_.emplace(*settings_.reduce_on_plateau);
+    if (settings_.early_stopping) early_ = patience_of(*settings_.early_stopping);
+    if (settings_.reduce_on_plateau) plateau_ = patience_of(*settings_.reduce_on_plateau);
   }
 
   TrainingOutcome run() {
@@ -305,7 +309,7 @@ class Training {
   std::optional<DistributedOptimizer> distributed_;
   std::optional<RateScheduler> rate_;
   double rate_factor_ = 1;
-  std::optional<Patience> early_, plateau_;
+  std::optional<train::Patience> early_, plateau_;
   std::optional<double> best_;
   std::vector<Tensor> inputs_, targets_;  // of the step; kept to reuse their memory
   std::int64_t batches_ = 0;

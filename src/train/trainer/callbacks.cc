@@ -2,6 +2,7 @@
 
 #include "base/errors.h"
 #include "base/log.h"
+#include "train/trainer/patience.h"
 
 namespace kolo {
 namespace {
@@ -76,21 +77,17 @@ void CheckpointCallback::on_epoch_end(Trainer& trainer, Metrics& metrics) {
   checkpoints_->save(trainer.steps(), state, save);
 }
 
+EarlyStop::EarlyStop(Options options) : options_(std::move(options)) {}
+EarlyStop::~EarlyStop() = default;
+
 void EarlyStop::on_train_begin(Trainer&) {
-  best_.reset();
-  waited_ = 0;
+  patience_ = std::make_unique<train::Patience>(options_.lower_is_better, options_.patience,
+                                                options_.min_delta);
 }
 
 void EarlyStop::on_epoch_end(Trainer& trainer, Metrics& metrics) {
-  const double value = monitored(metrics, options_.monitor, "EarlyStop");
-  const double gain = best_ ? (options_.lower_is_better ? *best_ - value : value - *best_) : 0;
-  if (!best_ || gain > options_.min_delta) {
-    best_ = value;
-    waited_ = 0;
-  } else {
-    ++waited_;
-  }
-  torch::Tensor verdict = torch::tensor({waited_ >= options_.patience ? 1 : 0});
+  const bool is_over = patience_->is_over(monitored(metrics, options_.monitor, "EarlyStop"));
+  torch::Tensor verdict = torch::tensor({is_over ? 1 : 0});
   if (trainer.ranks() > 1) broadcast_(verdict, 0);
   if (verdict.item<int>() != 0) trainer.stop();
 }

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "kolo/torch/rate_scheduler.h"
-#include "nas/run/patience.h"
+#include "nas/problem/hyperparameters.h"
 #include "nas/run/scaled_rates.h"
 
 namespace kolo::nas {
@@ -91,22 +91,13 @@ TEST(ScaledRates, RoundsABatchThatDoesNotDivide) {
   EXPECT_EQ(scaled.global_batch, 188U);
 }
 
-TEST(Patience, CountsEpochsWithoutImprovement) {
-  PatienceSettings loss;
-  loss.patience = 2;
-  loss.min_delta = 0.1;
-  Patience falling(loss);
-  std::vector<bool> over;
-  for (const double value : {1.0, 0.95, 0.8, 0.75, 0.79, 0.7, 0.65})
-    over.push_back(falling.is_over(value));
-  EXPECT_EQ(over, (std::vector<bool>{false, false, false, false, true, false, false}));
-  PatienceSettings score;
-  score.monitor = "val_r2";
-  score.patience = 1;
-  Patience rising(score);
-  EXPECT_FALSE(rising.is_over(0.5));
-  EXPECT_FALSE(rising.is_over(0.6));
-  EXPECT_TRUE(rising.is_over(0.55));
+TEST(PatienceSettings, TheNameOfAMetricSaysWhichWayIsBetter) {
+  PatienceSettings settings;
+  EXPECT_TRUE(settings.is_lower_better());  // val_loss
+  settings.monitor = "val_r2";
+  EXPECT_FALSE(settings.is_lower_better());
+  settings.lower_is_better = true;
+  EXPECT_TRUE(settings.is_lower_better());
 }
 
 }  // namespace

@@ -1,0 +1,36 @@
+// How long a metric may fail to become better: the rule of early stopping and of lowering a rate.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+namespace kolo::train {
+
+class Patience {
+ public:
+  /// A value is better than the best so far if it is by more than `min_delta`.
+  Patience(bool lower_is_better, std::int64_t epochs, double min_delta)
+      : lower_is_better_(lower_is_better), epochs_(epochs), min_delta_(min_delta) {}
+
+  /// Takes the value of one more epoch. True when none has been better for so many epochs (at least
+  /// one); counting begins anew then.
+  bool is_over(double value) {
+    if (!best_ || (lower_is_better_ ? *best_ - value : value - *best_) > min_delta_) {
+      best_ = value;
+      waited_ = 0;
+      return false;
+    }
+    if (++waited_ < epochs_) return false;
+    waited_ = 0;
+    return true;
+  }
+
+ private:
+  bool lower_is_better_;
+  std::int64_t epochs_;
+  double min_delta_;
+  std::optional<double> best_;
+  std::int64_t waited_ = 0;
+};
+
+}  // namespace kolo::train
