@@ -20,7 +20,7 @@ namespace comm {
 class Group;
 struct Card;
 struct Scratch;
-struct Deferred;
+struct Internals;
 enum class OpKind : std::uint8_t;
 }  // namespace comm
 
@@ -63,8 +63,6 @@ using CopyNote = std::function<void(std::chrono::steady_clock::time_point begin,
 /// Results are bitwise equal on all ranks, and from run to run with the same placement.
 class Communicator {
  public:
-  Communicator(std::shared_ptr<comm::Group> group, Topology topology,
-               std::shared_ptr<SharedMemory> memory);
   ~Communicator();
   Communicator(const Communicator&) = delete;
   Communicator& operator=(const Communicator&) = delete;
@@ -122,26 +120,6 @@ class Communicator {
   void recv(void* data, std::size_t count, DataType type, int from);
 
   void barrier();
-
-  // --- the same without waiting, for those who have other work meanwhile -----------------------
-  /// Whether the following work here: all ranks on one host, more than one.
-  [[nodiscard]] bool can_defer() const noexcept;
-
-  /// Begins an operation and returns: a meeting where everybody shows `bytes` (up to 48), or an
-  /// allreduce in place of memory that allocate() gave on every rank (not adasum). Until it is done
-  /// the communicator can do nothing else.
-  void begin_meeting(const void* mine, std::size_t bytes);
-  void begin_allreduce(void* data, std::size_t count, DataType type, ReduceOp op, Scaling scaling);
-
-  /// Does this rank's part if all ranks have begun; true when that is done. Does not wait. The
-  /// other parts of an allreduce are done when the next operation on this communicator is.
-  bool advance();
-  /// Waits until all ranks have begun.
-  void await();
-  /// As advance(), and waits for the others to begin.
-  void complete();
-  /// What `rank` showed at the meeting that is done.
-  [[nodiscard]] const void* shown_by(int rank) const;
 
   // --- speed ----------------------------------------------------------------------------------
   /// Between hosts, an allreduce of up to this many bytes (of one rank, times the others) takes one
@@ -203,6 +181,11 @@ class Communicator {
   }
 
  private:
+  /// Communicators come from a Context and from subset(); kolo's other modules reach further.
+  friend struct comm::Internals;
+  Communicator(std::shared_ptr<comm::Group> group, Topology topology,
+               std::shared_ptr<SharedMemory> memory);
+
   void allreduce(comm::OpKind kind, std::uint64_t salt, const void* input, void* output,
                  std::size_t count, DataType type, ReduceOp op, Scaling scaling);
   /// The meeting of operations in which each rank brings a number per rank: all of them, by rank.
@@ -216,7 +199,6 @@ class Communicator {
   Topology topology_;
   std::shared_ptr<SharedMemory> memory_;
   std::unique_ptr<comm::Scratch> scratch_;
-  std::unique_ptr<comm::Deferred> deferred_;
 };
 
 }  // namespace kolo

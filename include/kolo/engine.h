@@ -20,9 +20,9 @@
 namespace kolo {
 
 namespace runtime {
+struct Internals;
 struct Operation;
 class SetEngine;
-class StepPipeline;
 class Timeline;
 }  // namespace runtime
 
@@ -54,15 +54,14 @@ struct ReduceOptions {
 class Handle {
  public:
   Handle() = default;
-  explicit Handle(std::shared_ptr<runtime::Operation> operation)
-      : operation_(std::move(operation)) {}
   [[nodiscard]] bool valid() const noexcept { return operation_ != nullptr; }
   [[nodiscard]] const std::string& name() const;
-  [[nodiscard]] const std::shared_ptr<runtime::Operation>& operation() const noexcept {
-    return operation_;
-  }
 
  private:
+  friend class Engine;
+  explicit Handle(std::shared_ptr<runtime::Operation> operation)
+      : operation_(std::move(operation)) {}
+
   std::shared_ptr<runtime::Operation> operation_;
 };
 
@@ -170,7 +169,8 @@ class Engine {
   void stop_timeline();
 
  private:
-  friend class runtime::StepPipeline;
+  /// Kolo's other modules reach further.
+  friend struct runtime::Internals;
   struct State;
   [[nodiscard]] const std::shared_ptr<runtime::Timeline>& timeline() const noexcept;
   [[nodiscard]] std::shared_ptr<runtime::SetEngine> find(ProcessSetId set) const;

@@ -1,4 +1,8 @@
-// Everything of kolo that needs no libtorch.
+// The core of kolo: who the ranks are, collectives between them, and named operations.
+//
+// The other parts have headers of their own: kolo/torch.h (training with libtorch), kolo/search.h
+// (spaces and samplers), kolo/tune.h (studies), kolo/hps.h (searches over problems), kolo/nas.h
+// (architectures; needs libtorch) and kolo/jobs.h (the job database).
 #pragma once
 
 #include "kolo/buffer.h"

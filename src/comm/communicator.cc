@@ -7,8 +7,8 @@
 
 #include "base/errors.h"
 #include "base/hash.h"
-#include "comm/communicator_deferred.h"
 #include "comm/communicator_scratch.h"
+#include "comm/internals.h"
 #include "comm/meeting.h"
 
 namespace kolo {
@@ -22,8 +22,7 @@ Communicator::Communicator(std::shared_ptr<comm::Group> group, Topology topology
     : group_(std::move(group)),
       topology_(std::move(topology)),
       memory_(std::move(memory)),
-      scratch_(std::make_unique<comm::Scratch>(memory_)),
-      deferred_(std::make_unique<comm::Deferred>()) {}
+      scratch_(std::make_unique<comm::Scratch>(memory_)) {}
 
 Communicator::~Communicator() = default;
 
@@ -104,7 +103,7 @@ std::unique_ptr<Communicator> Communicator::subset(const std::vector<int>& ranks
   comm::meet(*group_, card, nullptr, 0);
   std::shared_ptr<comm::Group> group = group_->subset(ranks);
   if (group == nullptr) return nullptr;
-  return std::make_unique<Communicator>(std::move(group), topology_.subset(ranks), memory_);
+  return comm::Internals::make(std::move(group), topology_.subset(ranks), memory_);
 }
 
 }  // namespace kolo

@@ -7,6 +7,7 @@
 #include "comm/communicator_scratch.h"
 #include "comm/meeting.h"
 #include "comm/reduce_kernels.h"
+#include "comm/reduction.h"
 #include "kolo/communicator.h"
 
 namespace kolo {
@@ -36,15 +37,6 @@ void check_reduction(comm::Group& group, OpKind kind, DataType type, ReduceOp op
     comm::refuse(group, kind, "{} is not supported; use sum or average", to_string(op));
 }
 
-Reduction reduction_of(DataType type, ReduceOp op, const Scaling& scaling, int size) {
-  Reduction how{type, op, scaling.prescale, scaling.postscale, 1};
-  if (op == ReduceOp::average) {
-    how.op = ReduceOp::sum;
-    how.divisor = size;
-  }
-  return how;
-}
-
 }  // namespace
 
 void Communicator::allreduce(const void* input, void* output, std::size_t count, DataType type,
@@ -57,15 +49,7 @@ void Communicator::allreduce(OpKind kind, std::uint64_t salt, const void* input,
   check_reduction(*group_, kind, type, op, scaling);
   comm::check_memory(*group_, kind, input, count, "input");
   comm::check_memory(*group_, kind, output, count, "output");
-  Card card;
-  card.kind = kind;
-  card.type = type;
-  card.op = op;
-  card.count = count;
-  card.prescale = scaling.prescale;
-  card.postscale = scaling.postscale;
-  card.input = comm::address(input);
-  card.output = comm::address(output);
+  Card card = comm::reduction_card(kind, input, output, count, type, op, scaling);
   sign(card, Agree::all, salt);
 
   const std::size_t bytes = count * size_of(type);
@@ -74,7 +58,7 @@ void Communicator::allreduce(OpKind kind, std::uint64_t salt, const void* input,
     if (count != 0) comm::adasum(*group_, input, output, count, type, scaling);
     return;
   }
-  const Reduction how = reduction_of(type, op, scaling, size());
+  const Reduction how = comm::reduction_of(type, op, scaling, size());
   const bool eager = bytes <= group_->eager_bytes();
   if (!eager && group_->carries(count, type)) {
     comm::check_agreed(group_->exchange_and_allreduce(card, input, output, count, how), *group_);
@@ -156,23 +140,15 @@ void Communicator::reducescatter(const void* input, void* output, std::size_t ro
   for (int r = 0; r < size(); ++r) counts[r] = rows_of_rank(rows, r) * row_size;
   comm::check_memory(*group_, kKind, input, rows * row_size, "input");
   comm::check_memory(*group_, kKind, output, counts[rank()], "output");
-  Card card;
-  card.kind = kKind;
-  card.type = type;
-  card.op = op;
-  card.count = rows * row_size;
+  Card card = comm::reduction_card(kKind, input, output, rows * row_size, type, op, scaling);
   card.row_size = row_size;
-  card.prescale = scaling.prescale;
-  card.postscale = scaling.postscale;
-  card.input = comm::address(input);
-  card.output = comm::address(output);
   sign(card, Agree::all);
 
   const std::size_t bytes = card.count * size_of(type);
   const bool eager = bytes <= group_->eager_bytes();
   const Exchanged all = comm::meet(*group_, card, input, eager ? bytes : 0);
   if (card.count == 0) return;
-  const Reduction how = reduction_of(type, op, scaling, size());
+  const Reduction how = comm::reduction_of(type, op, scaling, size());
   if (!eager) return group_->reducescatter(input, output, counts, how);
   const std::size_t place =
       std::accumulate(counts.begin(), counts.begin() + rank(), std::size_t{0}) * size_of(type);

@@ -13,6 +13,7 @@
 #include "base/errors.h"
 #include "base/log.h"
 #include "comm/bootstrap.h"
+#include "comm/internals.h"
 #include "comm/liveness.h"
 #include "comm/shutdown_hooks.h"
 #include "comm/transports.h"
@@ -92,7 +93,7 @@ Context::Context(ContextOptions options) : state_(std::make_unique<State>()) {
   log::info("rank {} of {} ({} on this host, {} hosts), started by {}, transport {}",
             topology.rank(), topology.size(), topology.local_size(), topology.host_count(),
             state.bootstrap->describe(), group->describe());
-  state.world = std::make_unique<Communicator>(std::move(group), topology, state.arena);
+  state.world = comm::Internals::make(std::move(group), topology, state.arena);
 }
 
 Context::~Context() = default;

@@ -276,14 +276,14 @@ bool Engine::poll(const Handle& handle) const {
   if (!handle.valid())
     throw_error(ErrorCode::invalid_argument,
                 "the handle is empty: it was not returned by an operation");
-  return handle.operation()->done.load(std::memory_order_acquire);
+  return handle.operation_->done.load(std::memory_order_acquire);
 }
 
 std::vector<std::size_t> Engine::synchronize(const Handle& handle) {
   if (!handle.valid())
     throw_error(ErrorCode::invalid_argument,
                 "the handle is empty: it was not returned by an operation");
-  Operation& operation = *handle.operation();
+  Operation& operation = *handle.operation_;
   operation.done.wait(false, std::memory_order_acquire);
   if (operation.error) throw *operation.error;
   return operation.counts;

@@ -42,7 +42,7 @@ std::string difference(const std::string& a, const std::string& b, int rank_a, i
 
 }  // namespace
 
-void GradientExchange::plan(Communicator& communicator) {
+runtime::StepPlan GradientExchange::plan(Communicator& communicator) {
   check_agreement(communicator);
   agree_on_sparse(communicator);
   order_ = agree_on_order(communicator);
@@ -59,6 +59,7 @@ void GradientExchange::plan(Communicator& communicator) {
   if (measures_norms_)
     for (GradientBucket& bucket : buckets_)
       local_squared_ += torch::dot(bucket.flat, bucket.flat).item<double>();
+  return step_plan();
 }
 
 void GradientExchange::check_agreement(Communicator& communicator) {
@@ -122,6 +123,7 @@ void GradientExchange::change_bucket_size(std::size_t bytes) {
   make_buckets(pipeline_->communicator());
   for (std::size_t i = 0; i < states_.size(); ++i)
     if (places[i].defined()) states_[i].view.copy_(places[i]);
+  pipeline_->set_plan(step_plan());
 }
 
 void GradientExchange::make_buckets(Communicator& communicator) {

@@ -105,7 +105,8 @@ class GradientExchange::CopyWatch {
   }
   ~CopyWatch() {
     const Parameter& state = exchange_.states_[index_];
-    if (is_on_) exchange_.pipeline_->note_copy(state.bucket, begin_, state.view.nbytes());
+    if (is_on_)
+      exchange_.pipeline_->note_copy(exchange_.name_of(state.bucket), begin_, state.view.nbytes());
   }
   CopyWatch(const CopyWatch&) = delete;
   CopyWatch& operator=(const CopyWatch&) = delete;
@@ -279,26 +280,26 @@ void GradientExchange::gather_sparse(Communicator& communicator, std::size_t ind
       torch::sparse_coo_tensor(all_rows.t().contiguous(), all_values, parameter.sizes()).coalesce();
 }
 
-std::uint64_t GradientExchange::fingerprint() const {
-  if (brings_zeros_ && refuses_zeros_) return 2;  // nobody's: everybody hears of it
-  return plan_.fingerprint;
+runtime::StepPlan GradientExchange::step_plan() const {
+  runtime::StepPlan plan{plan_.fingerprint};
+  for (std::size_t b = 0; b < buckets_.size(); ++b)
+    plan.items.push_back(
+        {name_of(b), buckets_[b].memory->size(), reducer_->as_allreduce(buckets_[b])});
+  plan.items.push_back({"end of step", used_.size()});
+  return plan;
 }
 
-std::string GradientExchange::name_of(std::size_t item) const {
-  if (item >= buckets_.size()) return "end of step";
-  return fmt::format("bucket {} ({} …)", item,
-                     infos_[plan_.buckets[item].members.front().parameter].name);
+std::string GradientExchange::name_of(std::size_t bucket) const {
+  return fmt::format("bucket {} ({} …)", bucket,
+                     infos_[plan_.buckets[bucket].members.front().parameter].name);
 }
 
-std::size_t GradientExchange::bytes_of(std::size_t item) const {
-  return item < buckets_.size() ? buckets_[item].memory->size() : used_.size();
-}
-
-void GradientExchange::bring_zeros() {
+bool GradientExchange::bring_zeros() {
   brings_zeros_ = true;
   if (is_tuning_) tune();  // what was wished at the end of the step before
   torch::NoGradGuard no_grad;
   for (GradientBucket& bucket : buckets_) bucket.flat.zero_();
+  return !refuses_zeros_;
 }
 
 }  // namespace kolo::train

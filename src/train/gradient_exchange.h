@@ -68,17 +68,9 @@ class GradientExchange final : public runtime::StepWork {
   void when_planned(std::function<void(Communicator&)> action) { planned_ = std::move(action); }
 
   // --- StepWork ---------------------------------------------------------------------------------
-  [[nodiscard]] std::uint64_t fingerprint() const override;
-  void plan(Communicator& communicator) override;
-  [[nodiscard]] std::size_t items() const override { return buckets_.size() + 1; }
+  runtime::StepPlan plan(Communicator& communicator) override;
   void run(Communicator& communicator, std::size_t item) override;
-  [[nodiscard]] std::optional<Allreduce> as_allreduce(std::size_t item) const override {
-    if (item >= buckets_.size()) return std::nullopt;
-    return reducer_->as_allreduce(buckets_[item]);
-  }
-  [[nodiscard]] std::string name_of(std::size_t item) const override;
-  [[nodiscard]] std::size_t bytes_of(std::size_t item) const override;
-  void bring_zeros() override;
+  bool bring_zeros() override;
   /// For a reducer that cannot do without a rank.
   void refuse_zeros() noexcept { refuses_zeros_ = true; }
 
@@ -102,6 +94,9 @@ class GradientExchange final : public runtime::StepWork {
   std::vector<std::uint32_t> agree_on_order(Communicator& communicator);
   void agree_on_sparse(Communicator& communicator);
   void make_buckets(Communicator& communicator);
+  /// The buckets, and an item after them: who used what, and the sparse gradients.
+  [[nodiscard]] runtime::StepPlan step_plan() const;
+  [[nodiscard]] std::string name_of(std::size_t bucket) const;
   /// Calls action(its name in checkpoints, tensor) for all that the reducer keeps.
   void each_residual(
       const std::function<void(const std::string&, const torch::Tensor&)>& action) const;

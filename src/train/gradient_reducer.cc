@@ -13,11 +13,11 @@ class PlainReducer final : public GradientReducer {
  public:
   PlainReducer(ReduceOp op, Scaling scaling) : op_(op), scaling_(scaling) {}
 
-  [[nodiscard]] std::optional<runtime::StepWork::Allreduce> as_allreduce(
+  [[nodiscard]] std::optional<runtime::StepAllreduce> as_allreduce(
       const GradientBucket& bucket) const override {
     if (op_ == ReduceOp::adasum) return std::nullopt;
-    return runtime::StepWork::Allreduce{bucket.memory->data(), bucket.plan->count,
-                                        bucket.plan->type, op_, scaling_};
+    return runtime::StepAllreduce{bucket.memory->data(), bucket.plan->count, bucket.plan->type, op_,
+                                  scaling_};
   }
 
   void reduce(Communicator& communicator, std::size_t, GradientBucket& bucket) override {

@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-#include "engine/step_pipeline.h"
+#include "engine/step_work.h"
 #include "kolo/communicator.h"
 #include "kolo/torch/distributed_optimizer.h"
 #include "train/bucket_plan.h"
@@ -33,7 +33,7 @@ class GradientReducer {
   /// Collective. `index` tells the buckets of one plan apart, for what is kept between steps.
   virtual void reduce(Communicator& communicator, std::size_t index, GradientBucket& bucket) = 0;
   /// If it is nothing but an allreduce of the bucket: which.
-  [[nodiscard]] virtual std::optional<runtime::StepWork::Allreduce> as_allreduce(
+  [[nodiscard]] virtual std::optional<runtime::StepAllreduce> as_allreduce(
       const GradientBucket&) const {
     return std::nullopt;
   }

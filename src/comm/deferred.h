@@ -1,0 +1,51 @@
+// An operation of a communicator that is begun, looked after and completed, for those who have
+// other work meanwhile.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "comm/group.h"
+#include "kolo/communicator.h"
+
+namespace kolo::comm {
+
+/// One operation at a time; until it is done, nothing else may be called on the communicator.
+/// One thread at a time, as the communicator itself.
+class Deferred {
+ public:
+  /// The communicator must outlive it.
+  explicit Deferred(Communicator& communicator);
+
+  /// Whether the following works here: all ranks on one host, more than one.
+  [[nodiscard]] bool is_possible() const noexcept { return group_.can_post(); }
+
+  /// Begins an operation and returns: a meeting where everybody shows `bytes` (up to 48), or an
+  /// allreduce in place of memory that allocate() gave on every rank (not adasum).
+  void begin_meeting(const void* mine, std::size_t bytes);
+  void begin_allreduce(void* data, std::size_t count, DataType type, ReduceOp op, Scaling scaling);
+
+  /// Does this rank's part if all ranks have begun; true when that is done. Does not wait. The
+  /// other parts of an allreduce are done when the next operation on this communicator is.
+  bool advance();
+  /// Waits until all ranks have begun.
+  void await();
+  /// As advance(), and waits for the others to begin.
+  void complete();
+  /// What `rank` showed at the meeting that is done.
+  [[nodiscard]] const void* shown_by(int rank) const {
+    return shown_.at(static_cast<std::size_t>(rank));
+  }
+
+ private:
+  enum class Kind { none, meeting, allreduce };
+
+  Group& group_;
+  Kind kind_ = Kind::none;
+  std::size_t bytes_ = 0;  // of what is shown at a meeting
+  std::size_t count_ = 0;  // of an allreduce
+  Reduction how_;
+  std::vector<const void*> shown_;  // by rank, after a meeting
+};
+
+}  // namespace kolo::comm
