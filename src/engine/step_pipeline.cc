@@ -1,8 +1,6 @@
-// next_ is the item whose turn it is, on every rank the same sequence. shown_ says what this rank
-// has posted and not yet completed: nothing, the greeting at the beginning of the step, or the item
-// next_. advance() moves on as far as it can without waiting; helper_main() and finish() move on by
-// waiting. Only one thread does so at a time: is_running_ is set while the helper works, and
-// finish() waits for that to end.
+// next_ is the item whose turn it is, on every rank the same sequence. progress() moves on as far
+// as it can without waiting; helper_main() and finish() move on by waiting. Only one thread does so
+// at a time: is_running_ is set while the helper works, and finish() waits for that to end.
 #include "engine/step_pipeline.h"
 
 #include <utility>

@@ -1,3 +1,6 @@
+// shown_ says what this rank has posted and not yet completed: nothing, the greeting at the
+// beginning of the step, or an item. try_run() looks whether all other ranks have posted theirs and
+// goes on if so; begin() and run() wait for them.
 #include "engine/step_runner.h"
 
 #include <algorithm>
