@@ -10,6 +10,7 @@
 // server is), data/WORKFLOW/NAME_ID for each job, log/ and qsubmit/.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -127,8 +128,10 @@ class JobDatabase {
   /// Makes the folder and the tables. `url` is a PostgreSQL server's; empty: SQLite in the folder.
   /// Throws already_exists.
   static JobDatabase init(const std::filesystem::path& folder, const std::string& url = {});
+  /// `patience` is how long each call waits for a busy database before it throws unavailable.
   /// Throws not_found, and failed_precondition if it is of a newer kolo.
-  static JobDatabase open(const std::filesystem::path& folder);
+  static JobDatabase open(const std::filesystem::path& folder,
+                          std::chrono::milliseconds patience = std::chrono::seconds(20));
 
   JobDatabase(JobDatabase&&) noexcept;
   JobDatabase& operator=(JobDatabase&&) noexcept;

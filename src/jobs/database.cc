@@ -20,8 +20,10 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kSettings = "kolo-jobs.json";
 
-std::unique_ptr<store::Database> connect(const std::string& url, bool create) {
-  return store::open_database(url, {.create = create, .patience = std::chrono::seconds(20)});
+std::unique_ptr<store::Database> connect(
+    const std::string& url, bool create,
+    std::chrono::milliseconds patience = std::chrono::seconds(20)) {
+  return store::open_database(url, {.create = create, .patience = patience});
 }
 
 }  // namespace
@@ -109,7 +111,7 @@ JobDatabase JobDatabase::init(const fs::path& folder, const std::string& url) {
   return open(folder);
 }
 
-JobDatabase JobDatabase::open(const fs::path& folder) {
+JobDatabase JobDatabase::open(const fs::path& folder, std::chrono::milliseconds patience) {
   auto body = std::make_unique<Body>();
   body->folder = fs::absolute(folder).lexically_normal();
   if (body->folder.filename().empty()) body->folder = body->folder.parent_path();
@@ -129,9 +131,9 @@ JobDatabase JobDatabase::open(const fs::path& folder) {
   body->url = json_field<std::string>(settings, "url", "the settings");
   if (body->url.empty()) {
     body->url = (body->folder / "kolo.db").string();
-    body->store = connect(body->url, false);
+    body->store = connect(body->url, false, patience);
   } else {
-    body->store = connect(body->url, true);
+    body->store = connect(body->url, true, patience);
   }
   store::migrate(*body->store, kRoom, migrations());
   return JobDatabase(std::move(body));

@@ -1,9 +1,11 @@
 #include "hps/search/jobs_executor.h"
 
+#include <algorithm>
 #include <charconv>
 #include <condition_variable>
 #include <map>
 #include <mutex>
+#include <random>
 #include <set>
 #include <thread>
 
@@ -49,7 +51,7 @@ class JobsExecutor final : public tune::TrialExecutor {
   JobsExecutor(std::shared_ptr<tune::Inbox> inbox, JobsSetup setup)
       : inbox_(std::move(inbox)),
         setup_(std::move(setup)),
-        jobs_(jobs::JobDatabase::open(setup_.database)),
+        jobs_(jobs::JobDatabase::open(setup_.database, setup_.patience)),
         watch_(jobs_.body().store->watch(jobs::kEndsChannel)) {
     add_application();
     find_earlier();
@@ -163,39 +165,69 @@ class JobsExecutor final : public tune::TrialExecutor {
     }
   }
 
+  /// Each order leaves the list as soon as its evaluation has a job or has ended: what is left
+  /// after an error is what has to be tried again.
   void create(std::vector<tune::StartOrder>& orders) {
     if (orders.empty()) return;
+    if (create_in_doubt_) find_created(orders);
     std::vector<jobs::Job> created;
-    std::vector<Task> tasks;
-    for (const auto& order : orders) {
-      const fs::path result = order.directory / "result.json";
+    for (auto& order : std::exchange(orders, {})) {
       // A run that was begun before this session is waited for; one that is begun again is new.
       const auto earlier = earlier_.find(order.id.trial);
       if (earlier != earlier_.end()) {
-        tasks_.emplace(order.id.trial, Task{order.id, earlier->second, result});
+        wait_for(order, earlier->second);
         earlier_.erase(earlier);
         continue;
       }
       try {
-        created.push_back(job_for(order, result));
-        tasks.push_back({order.id, {}, result});
+        created.push_back(job_for(order));
+        orders.push_back(std::move(order));
       } catch (const Error& error) {
         tune::Message end{tune::Message::Kind::ended, order.id};
         end.error = error.message();
         inbox_->put(std::move(end));
       }
     }
-    if (!created.empty()) {
-      const auto ids = jobs_.create(created);
-      for (std::size_t i = 0; i < ids.size(); ++i) {
-        tasks[i].job = ids[i];
-        tasks_.insert_or_assign(tasks[i].id.trial, tasks[i]);
-      }
-    }
+    if (created.empty()) return;
+    create_in_doubt_ = true;
+    const auto ids = jobs_.create(created);
+    create_in_doubt_ = false;
+    for (std::size_t i = 0; i < ids.size(); ++i) wait_for(orders[i], ids[i]);
     orders.clear();
   }
 
-  jobs::Job job_for(const tune::StartOrder& order, const fs::path& result) const {
+  /// A server may have created the jobs and gone away before it said so.
+  void find_created(std::vector<tune::StartOrder>& orders) {
+    const auto found = jobs_.find({.workflow = setup_.workflow});
+    std::erase_if(orders, [&](const tune::StartOrder& order) {
+      const std::string data = data_of(order);
+      const auto job = std::find_if(found.begin(), found.end(),
+                                    [&](const jobs::Job& one) { return one.data == data; });
+      if (job == found.end()) return false;
+      wait_for(order, job->id);
+      return true;
+    });
+  }
+
+  void wait_for(const tune::StartOrder& order, JobId job) {
+    tasks_.insert_or_assign(order.id.trial, Task{order.id, job, result_of(order)});
+  }
+
+  static fs::path result_of(const tune::StartOrder& order) {
+    return order.directory / "result.json";
+  }
+
+  /// Names the evaluation for later sessions, and this very order for this one.
+  [[nodiscard]] std::string data_of(const tune::StartOrder& order) const {
+    return Json{{"search", setup_.search},
+                {"trial", order.id.trial},
+                {"run", order.id.run},
+                {"session", session_}}
+        .dump();
+  }
+
+  jobs::Job job_for(const tune::StartOrder& order) const {
+    const fs::path result = result_of(order);
     const fs::path config = order.directory / "params.json";
     write_file_atomically(config, tune::encode(order.config) + "\n");
     std::error_code ignored;
@@ -226,7 +258,7 @@ class JobsExecutor final : public tune::TrialExecutor {
                result.string(), "--id",          std::to_string(number)};
     }
     job.args = joined_words(words);
-    job.data = Json{{"search", setup_.search}, {"trial", number}}.dump();
+    job.data = data_of(order);
     return job;
   }
 
@@ -300,6 +332,8 @@ class JobsExecutor final : public tune::TrialExecutor {
   jobs::JobDatabase jobs_;                 // of the working thread
   std::map<std::int64_t, Task> tasks_;     // under way, by trial; of the working thread
   std::map<std::int64_t, JobId> earlier_;  // of an earlier session; of the working thread
+  const std::uint32_t session_ = std::random_device()();
+  bool create_in_doubt_ = false;  // nobody knows whether the jobs were created
   std::unique_ptr<store::Watch> watch_;
 
   std::mutex mutex_;

@@ -5,6 +5,7 @@
 // twice.
 #pragma once
 
+#include <chrono>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -24,6 +25,8 @@ struct JobsSetup {
   bool is_users_program = false;
   std::string metric = "objective";
   std::string envscript{};
+  /// How long each call waits for a busy database. What fails is tried again.
+  std::chrono::milliseconds patience = std::chrono::seconds(5);
 };
 
 /// The database of KOLO_DB, and the workflow of KOLO_JOB_ID or else `otherwise`. Throws

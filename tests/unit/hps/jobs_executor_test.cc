@@ -1,0 +1,108 @@
+// Evaluations as jobs of a database, without a launcher.
+#include "hps/search/jobs_executor.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <thread>
+
+#include "base/errors.h"
+#include "base/files.h"
+#include "base/json.h"
+#include "kolo/jobs.h"
+#include "store/database.h"
+
+namespace kolo::hps {
+namespace {
+
+using namespace std::chrono_literals;
+using jobs::Job;
+using jobs::JobDatabase;
+
+class JobsExecutorTest : public testing::Test {
+ protected:
+  [[nodiscard]] std::filesystem::path folder() const { return scratch_.path() / "db"; }
+
+  [[nodiscard]] JobsSetup setup(const std::string& search = "random-1") const {
+    JobsSetup setup;
+    setup.database = folder();
+    setup.workflow = "flow";
+    setup.search = search;
+    setup.command = {"kolo", "evaluate"};
+    setup.patience = 20ms;
+    return setup;
+  }
+
+  [[nodiscard]] tune::StartOrder order(std::int64_t trial) const {
+    tune::StartOrder order;
+    order.id = {trial, 0};
+    order.trial_id = "t_" + std::to_string(trial);
+    order.directory = scratch_.path() / order.trial_id;
+    order.config = search::Value{{"x", 1}};
+    std::filesystem::create_directories(order.directory);
+    return order;
+  }
+
+  static std::int64_t trial_of(const Job& job) {
+    return Json::parse(job.data).at("trial").get<std::int64_t>();
+  }
+  std::vector<Job> jobs_of(std::int64_t trial) {
+    auto found = jobs_.find({.workflow = "flow"});
+    std::erase_if(found, [&](const Job& job) { return trial_of(job) != trial; });
+    return found;
+  }
+  /// Waits until the executor has created jobs for the trial.
+  std::vector<Job> await_jobs_of(std::int64_t trial) {
+    for (const auto deadline = Deadline::after(20s); !deadline.passed();) {
+      if (auto found = jobs_of(trial); !found.empty()) return found;
+      std::this_thread::yield();
+    }
+    ADD_FAILURE() << "no job for trial " << trial;
+    return {};
+  }
+
+  TempDir scratch_;
+  JobDatabase jobs_ = JobDatabase::init(folder());
+  std::shared_ptr<tune::Inbox> inbox_ = std::make_shared<tune::Inbox>();
+};
+
+ino_t inode_of(const std::filesystem::path& path) {
+  struct stat status {};
+  return ::stat(path.c_str(), &status) == 0 ? status.st_ino : 0;
+}
+
+/// Each attempt to create a job writes its configuration anew.
+void await_attempts(const std::filesystem::path& config, int attempts) {
+  const auto deadline = Deadline::after(20s);
+  for (ino_t last = inode_of(config); attempts > 0 && !deadline.passed();) {
+    if (const ino_t now = inode_of(config); now != 0 && now != last) {
+      last = now;
+      --attempts;
+    }
+    std::this_thread::yield();
+  }
+  ASSERT_EQ(attempts, 0) << "the executor does not try again";
+}
+
+TEST_F(JobsExecutorTest, ABusyDatabaseMakesNoSecondJobForATrial) {
+  // An earlier session has created the job of trial 1.
+  jobs_.set_application({.name = "other", .executable = "/bin/true"});
+  Job earlier;
+  earlier.name = "task1", earlier.workflow = "flow", earlier.application = "other";
+  earlier.data = R"({"search": "random-1", "trial": 1})";
+  jobs_.create(earlier);
+  const auto executor = make_jobs_executor(inbox_, setup());
+
+  const auto writer = store::open_database((folder() / "kolo.db").string());
+  writer->begin(store::Locking::all);
+  executor->start(order(2));
+  executor->start(order(1));
+  // The first of these attempts may have begun without trial 1, and the last is not over.
+  await_attempts(order(2).directory / "params.json", 3);
+  writer->rollback();
+  EXPECT_EQ(await_jobs_of(2).size(), 1U);
+  EXPECT_EQ(jobs_of(1).size(), 1U);
+}
+
+}  // namespace
+}  // namespace kolo::hps
