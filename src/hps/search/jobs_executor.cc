@@ -92,9 +92,12 @@ class JobsExecutor final : public tune::TrialExecutor {
     fs::path result;
   };
 
+  /// Each search has an application of its own: programs of one name may be different ones.
   [[nodiscard]] std::string application() const {
-    return setup_.is_users_program ? fs::path(setup_.command.front()).filename().string()
-                                   : "kolo-evaluate-" + setup_.search;
+    const std::string program = setup_.is_users_program
+                                    ? fs::path(setup_.command.front()).filename().string()
+                                    : "kolo-evaluate";
+    return program + "-" + setup_.search;
   }
 
   void add_application() {
@@ -104,6 +107,11 @@ class JobsExecutor final : public tune::TrialExecutor {
                                                      : joined_words(setup_.command);
     application.envscript = setup_.envscript;
     application.description = "evaluations of the search " + setup_.search;
+    for (const auto& other : jobs_.applications())
+      if (other.name == application.name && other.description != application.description)
+        throw_error(ErrorCode::already_exists,
+                    "the application '{}' in {} was not made by this search; rename or remove it",
+                    other.name, setup_.database.string());
     jobs_.set_application(application);
   }
 

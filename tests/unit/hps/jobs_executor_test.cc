@@ -104,5 +104,33 @@ TEST_F(JobsExecutorTest, ABusyDatabaseMakesNoSecondJobForATrial) {
   EXPECT_EQ(jobs_of(1).size(), 1U);
 }
 
+TEST_F(JobsExecutorTest, SearchesOfProgramsWithOneNameRunEachItsOwn) {
+  jobs_.set_application({.name = "train.sh", .executable = "/home/user/train.sh"});
+  auto a = setup("random-1"), b = setup("random-2");
+  a.is_users_program = b.is_users_program = true;
+  a.command = {"/a/train.sh", "{x}"};
+  b.command = {"/b/train.sh", "{x}"};
+  const auto first = make_jobs_executor(inbox_, a), second = make_jobs_executor(inbox_, b);
+  first->start(order(1));
+  second->start(order(2));
+  const auto executable_of = [&](std::int64_t trial) {
+    return jobs_.application(await_jobs_of(trial).at(0).application).executable;
+  };
+  EXPECT_EQ(executable_of(1), "/a/train.sh");
+  EXPECT_EQ(executable_of(2), "/b/train.sh");
+  EXPECT_EQ(jobs_.application("train.sh").executable, "/home/user/train.sh");
+}
+
+TEST_F(JobsExecutorTest, LeavesAnApplicationOfTheUserAlone) {
+  jobs_.set_application({.name = "kolo-evaluate-random-1", .executable = "/bin/mine"});
+  try {
+    make_jobs_executor(inbox_, setup());
+    ADD_FAILURE() << "nothing was thrown";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::already_exists) << error.message();
+  }
+  EXPECT_EQ(jobs_.application("kolo-evaluate-random-1").executable, "/bin/mine");
+}
+
 }  // namespace
 }  // namespace kolo::hps
