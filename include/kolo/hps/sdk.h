@@ -26,7 +26,7 @@
 namespace kolo::hps::sdk {
 
 /// The version of the interface between library and program.
-inline constexpr int kSdk = 1;
+inline constexpr int kSdk = 2;
 
 /// One thing that a library offers. `function` is a MakeProblem, a CallRun or, for kinds of other
 /// modules, what those define.

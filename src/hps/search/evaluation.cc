@@ -11,10 +11,6 @@
 namespace kolo::hps {
 namespace fs = std::filesystem;
 
-std::string objective_name(std::size_t place, std::size_t objectives) {
-  return objectives == 1 ? "objective" : "objective_" + std::to_string(place);
-}
-
 Value report_of(const RunResult& result, std::size_t objectives) {
   Value::Dict report;
   if (result.failed()) {
@@ -44,7 +40,7 @@ tune::Runnable runnable_of(RunFunction run, fs::path log_dir, std::size_t object
   return tune::Runnable([run = std::move(run), log_dir = std::move(log_dir), objectives](
                             const Value& config, tune::Session& session) {
            RunningJob job(evaluation_number(session.trial_id()), config, session.trial_dir(),
-                          log_dir, &session);
+                          log_dir, &session, objectives);
            const Value report = report_of(run(job), objectives);
            // What the search decided meanwhile is for the study to know; the result counts.
            static_cast<void>(session.try_report(report));
@@ -57,7 +53,7 @@ void evaluate_file(const RunFunction& run, std::int64_t number, const fs::path& 
   Value report;
   try {
     RunningJob job(number, tune::decode(read_file(config), config.string()), fs::current_path(),
-                   log_dir);
+                   log_dir, nullptr, objectives);
     report = report_of(run(job), objectives);
   } catch (const std::exception& error) {
     report = Value{{objective_name(0, objectives), "F_error"}, {"error", error.what()}};

@@ -11,9 +11,6 @@
 
 namespace kolo::hps {
 
-/// The metric of an objective: "objective", or "objective_1" where there are several.
-std::string objective_name(std::size_t place, std::size_t objectives);
-
 /// What is reported of a result: the objectives (or the failure in place of the first) and
 /// "metadata". Throws invalid_argument when the number of objectives is another one.
 Value report_of(const RunResult& result, std::size_t objectives);

@@ -50,6 +50,22 @@ TEST(SearchRun, EvaluatesMaximisesAndWritesEachResult) {
   EXPECT_EQ(summary.best.value().objectives.at(0), best);
 }
 
+TEST(SearchRun, RecordsAllObjectivesWhileAnEvaluationRuns) {
+  const TempDir folder;
+  auto plan = plan_in(folder, [](RunningJob& job) -> RunResult {
+    EXPECT_THROW(job.record(1, 0.5), Error);  // one of two
+    job.record(1, {job["x"].as_number() / 2, job["y"].as_number() / 2});
+    return std::vector{job["x"].as_number(), job["y"].as_number()};
+  });
+  plan.algorithm.name = "random";
+  plan.objectives = 2;
+  const auto summary = run_search(plan);
+  EXPECT_EQ(summary.evaluations, 12);
+  EXPECT_EQ(summary.failures, 0);
+  for (const auto& row : read_results(folder.path() / "log").rows)
+    EXPECT_EQ(row.objectives.size(), 2U);
+}
+
 TEST(SearchRun, RecordsFailuresAndGoesOn) {
   const TempDir folder;
   auto plan = plan_in(folder, [](RunningJob& job) -> RunResult {
