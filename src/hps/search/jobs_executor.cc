@@ -13,7 +13,7 @@
 #include "base/errors.h"
 #include "base/files.h"
 #include "base/json.h"
-#include "base/log.h"
+#include "base/retry.h"
 #include "hps/search/evaluation.h"
 #include "jobs/body.h"
 #include "jobs/schema.h"
@@ -37,8 +37,6 @@ using tune::Value;
 
 /// Between looks, should a notification be lost.
 constexpr auto kLook = 2s;
-/// Before a database that does not answer is asked again.
-constexpr auto kRetry = 500ms;
 
 std::string joined_words(const std::vector<std::string>& words) {
   std::string text;
@@ -154,23 +152,32 @@ class JobsExecutor final : public tune::TrialExecutor {
       auto kills = std::exchange(kills_, {});
       look_ = false;
       lock.unlock();
-      bool again = false;
+      bool done = false;
       try {
-        create(orders);
-        end(kills);
-        gather();
+        done = retry_.attempt([&] {
+          create(orders);
+          end(kills);
+          gather();
+        });
       } catch (const Error& error) {
-        log::warning("the job database does not answer: {}; trying again", error.message());
-        again = true;
+        done = true;  // it does not pass
+        for (const auto& [trial, task] : std::exchange(tasks_, {}))
+          fail(task.id, "the job database failed: " + error.message());
       }
       lock.lock();
-      if (!again) continue;
+      if (done) continue;
       // What was not done yet is still in the lists.
       orders_.insert(orders_.begin(), orders.begin(), orders.end());
       kills_.insert(kills_.begin(), kills.begin(), kills.end());
-      changed_.wait_for(lock, kRetry, [this] { return closing_; });
+      changed_.wait_until(lock, retry_.next(), [this] { return closing_; });
       look_ = true;
     }
+  }
+
+  void fail(RunId id, const std::string& why) {
+    tune::Message end{tune::Message::Kind::ended, id};
+    end.error = why;
+    inbox_->put(std::move(end));
   }
 
   /// Each order leaves the list as soon as its evaluation has a job or has ended: what is left
@@ -191,16 +198,19 @@ class JobsExecutor final : public tune::TrialExecutor {
         created.push_back(job_for(order));
         orders.push_back(std::move(order));
       } catch (const Error& error) {
-        tune::Message end{tune::Message::Kind::ended, order.id};
-        end.error = error.message();
-        inbox_->put(std::move(end));
+        fail(order.id, error.message());
       }
     }
     if (created.empty()) return;
-    create_in_doubt_ = true;
-    const auto ids = jobs_.create(created);
+    try {
+      create_in_doubt_ = true;
+      const auto ids = jobs_.create(created);
+      for (std::size_t i = 0; i < ids.size(); ++i) wait_for(orders[i], ids[i]);
+    } catch (const Error& error) {
+      if (Retry::may_pass(error)) throw;
+      for (const auto& order : orders) fail(order.id, error.message());
+    }
     create_in_doubt_ = false;
-    for (std::size_t i = 0; i < ids.size(); ++i) wait_for(orders[i], ids[i]);
     orders.clear();
   }
 
@@ -341,7 +351,8 @@ class JobsExecutor final : public tune::TrialExecutor {
   std::map<std::int64_t, Task> tasks_;     // under way, by trial; of the working thread
   std::map<std::int64_t, JobId> earlier_;  // of an earlier session; of the working thread
   const std::uint32_t session_ = std::random_device()();
-  bool create_in_doubt_ = false;  // nobody knows whether the jobs were created
+  Retry retry_{"the job database"};  // of the working thread
+  bool create_in_doubt_ = false;     // nobody knows whether the jobs were created
   std::unique_ptr<store::Watch> watch_;
 
   std::mutex mutex_;

@@ -104,6 +104,16 @@ TEST_F(JobsExecutorTest, ABusyDatabaseMakesNoSecondJobForATrial) {
   EXPECT_EQ(jobs_of(1).size(), 1U);
 }
 
+TEST_F(JobsExecutorTest, AnErrorThatDoesNotPassEndsTheEvaluation) {
+  const auto executor = make_jobs_executor(inbox_, setup());
+  jobs_.remove_application("kolo-evaluate-random-1");
+  executor->start(order(1));
+  const auto messages = inbox_->take(Deadline::after(20s));
+  ASSERT_EQ(messages.size(), 1U);
+  EXPECT_EQ(messages[0].kind, tune::Message::Kind::ended);
+  EXPECT_NE(messages[0].error.find("kolo-evaluate-random-1"), std::string::npos);
+}
+
 TEST_F(JobsExecutorTest, SearchesOfProgramsWithOneNameRunEachItsOwn) {
   jobs_.set_application({.name = "train.sh", .executable = "/home/user/train.sh"});
   auto a = setup("random-1"), b = setup("random-2");
