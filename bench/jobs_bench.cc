@@ -21,7 +21,7 @@
 #include "base/files.h"
 #include "base/subprocess.h"
 #include "conformance/store/postgres_server.h"
-#include "jobs/leases.h"
+#include "jobs/database/leases.h"
 #include "kolo/jobs.h"
 #include "support/arguments.h"
 #include "support/median.h"

@@ -8,8 +8,8 @@
 
 #include "base/env.h"
 #include "base/errors.h"
-#include "jobs/nodes.h"
-#include "jobs/words.h"
+#include "base/words.h"
+#include "jobs/pilot/nodes.h"
 
 namespace kolo::app {
 
@@ -90,7 +90,7 @@ jobs::LaunchRequest allocation_of(const Options& options) {
   (void)jobs::parse_job_mode(request.job_mode);
   request.kolo = own_program();
   for (const auto& words : options.texts("launcher-flags"))
-    for (auto& word : jobs::split_words(words, "--launcher-flags"))
+    for (auto& word : split_words(words, "--launcher-flags"))
       request.launcher_options.push_back(std::move(word));
   for (const auto* text : {&request.batch.queue, &request.batch.project})
     if (text->find('\n') != std::string::npos)

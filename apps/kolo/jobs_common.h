@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "jobs/queued_launches.h"
+#include "jobs/database/queued_launches.h"
 #include "kolo/jobs.h"
 #include "options.h"
 

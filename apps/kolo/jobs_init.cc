@@ -3,8 +3,8 @@
 
 #include "base/errors.h"
 #include "base/log.h"
+#include "base/words.h"
 #include "commands.h"
-#include "jobs/words.h"
 #include "jobs_common.h"
 #include "store/database.h"
 #include "study_settings.h"
@@ -45,7 +45,7 @@ int run_command_init(const Arguments& arguments) {
   options.expect_words(1, 1, "kolo init DIR [--db URL]");
   const auto jobs = jobs::JobDatabase::init(options.words()[0], server_url(options));
   fmt::print("made {}\nuse it: eval \"$(kolo activate {})\"\n", jobs.folder().string(),
-             jobs::shell_quoted(options.words()[0]));
+             shell_quoted(options.words()[0]));
   return 0;
 }
 
@@ -61,12 +61,12 @@ int run_command_activate(const Arguments& arguments) {
   }
   options.expect_words(1, 1, "eval \"$(kolo activate DIR)\"");
   const auto jobs = jobs::JobDatabase::open(options.words()[0]);
-  const std::string program = jobs::shell_quoted(own_program());
+  const std::string program = shell_quoted(own_program());
   fmt::print(
       "export KOLO_DB={}\n"
       "kcd() {{ cd \"$({} which --id \"$1\")\"; }}\n"
       "kolo_deactivate() {{ unset KOLO_DB; unset -f kcd kolo_deactivate; }}\n",
-      jobs::shell_quoted(jobs.folder().string()), program);
+      shell_quoted(jobs.folder().string()), program);
   return 0;
 }
 

@@ -4,7 +4,7 @@
 #include "base/errors.h"
 #include "base/files.h"
 #include "commands.h"
-#include "jobs/fields.h"
+#include "jobs/database/fields.h"
 #include "jobs_common.h"
 
 namespace kolo::app {

@@ -8,7 +8,7 @@
 #include "commands.h"
 #include "exec/binding.h"
 #include "exec/ssh.h"
-#include "jobs/launcher.h"
+#include "jobs/pilot/launcher.h"
 #include "jobs/worker.h"
 #include "jobs_common.h"
 #include "launch/allocation.h"

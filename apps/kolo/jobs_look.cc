@@ -10,8 +10,8 @@
 #include "base/fd.h"
 #include "base/files.h"
 #include "commands.h"
-#include "jobs/explain.h"
-#include "jobs/statistics.h"
+#include "jobs/database/explain.h"
+#include "jobs/database/statistics.h"
 #include "jobs_common.h"
 #include "study_settings.h"
 

@@ -7,8 +7,8 @@
 #include "base/errors.h"
 #include "base/registry.h"
 #include "commands.h"
-#include "jobs/fields.h"
-#include "jobs/queued_launches.h"
+#include "jobs/database/fields.h"
+#include "jobs/database/queued_launches.h"
 #include "jobs_common.h"
 
 namespace kolo::app {

@@ -1,7 +1,7 @@
 // kolo rm, kolo kill: they select jobs as kolo ls does, and say so when nothing is selected.
 #include "base/errors.h"
 #include "commands.h"
-#include "jobs/queued_launches.h"
+#include "jobs/database/queued_launches.h"
 #include "jobs_common.h"
 
 namespace kolo::app {

@@ -7,8 +7,8 @@
 
 #include "base/errors.h"
 #include "base/files.h"
+#include "base/words.h"
 #include "commands.h"
-#include "jobs/words.h"
 #include "jobs_common.h"
 #include "search_command.h"
 
@@ -79,7 +79,7 @@ std::string search_arguments(const Options& options, const Submission& submissio
       if (row.option == "problem" || row.option == "run" || row.option == "warm-start")
         value = absolute_name(value);
       text += fmt::format(" --{}", row.option);
-      if (!row.value.empty()) text += " " + jobs::shell_quoted(value);
+      if (!row.value.empty()) text += " " + shell_quoted(value);
     }
   return text;
 }
@@ -95,7 +95,7 @@ Submission read_submission(const Options& options) {
 
   auto& application = submission.application;
   application.name = fmt::format("{}-{}", submission.nas ? "nas" : "hps", submission.search);
-  application.executable = fmt::format("{} {} {}", jobs::shell_quoted(own_program()),
+  application.executable = fmt::format("{} {} {}", shell_quoted(own_program()),
                                        submission.nas ? "nas" : "hps", submission.search);
   if (const auto script = options.text("setup")) {
     if (!fs::exists(*script)) throw_error(ErrorCode::not_found, "there is no script {}", *script);

@@ -8,11 +8,11 @@
 #include "base/errors.h"
 #include "base/files.h"
 #include "base/registry.h"
+#include "base/words.h"
 #include "base/yaml.h"
 #include "hps/problem/function_problems.h"
 #include "hps/problem/plugin.h"
 #include "hps/problem/problem_document.h"
-#include "jobs/words.h"
 
 namespace kolo::hps {
 namespace {
@@ -118,7 +118,7 @@ void load_run(LoadedProblem& loaded, std::string_view text) {
     return;
   }
   std::vector<std::string> words = is_file(text) ? std::vector<std::string>{std::string(text)}
-                                                 : jobs::split_words(text, "the run function");
+                                                 : split_words(text, "the run function");
   if (!words.empty() && words[0] == "--") words.erase(words.begin());
   if (words.empty()) throw_error(ErrorCode::invalid_argument, "the run function is empty");
   if (!is_program(words[0])) {

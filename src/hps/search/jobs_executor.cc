@@ -14,10 +14,10 @@
 #include "base/files.h"
 #include "base/json.h"
 #include "base/retry.h"
+#include "base/words.h"
 #include "hps/search/evaluation.h"
-#include "jobs/body.h"
-#include "jobs/schema.h"
-#include "jobs/words.h"
+#include "jobs/database/body.h"
+#include "jobs/database/schema.h"
 #include "kolo/jobs.h"
 #include "search/space/json_value.h"
 #include "tune/protocol/trial_protocol.h"
@@ -40,7 +40,7 @@ constexpr auto kLook = 2s;
 
 std::string joined_words(const std::vector<std::string>& words) {
   std::string text;
-  for (const auto& word : words) text += (text.empty() ? "" : " ") + jobs::shell_quoted(word);
+  for (const auto& word : words) text += (text.empty() ? "" : " ") + shell_quoted(word);
   return text;
 }
 
@@ -101,7 +101,7 @@ class JobsExecutor final : public tune::TrialExecutor {
   void add_application() {
     jobs::Application application;
     application.name = this->application();
-    application.executable = setup_.is_users_program ? jobs::shell_quoted(setup_.command.front())
+    application.executable = setup_.is_users_program ? shell_quoted(setup_.command.front())
                                                      : joined_words(setup_.command);
     application.envscript = setup_.envscript;
     application.description = "evaluations of the search " + setup_.search;

@@ -1,5 +1,5 @@
 // Taking jobs, writing what became of them, and losing them.
-#include "jobs/leases.h"
+#include "jobs/database/leases.h"
 
 #include <thread>
 

@@ -3,7 +3,7 @@
 
 #include <map>
 
-#include "jobs/run_queue.h"
+#include "jobs/pilot/run_queue.h"
 
 namespace kolo::jobs {
 namespace {

@@ -1,4 +1,4 @@
-#include "jobs/run_queue.h"
+#include "jobs/pilot/run_queue.h"
 
 #include <gmock/gmock.h>
 

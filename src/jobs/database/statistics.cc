@@ -1,8 +1,8 @@
-#include "jobs/statistics.h"
+#include "jobs/database/statistics.h"
 
 #include <algorithm>
 
-#include "jobs/body.h"
+#include "jobs/database/body.h"
 
 namespace kolo::jobs {
 namespace {

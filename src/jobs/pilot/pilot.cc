@@ -1,4 +1,4 @@
-#include "jobs/pilot.h"
+#include "jobs/pilot/pilot.h"
 
 #include <poll.h>
 #include <signal.h>
@@ -12,7 +12,7 @@
 #include "base/log.h"
 #include "base/subprocess.h"
 #include "exec/environment.h"
-#include "jobs/body.h"
+#include "jobs/database/body.h"
 
 namespace kolo::jobs {
 namespace {

@@ -1,11 +1,11 @@
-#include "jobs/explain.h"
+#include "jobs/database/explain.h"
 
 #include "base/errors.h"
 #include "base/json.h"
-#include "jobs/body.h"
-#include "jobs/leases.h"
-#include "jobs/nodes.h"
-#include "jobs/queued_launches.h"
+#include "jobs/database/body.h"
+#include "jobs/database/leases.h"
+#include "jobs/database/queued_launches.h"
+#include "jobs/pilot/nodes.h"
 
 namespace kolo::jobs {
 namespace {

@@ -1,4 +1,4 @@
-#include "jobs/fields.h"
+#include "jobs/database/fields.h"
 
 #include <algorithm>
 #include <charconv>
@@ -6,7 +6,7 @@
 
 #include "base/errors.h"
 #include "base/registry.h"
-#include "jobs/words.h"
+#include "base/words.h"
 
 namespace kolo::jobs {
 namespace {

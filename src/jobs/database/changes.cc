@@ -1,7 +1,7 @@
-#include "jobs/changes.h"
+#include "jobs/database/changes.h"
 
 #include "base/errors.h"
-#include "jobs/body.h"
+#include "jobs/database/body.h"
 
 namespace kolo::jobs {
 

@@ -1,11 +1,11 @@
-#include "jobs/launcher.h"
+#include "jobs/pilot/launcher.h"
 
 #include <signal.h>
 #include <sys/signalfd.h>
 
 #include "base/errors.h"
 #include "base/log.h"
-#include "jobs/pilot.h"
+#include "jobs/pilot/pilot.h"
 
 namespace kolo::jobs {
 namespace {

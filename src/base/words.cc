@@ -1,8 +1,8 @@
-#include "jobs/words.h"
+#include "base/words.h"
 
 #include "base/errors.h"
 
-namespace kolo::jobs {
+namespace kolo {
 
 std::vector<std::string> split_words(std::string_view text, std::string_view what) {
   std::vector<std::string> words;
@@ -60,4 +60,4 @@ std::string shell_quoted(std::string_view word) {
   return text + "'";
 }
 
-}  // namespace kolo::jobs
+}  // namespace kolo

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "jobs/nodes.h"
+#include "jobs/pilot/nodes.h"
 #include "kolo/jobs.h"
 
 namespace kolo::jobs {

@@ -1,4 +1,4 @@
-#include "jobs/queued_launches.h"
+#include "jobs/database/queued_launches.h"
 
 #include <algorithm>
 #include <map>
@@ -7,8 +7,8 @@
 #include "base/errors.h"
 #include "base/files.h"
 #include "base/json.h"
-#include "jobs/body.h"
-#include "jobs/words.h"
+#include "base/words.h"
+#include "jobs/database/body.h"
 
 namespace kolo::jobs {
 namespace {

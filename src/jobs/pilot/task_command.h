@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "jobs/nodes.h"
+#include "jobs/pilot/nodes.h"
 #include "jobs/worker_protocol.h"
 #include "kolo/jobs.h"
 

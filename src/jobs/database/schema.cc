@@ -1,4 +1,4 @@
-#include "jobs/schema.h"
+#include "jobs/database/schema.h"
 
 namespace kolo::jobs {
 namespace {

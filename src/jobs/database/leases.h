@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "jobs/changes.h"
+#include "jobs/database/changes.h"
 #include "kolo/jobs.h"
 
 namespace kolo::jobs {

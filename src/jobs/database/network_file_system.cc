@@ -1,4 +1,4 @@
-#include "jobs/network_file_system.h"
+#include "jobs/database/network_file_system.h"
 
 #include <sys/vfs.h>
 

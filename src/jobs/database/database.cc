@@ -8,10 +8,10 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/registry.h"
-#include "jobs/body.h"
-#include "jobs/fields.h"
-#include "jobs/network_file_system.h"
-#include "jobs/schema.h"
+#include "jobs/database/body.h"
+#include "jobs/database/fields.h"
+#include "jobs/database/network_file_system.h"
+#include "jobs/database/schema.h"
 
 namespace kolo::jobs {
 namespace {

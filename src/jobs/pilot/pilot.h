@@ -11,11 +11,11 @@
 #include <set>
 
 #include "base/deadline.h"
-#include "jobs/launcher.h"
-#include "jobs/leases.h"
-#include "jobs/run_queue.h"
-#include "jobs/task_command.h"
-#include "jobs/waker.h"
+#include "jobs/database/leases.h"
+#include "jobs/database/waker.h"
+#include "jobs/pilot/launcher.h"
+#include "jobs/pilot/run_queue.h"
+#include "jobs/pilot/task_command.h"
 #include "jobs/worker_link.h"
 #include "kolo/error.h"
 

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-namespace kolo::jobs {
+namespace kolo {
 
 /// Splits at blanks; '…', "…" and \ keep what they enclose, as in a shell. Nothing is expanded: $,
 /// *, ; and ` are letters. Throws invalid_argument for a quote without its end; `what` names the
@@ -15,4 +15,4 @@ std::vector<std::string> split_words(std::string_view text, std::string_view wha
 /// One word as a shell reads it back.
 std::string shell_quoted(std::string_view word);
 
-}  // namespace kolo::jobs
+}  // namespace kolo

@@ -1,4 +1,4 @@
-#include "jobs/staging.h"
+#include "jobs/pilot/staging.h"
 
 #include <fnmatch.h>
 #include <sys/stat.h>

@@ -8,9 +8,9 @@
 #include "base/errors.h"
 #include "base/log.h"
 #include "base/subprocess.h"
-#include "jobs/body.h"
-#include "jobs/pilot.h"
-#include "jobs/staging.h"
+#include "jobs/database/body.h"
+#include "jobs/pilot/pilot.h"
+#include "jobs/pilot/staging.h"
 
 namespace kolo::jobs {
 namespace {

@@ -1,4 +1,4 @@
-#include "jobs/leases.h"
+#include "jobs/database/leases.h"
 
 #include <unistd.h>
 
@@ -6,7 +6,7 @@
 
 #include "base/errors.h"
 #include "base/host.h"
-#include "jobs/body.h"
+#include "jobs/database/body.h"
 
 namespace kolo::jobs {
 namespace {

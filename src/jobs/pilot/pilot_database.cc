@@ -7,8 +7,8 @@
 
 #include "base/errors.h"
 #include "base/log.h"
-#include "jobs/body.h"
-#include "jobs/pilot.h"
+#include "jobs/database/body.h"
+#include "jobs/pilot/pilot.h"
 
 namespace kolo::jobs {
 namespace {

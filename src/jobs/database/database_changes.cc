@@ -4,10 +4,10 @@
 
 #include "base/errors.h"
 #include "base/registry.h"
-#include "jobs/body.h"
-#include "jobs/changes.h"
-#include "jobs/fields.h"
-#include "jobs/words.h"
+#include "base/words.h"
+#include "jobs/database/body.h"
+#include "jobs/database/changes.h"
+#include "jobs/database/fields.h"
 
 namespace kolo::jobs {
 namespace {

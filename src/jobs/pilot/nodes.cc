@@ -1,10 +1,10 @@
-#include "jobs/nodes.h"
+#include "jobs/pilot/nodes.h"
 
 #include <algorithm>
 #include <cmath>
 
 #include "base/errors.h"
-#include "jobs/body.h"
+#include "jobs/database/body.h"
 
 namespace kolo::jobs {
 namespace {

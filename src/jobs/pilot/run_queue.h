@@ -13,7 +13,7 @@
 #include <set>
 #include <vector>
 
-#include "jobs/nodes.h"
+#include "jobs/pilot/nodes.h"
 
 namespace kolo::jobs {
 

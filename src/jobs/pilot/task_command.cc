@@ -1,8 +1,8 @@
-#include "jobs/task_command.h"
+#include "jobs/pilot/task_command.h"
 
 #include <fmt/ranges.h>
 
-#include "jobs/words.h"
+#include "base/words.h"
 #include "launch/runners.h"
 
 namespace kolo::jobs {

@@ -1,10 +1,10 @@
-#include "jobs/words.h"
+#include "base/words.h"
 
 #include <gmock/gmock.h>
 
 #include "base/errors.h"
 
-namespace kolo::jobs {
+namespace kolo {
 namespace {
 
 using testing::ElementsAre;
@@ -26,4 +26,4 @@ TEST(Words, AreQuotedSoThatTheyComeBack) {
 }
 
 }  // namespace
-}  // namespace kolo::jobs
+}  // namespace kolo

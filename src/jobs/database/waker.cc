@@ -1,11 +1,11 @@
-#include "jobs/waker.h"
+#include "jobs/database/waker.h"
 
 #include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "base/errors.h"
-#include "jobs/body.h"
-#include "jobs/schema.h"
+#include "jobs/database/body.h"
+#include "jobs/database/schema.h"
 
 namespace kolo::jobs {
 
