@@ -172,10 +172,9 @@ class JobDatabase {
   /// data/WORKFLOW/NAME_ID, or the job's user_workdir.
   [[nodiscard]] std::filesystem::path folder_of(const Job& job) const;
 
-  struct Body;
-  [[nodiscard]] Body& body() noexcept { return *body_; }
-
  private:
+  struct Body;
+  friend struct Internals;
   explicit JobDatabase(std::unique_ptr<Body> body);
   std::unique_ptr<Body> body_;
 };

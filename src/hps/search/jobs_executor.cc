@@ -50,7 +50,7 @@ class JobsExecutor final : public tune::TrialExecutor {
       : inbox_(std::move(inbox)),
         setup_(std::move(setup)),
         jobs_(jobs::JobDatabase::open(setup_.database, setup_.patience)),
-        watch_(jobs_.body().store->watch(jobs::kEndsChannel)) {
+        watch_(body_of(jobs_).store->watch(jobs::kEndsChannel)) {
     add_application();
     find_earlier();
     worker_ = std::thread([this] { work(); });

@@ -1,9 +1,10 @@
-// What a JobDatabase is made of, for the rest of this room.
+// What a JobDatabase is made of, for the rest of this module.
 #pragma once
 
 #include <memory>
 #include <string>
 
+#include "base/clock.h"
 #include "kolo/jobs.h"
 #include "store/database.h"
 #include "store/raw.h"
@@ -16,17 +17,27 @@ struct JobDatabase::Body {
   std::filesystem::path folder;
   std::string url;
   std::unique_ptr<store::Database> store;
+  /// Dates the history.
+  const Clock* clock = &system_clock();
+  /// Leases are counted by the clock that all users of the database share: that of the server, or
+  /// of this machine where the database is a file.
+  const Clock* lease_clock = nullptr;
+  std::unique_ptr<const Clock> server_clock;
+
+  [[nodiscard]] double date() const { return clock->date(); }
+  [[nodiscard]] double lease_date() const { return lease_clock->date(); }
 
   /// Wakes launchers. A notification that cannot be given is not an error: they look now and then.
   void notify() noexcept;
   /// Wakes those who wait for jobs to end.
   void notify_ends() noexcept;
-  /// Seconds since 1970 by the clock that all users of the database share.
-  double shared_now();
 };
 
-/// Seconds since 1970 by this machine's clock.
-double clock_now();
+struct Internals {
+  using Body = JobDatabase::Body;
+  static Body& of(JobDatabase& jobs) noexcept { return *jobs.body_; }
+};
+inline Internals::Body& body_of(JobDatabase& jobs) noexcept { return Internals::of(jobs); }
 
 /// By one number of `counter`: 'job', 'launcher', 'queued_launch'. Inside a transaction.
 std::int64_t count_up(store::Database& database, std::string_view counter, std::int64_t by = 1);

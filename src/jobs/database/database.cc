@@ -26,24 +26,23 @@ std::unique_ptr<store::Database> connect(
   return store::open_database(url, {.create = create, .patience = patience});
 }
 
-}  // namespace
+/// The clock of a PostgreSQL server, of which only the date is used.
+class ServerClock final : public Clock {
+ public:
+  explicit ServerClock(store::Database& server) : server_(server) {}
+  [[nodiscard]] Time now() const override { return system_clock().now(); }
+  [[nodiscard]] double date() const override {
+    auto& row =
+        server_.prepare("SELECT CAST(EXTRACT(EPOCH FROM clock_timestamp()) AS DOUBLE PRECISION)");
+    row.next();
+    const double date = row.number(0);
+    row.reset();
+    return date;
+  }
 
-double clock_now() {
-  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
-
-double JobDatabase::Body::shared_now() {
-  // SQLite is of one host, whose clock all see.
-  if (store->kind() == "sqlite") return clock_now();
-  auto& row =
-      store->prepare("SELECT CAST(EXTRACT(EPOCH FROM clock_timestamp()) AS DOUBLE PRECISION)");
-  row.next();
-  const double now = row.number(0);
-  row.reset();
-  return now;
-}
-
-namespace {
+ private:
+  store::Database& server_;
+};
 
 void notify_channel(store::Database& store, std::string_view channel) noexcept {
   try {
@@ -136,6 +135,9 @@ JobDatabase JobDatabase::open(const fs::path& folder, std::chrono::milliseconds 
     body->store = connect(body->url, true, patience);
   }
   store::migrate(*body->store, kRoom, migrations());
+  if (body->store->kind() == "postgresql")
+    body->server_clock = std::make_unique<ServerClock>(*body->store);
+  body->lease_clock = body->server_clock ? body->server_clock.get() : &system_clock();
   return JobDatabase(std::move(body));
 }
 

@@ -141,7 +141,7 @@ std::vector<JobId> JobDatabase::create(const std::vector<Job>& jobs) {
   Transaction change(database, Locking::rows);
   const auto count = static_cast<std::int64_t>(jobs.size());
   const std::int64_t last = count_up(database, "job", count);
-  const double now = clock_now();
+  const double now = body_->date();
   std::vector<Beginning> begins;
   std::vector<JobId> ids;
   begins.reserve(jobs.size());
@@ -237,9 +237,9 @@ void JobDatabase::add_dependency(JobId parent, JobId child) {
   std::vector<Step> steps;
   if (waits && child_state == JobState::ready)
     steps.push_back(
-        {JobState::awaiting_parents, clock_now(), fmt::format("waits for job {}", raw(parent))});
+        {JobState::awaiting_parents, body_->date(), fmt::format("waits for job {}", raw(parent))});
   if (waits && is_end(parent_state))
-    steps.push_back({JobState::failed, clock_now(),
+    steps.push_back({JobState::failed, body_->date(),
                      fmt::format("parent {} ended {}", raw(parent), to_string(parent_state))});
   if (!steps.empty()) changes.apply({.id = child, .from = child_state, .steps = steps});
   changes.commit();
@@ -260,7 +260,7 @@ std::int64_t JobDatabase::kill(const std::vector<JobId>& ids, bool recursive) {
     for (int tries = 0; tries < 100; ++tries) {
       const JobState state = state_of(database, *id);
       if (is_end(state)) break;
-      const Step step{JobState::user_killed, clock_now(), "killed by the user"};
+      const Step step{JobState::user_killed, body_->date(), "killed by the user"};
       if (changes.apply({.id = *id, .from = state, .steps = {&step, 1}})) {
         ++killed;
         break;
@@ -310,7 +310,7 @@ void JobDatabase::modify(JobId id, std::string_view field, const std::string& va
     const JobState wanted = parse_state(value);
     Changes changes(database);
     const JobState state = state_of(database, id);
-    const Step step{wanted, clock_now(), "set by the user"};
+    const Step step{wanted, body_->date(), "set by the user"};
     if (!changes.apply({.id = id, .from = state, .steps = {&step, 1}}))
       throw_error(ErrorCode::unavailable, "job {} has just changed; try again", raw(id));
     changes.commit();

@@ -39,7 +39,7 @@ std::string obstacle_of(const LauncherRecord& launcher, const Job& job) {
 }
 
 void explain_launchers(JobDatabase& jobs, const Job& job, std::vector<std::string>& lines) {
-  const double now = jobs.body().shared_now();
+  const double now = body_of(jobs).lease_date();
   int alive = 0, able = 0;
   for (const auto& launcher : launchers(jobs, true)) {
     if (launcher.heard + launcher.lease_seconds < now) {
@@ -82,7 +82,7 @@ std::vector<std::string> explain(JobDatabase& jobs, JobId id) {
   if (job.launcher != 0)
     for (const auto& launcher : launchers(jobs, false))
       if (launcher.id == job.launcher) {
-        const double silent = jobs.body().shared_now() - launcher.heard;
+        const double silent = body_of(jobs).lease_date() - launcher.heard;
         lines.push_back(fmt::format("{} has it; heard of {:.0f} s ago, its lease is {} s",
                                     name_of(launcher), silent, launcher.lease_seconds));
         if (silent > launcher.lease_seconds)

@@ -16,7 +16,7 @@ using store::Transaction;
 
 /// Frees the jobs of one launcher: what ran starts again, the rest stays where it is.
 std::int64_t free_jobs(store::Database& database, Changes& changes, std::int64_t launcher,
-                       const std::string& why) {
+                       const std::string& why, double date) {
   struct Row {
     JobId id;
     JobState state;
@@ -29,8 +29,7 @@ std::int64_t free_jobs(store::Database& database, Changes& changes, std::int64_t
     rows.push_back({JobId{row.integer(0)}, static_cast<JobState>(row.integer(1)), row.integer(2)});
   for (const auto& job : rows) {
     std::vector<Step> steps;
-    if (job.state == JobState::running)
-      steps.push_back({JobState::restart_ready, clock_now(), why});
+    if (job.state == JobState::running) steps.push_back({JobState::restart_ready, date, why});
     changes.apply({.id = job.id,
                    .from = job.state,
                    .steps = steps,
@@ -44,7 +43,7 @@ std::int64_t free_jobs(store::Database& database, Changes& changes, std::int64_t
 
 std::vector<LauncherRecord> launchers(JobDatabase& jobs, bool alive_only) {
   std::vector<LauncherRecord> all;
-  auto& row = jobs.body().store->prepare(
+  auto& row = body_of(jobs).store->prepare(
       "SELECT id, host, pid, state, started, heard, lease_seconds, about FROM launchers "
       "WHERE state <= $1 ORDER BY id");
   row.bind(1, alive_only ? 1 : 3);
@@ -56,9 +55,9 @@ std::vector<LauncherRecord> launchers(JobDatabase& jobs, bool alive_only) {
 }
 
 Leases::Leases(JobDatabase& jobs, double lease_seconds, const std::string& about)
-    : jobs_(jobs), database_(*jobs.body().store) {
+    : jobs_(jobs), database_(*body_of(jobs).store) {
   Transaction change(database_, Locking::rows);
-  const double now = jobs_.body().shared_now();
+  const double now = body_of(jobs_).lease_date();
   id_ = count_up(database_, "launcher");
   database_
       .prepare(
@@ -144,16 +143,12 @@ std::vector<Taken> Leases::take(const Wanted& wanted) {
 }
 
 bool Leases::keep() {
-  const bool shared = database_.kind() == "postgresql";
-  auto& statement = database_.prepare(
-      shared ? "UPDATE launchers SET heard = EXTRACT(EPOCH FROM clock_timestamp()) "
-               "WHERE id = $1 AND state = $2"
-             : "UPDATE launchers SET heard = $1 WHERE id = $2 AND state = $3");
-  int next = 0;
-  if (!shared) statement.bind(++next, clock_now());
-  statement.bind(++next, id_);
-  statement.bind(++next, raw(LauncherState::alive));
-  return statement.run() == 1;
+  const double now = body_of(jobs_).lease_date();
+  return database_.prepare("UPDATE launchers SET heard = $1 WHERE id = $2 AND state = $3")
+             .bind(1, now)
+             .bind(2, id_)
+             .bind(3, raw(LauncherState::alive))
+             .run() == 1;
 }
 
 bool Leases::was_written(const Changes::Chain& chain) {
@@ -175,11 +170,11 @@ std::vector<bool> Leases::write(const std::vector<Changes::Chain>& chains) {
   for (const auto& chain : chains) written.push_back(changes.apply(chain) || was_written(chain));
   changes.commit();
   made_ready_ = changes.made_ready();
-  if (made_ready_) jobs_.body().notify();
+  if (made_ready_) body_of(jobs_).notify();
   const bool any_end = std::any_of(chains.begin(), chains.end(), [](const auto& chain) {
     return !chain.steps.empty() && is_end(chain.steps.back().state);
   });
-  if (any_end) jobs_.body().notify_ends();
+  if (any_end) body_of(jobs_).notify_ends();
   return written;
 }
 
@@ -207,7 +202,7 @@ std::int64_t Leases::free_lost() {
   auto& silent = database_.prepare(
       "SELECT id, host, pid, lease_seconds FROM launchers WHERE state = $1 AND "
       "heard + lease_seconds < $2");
-  silent.bind(1, raw(LauncherState::alive)).bind(2, jobs_.body().shared_now());
+  silent.bind(1, raw(LauncherState::alive)).bind(2, body_of(jobs_).lease_date());
   std::vector<LauncherRecord> lost;
   while (silent.next())
     lost.push_back({.id = silent.integer(0),
@@ -222,14 +217,15 @@ std::int64_t Leases::free_lost() {
         "UPDATE launchers SET state = $1 WHERE id = $2 AND state = $3 AND "
         "heard + lease_seconds < $4");
     mark.bind(1, raw(LauncherState::lost)).bind(2, launcher.id).bind(3, raw(LauncherState::alive));
-    mark.bind(4, jobs_.body().shared_now());
+    mark.bind(4, body_of(jobs_).lease_date());
     if (mark.run() == 0) continue;  // it spoke after all, or somebody was faster
     freed += free_jobs(database_, changes, launcher.id,
                        fmt::format("launcher {} ({}:{}) was not heard of for {} s", launcher.id,
-                                   launcher.host, launcher.pid, launcher.lease_seconds));
+                                   launcher.host, launcher.pid, launcher.lease_seconds),
+                       body_of(jobs_).date());
     changes.commit();
   }
-  if (freed > 0) jobs_.body().notify();
+  if (freed > 0) body_of(jobs_).notify();
   return freed;
 }
 
@@ -245,14 +241,14 @@ bool Leases::others_work(const std::string& workflow) {
 void Leases::end() noexcept {
   try {
     Changes changes(database_);
-    free_jobs(database_, changes, id_, "its launcher has ended");
+    free_jobs(database_, changes, id_, "its launcher has ended", body_of(jobs_).date());
     database_.prepare("UPDATE launchers SET state = $1 WHERE id = $2 AND state = $3")
         .bind(1, raw(LauncherState::ended))
         .bind(2, id_)
         .bind(3, raw(LauncherState::alive))
         .run();
     changes.commit();
-    jobs_.body().notify();
+    body_of(jobs_).notify();
   } catch (const std::exception&) {
     // The lease will end.
   }

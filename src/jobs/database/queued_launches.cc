@@ -22,7 +22,7 @@ bool is_open(const QueuedLaunch& launch) {
 
 void set_state(JobDatabase& jobs, std::int64_t id, const std::string& scheduler_id,
                std::string_view state) {
-  jobs.body()
+  body_of(jobs)
       .store->prepare("UPDATE queued_launches SET scheduler_id = $1, state = $2 WHERE id = $3")
       .bind(1, scheduler_id)
       .bind(2, state)
@@ -58,10 +58,10 @@ QueuedLaunch submit_launch(JobDatabase& jobs, launch::BatchSystem& system,
                            const LaunchRequest& request) {
   // What cannot be written is refused before anything is recorded.
   (void)launch_script(jobs, system, request, "");
-  auto& database = *jobs.body().store;
+  auto& database = *body_of(jobs).store;
   QueuedLaunch launch{.scheduler = std::string(system.name()),
                       .state = "pending-submission",
-                      .created = clock_now()};
+                      .created = body_of(jobs).date()};
   launch.about = Json{{"nodes", request.batch.nodes}, {"minutes", request.batch.minutes},
                       {"queue", request.batch.queue}, {"project", request.batch.project},
                       {"job_mode", request.job_mode}, {"workflow", request.workflow}}
@@ -114,7 +114,7 @@ std::int64_t cancel_launches(JobDatabase& jobs, const std::vector<std::int64_t>&
 
 std::vector<QueuedLaunch> queued_launches(JobDatabase& jobs, bool ask, std::string& trouble) {
   std::vector<QueuedLaunch> all;
-  auto& row = jobs.body().store->prepare(
+  auto& row = body_of(jobs).store->prepare(
       "SELECT id, scheduler, scheduler_id, state, created, about FROM queued_launches ORDER BY id");
   while (row.next())
     all.push_back({row.integer(0), std::string(row.text(1)), std::string(row.text(2)),

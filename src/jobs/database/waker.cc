@@ -12,7 +12,8 @@ namespace kolo::jobs {
 using namespace std::chrono_literals;
 
 Waker::Waker(JobDatabase& jobs)
-    : event_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)), watch_(jobs.body().store->watch(kChannel)) {
+    : event_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      watch_(body_of(jobs).store->watch(kChannel)) {
   if (!event_.valid()) throw_errno("cannot make an event");
   thread_ = std::thread([this] { run(); });
 }

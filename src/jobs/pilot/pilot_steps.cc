@@ -33,7 +33,7 @@ const Application& Pilot::application_of(const Job& job) {
 }
 
 void Pilot::step(Held& held, JobState state, std::string reason) {
-  held.pending.push_back({state, clock_now(), std::move(reason)});
+  held.pending.push_back({state, body_of(jobs_).date(), std::move(reason)});
   held.job.state = state;
   dirty_.insert(held.job.id);
   if (!is_end(state)) return;
@@ -145,7 +145,7 @@ void Pilot::after_timeout(Held& held) {
 
 void Pilot::start_runs() {
   if (stopping_) return;
-  for (const auto& start : queue_->start(clock_now())) {
+  for (const auto& start : queue_->start(body_of(jobs_).date())) {
     Held& held = held_.at(start.id);
     try {
       start_run(held, start.places);

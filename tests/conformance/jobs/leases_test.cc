@@ -4,6 +4,8 @@
 #include <thread>
 
 #include "conformance/jobs/jobs_fixture.h"
+#include "jobs/database/body.h"
+#include "support/given_clock.h"
 
 namespace kolo::test {
 namespace {
@@ -17,10 +19,11 @@ using jobs::Leases;
 using jobs::Step;
 using jobs::Taken;
 using testing::HasSubstr;
+using namespace std::chrono_literals;
 
 class LeasesTest : public JobsTest {
  protected:
-  static constexpr double kLong = 60, kShort = 0.05;
+  static constexpr double kLong = 60;
   static jobs::Wanted wanted() { return {.single = 100, .several = 100, .nodes = 4, .cores = 8}; }
 
   static const std::vector<Step>& to_the_end() {
@@ -121,12 +124,17 @@ TEST_P(LeasesTest, TakesOnlyTheFilteredWorkflow) {
 TEST_P(LeasesTest, ALostLauncherCannotFinishItsJob) {
   const JobId a = add("a");
   auto other_connection = JobDatabase::open(folder());
-  Leases dead(*jobs_, kShort, "{}"), heir(other_connection, kLong, "{}");
+  GivenClock clock;
+  for (auto* connection : {jobs_.get(), &other_connection})
+    body_of(*connection).lease_clock = &clock;
+  Leases dead(*jobs_, kLong, "{}"), heir(other_connection, kLong, "{}");
   const auto first = dead.take(wanted());
   const std::vector<Step> run(to_the_end().begin(), to_the_end().begin() + 3);
   dead.write({{.id = a, .from = JobState::ready, .steps = run, .hold = first[0].hold}});
+  clock.advance(60s);
   EXPECT_EQ(heir.free_lost(), 0);
-  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  clock.advance(1s);
+  heir.write({});  // it is heard of
   EXPECT_EQ(heir.free_lost(), 1);
   EXPECT_EQ(state(a), JobState::restart_ready);
   EXPECT_THAT(jobs_->history(a).back().reason, HasSubstr("not heard of"));
