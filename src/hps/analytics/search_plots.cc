@@ -129,14 +129,19 @@ Plot plot_searches(const std::vector<SearchResults>& searches, const PlotQuestio
   const TimeUnit unit = unit_of(longest);
 
   std::vector<double> all;
+  bool all_best_is_least = false;
   std::size_t failures = 0, evaluations = 0;
   for (std::size_t i = 0; i < searches.size(); ++i) {
     const SearchResults& search = searches[i];
     std::vector<double> xs = column_of(search, question.x), ys = column_of(search, question.y);
     for (double& x : xs) x /= unit.seconds;
+    const auto objective = objective_of(search.table, question.y);
+    const bool minimizes = objective && search.table.minimizes(*objective);
     if (question.optimum)
-      for (double& y : ys) y = *question.optimum - y;
-    const bool curve = along && objective_of(search.table, question.y).has_value();
+      for (double& y : ys) y = minimizes ? y - *question.optimum : *question.optimum - y;
+    const bool best_is_least = question.optimum || minimizes;
+    all_best_is_least = all_best_is_least || best_is_least;
+    const bool curve = along && objective;
     const std::string name = searches.size() > 1 ? search.name : curve ? "evaluations" : "";
     PlotSeries points{.name = curve && searches.size() > 1 ? "" : name,
                       .style = PlotSeries::Style::points,
@@ -147,7 +152,7 @@ Plot plot_searches(const std::vector<SearchResults>& searches, const PlotQuestio
     double so_far = kNothing;
     for (std::size_t j = 0; j < xs.size(); ++j) {
       points.points.emplace_back(xs[j], ys[j]);
-      if (std::isfinite(ys[j]) && !(question.optimum ? ys[j] >= so_far : ys[j] <= so_far))
+      if (std::isfinite(ys[j]) && !(best_is_least ? ys[j] >= so_far : ys[j] <= so_far))
         so_far = ys[j];
       best.points.emplace_back(xs[j], so_far);
     }
@@ -157,7 +162,7 @@ Plot plot_searches(const std::vector<SearchResults>& searches, const PlotQuestio
     plot.series.push_back(std::move(points));
     if (curve) plot.series.push_back(std::move(best));
   }
-  if (along) show_the_better_part(plot, all, question.optimum.has_value());
+  if (along) show_the_better_part(plot, all, all_best_is_least);
   plot.x_label = question.x == "time" ? fmt::format("time ({})", unit.name) : question.x;
   plot.y_label = question.optimum
                      ? fmt::format("distance of {} from {}", question.y, *question.optimum)

@@ -5,40 +5,16 @@
 
 #include "base/errors.h"
 #include "base/files.h"
+#include "hps/results/result_source.h"
 
 namespace kolo::hps {
 namespace {
 
 namespace fs = std::filesystem;
 
-fs::path folder_of(const fs::path& path) {
-  std::error_code ignored;
-  const fs::path whole = fs::absolute(path, ignored).lexically_normal();
-  if (fs::is_directory(whole, ignored)) return whole.has_filename() ? whole : whole.parent_path();
-  return whole.parent_path();
-}
-
-/// A folder is named by itself; results.csv by its folder; another file by its own name.
-std::string name_of(const fs::path& path, int levels) {
-  std::error_code ignored;
-  fs::path place = folder_of(path);
-  std::string name;
-  if (!fs::is_directory(path, ignored) && path.filename() != "results.csv") {
-    name = path.stem().string();
-    --levels;
-  }
-  for (; levels > 0 && place.has_filename(); --levels, place = place.parent_path())
-    name.insert(0, place.filename().string() + (name.empty() ? "" : "/"));
-  return name.empty() ? path.string() : name;
-}
-
-}  // namespace
-
-SearchResults read_search(const fs::path& path) {
-  SearchResults search;
-  search.name = name_of(path, 1);
-  search.table = read_results(path);
-  const fs::path infos = folder_of(path) / "init_infos.json";
+SearchResults read(ResultSource& source) {
+  SearchResults search{.name = source.name(1), .table = source.read()};
+  const fs::path infos = source.folder() / "init_infos.json";
   std::error_code ignored;
   if (fs::exists(infos, ignored)) {
     const Json json = parse_json(read_file(infos), infos.string());
@@ -48,14 +24,22 @@ SearchResults read_search(const fs::path& path) {
   return search;
 }
 
-std::vector<SearchResults> read_searches(const std::vector<fs::path>& paths) {
+}  // namespace
+
+SearchResults read_search(const std::string& where) { return read(*open_results(where)); }
+
+std::vector<SearchResults> read_searches(const std::vector<std::string>& where) {
+  std::vector<std::unique_ptr<ResultSource>> sources;
   std::vector<SearchResults> searches;
-  for (const fs::path& path : paths) searches.push_back(read_search(path));
+  for (const auto& one : where) {
+    sources.push_back(open_results(one));
+    searches.push_back(read(*sources.back()));
+  }
   for (int levels = 2; levels <= 4; ++levels) {
     std::map<std::string, int> count;
     for (const auto& search : searches) ++count[search.name];
     for (std::size_t i = 0; i < searches.size(); ++i)
-      if (count[searches[i].name] > 1) searches[i].name = name_of(paths[i], levels);
+      if (count[searches[i].name] > 1) searches[i].name = sources[i]->name(levels);
   }
   return searches;
 }
@@ -76,11 +60,12 @@ SearchSummaryRow summarize(const SearchResults& search, std::size_t after, std::
     }
     const double value = one.objectives[objective];
     sum += value;
-    if (!row.best || value > *row.best) {
+    if (!row.best || table.is_better(value, *row.best, objective)) {
       row.best = value;
       row.best_at = i + 1;
     }
-    if (i < after) row.best_after = std::max(row.best_after.value_or(value), value);
+    if (i < after && (!row.best_after || table.is_better(value, *row.best_after, objective)))
+      row.best_after = value;
   }
   if (row.best) row.mean = sum / static_cast<double>(row.evaluations - row.failures);
   if (table.older) {

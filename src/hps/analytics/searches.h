@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstddef>
-#include <filesystem>
 #include <optional>
 #include <string>
 #include <utility>
@@ -15,17 +14,17 @@
 
 namespace kolo::hps {
 
-/// One search as its folder tells.
+/// One search, or one study.
 struct SearchResults {
-  std::string name;  ///< of the folder, or of the file without its ending
+  std::string name;  ///< of the study, of the folder, or of the file without its ending
   ResultsTable table;
-  int workers = 0;  ///< of init_infos.json; 0 = not known
+  int workers = 0;  ///< from init_infos.json; 0 = not known
 };
 
-/// `path` is results.csv or the folder with it.
-SearchResults read_search(const std::filesystem::path& path);
+/// `where` is a results.csv, a folder, or a study in a database: see open_results().
+SearchResults read_search(const std::string& where);
 /// Several; names that would be the same are made longer by what is above them.
-std::vector<SearchResults> read_searches(const std::vector<std::filesystem::path>& paths);
+std::vector<SearchResults> read_searches(const std::vector<std::string>& where);
 
 /// One row of `kolo analytics compare`. What is not known is absent.
 struct SearchSummaryRow {

@@ -13,10 +13,18 @@
 namespace kolo::hps {
 namespace {
 
+/// By the first objective.
+auto better_first(const ResultsTable& table) {
+  return [&table](const ResultRow* a, const ResultRow* b) {
+    return table.is_better(a->objectives[0], b->objectives[0], 0);
+  };
+}
+
 /// Fronts, the best first, until k rows are in them. Each front costs one look at what is left.
-std::vector<const ResultRow*> by_fronts(std::vector<const ResultRow*> rows, std::size_t k) {
-  const std::size_t objectives = rows.empty() ? 0 : rows[0]->objectives.size();
-  const std::vector<search::Direction> directions(objectives, search::Direction::maximize);
+std::vector<const ResultRow*> by_fronts(const ResultsTable& table,
+                                        std::vector<const ResultRow*> rows, std::size_t k) {
+  auto directions = table.directions;
+  directions.resize(table.objectives, search::Direction::maximize);
   std::vector<const ResultRow*> sorted;
   while (!rows.empty() && sorted.size() < k) {
     std::vector<std::vector<double>> values;
@@ -27,9 +35,8 @@ std::vector<const ResultRow*> by_fronts(std::vector<const ResultRow*> rows, std:
       taken[i] = true;
       sorted.push_back(rows[i]);
     }
-    std::stable_sort(
-        sorted.begin() + static_cast<std::ptrdiff_t>(begin), sorted.end(),
-        [](const ResultRow* a, const ResultRow* b) { return a->objectives[0] > b->objectives[0]; });
+    std::stable_sort(sorted.begin() + static_cast<std::ptrdiff_t>(begin), sorted.end(),
+                     better_first(table));
     std::vector<const ResultRow*> rest;
     for (std::size_t i = 0; i < rows.size(); ++i)
       if (!taken[i]) rest.push_back(rows[i]);
@@ -88,11 +95,9 @@ std::vector<const ResultRow*> top_rows(const ResultsTable& table, std::size_t k)
   for (const ResultRow& row : table.rows)
     if (!row.failed()) rows.push_back(&row);
   if (table.objectives > 1)
-    rows = by_fronts(std::move(rows), k);
+    rows = by_fronts(table, std::move(rows), k);
   else
-    std::stable_sort(rows.begin(), rows.end(), [](const ResultRow* a, const ResultRow* b) {
-      return a->objectives[0] > b->objectives[0];
-    });
+    std::stable_sort(rows.begin(), rows.end(), better_first(table));
   if (rows.size() > k) rows.resize(k);
   return rows;
 }

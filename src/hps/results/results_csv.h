@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "base/fd.h"
+#include "kolo/search/trial.h"
 #include "kolo/search/value.h"
 
 namespace kolo::hps {
@@ -41,10 +42,18 @@ struct ResultRow {
 struct ResultsTable {
   std::vector<std::string> parameters{};  ///< names, in the order of the columns
   std::size_t objectives = 1;
+  std::vector<search::Direction> directions{};  ///< of the objectives; empty = all maximised
   std::vector<std::string> metadata{};
   std::vector<ResultRow> rows{};
   bool torn = false;   ///< the last line was not whole, and is left out
   bool older = false;  ///< of the older layout
+
+  [[nodiscard]] bool minimizes(std::size_t objective) const {
+    return objective < directions.size() && directions[objective] == search::Direction::minimize;
+  }
+  [[nodiscard]] bool is_better(double value, double than, std::size_t objective) const {
+    return minimizes(objective) ? value < than : value > than;
+  }
 };
 
 /// `path` is the file, or a folder with results.csv in it. Throws not_found, and corruption naming

@@ -2,13 +2,12 @@
 
 #include <fcntl.h>
 
-#include <cctype>
 #include <chrono>
-#include <cmath>
 
 #include "base/errors.h"
 #include "base/files.h"
 #include "base/log.h"
+#include "hps/results/result_source.h"
 #include "hps/search/evaluation.h"
 #include "search/space/json_value.h"
 #include "store/study_store.h"
@@ -23,7 +22,6 @@ double seconds_now() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
-constexpr const char* kDatabase = "kolo.db";
 /// What a search writes into its folder.
 constexpr const char* kFiles[] = {"results.csv", "kolo.log", "init_infos.json", "save", "search"};
 
@@ -43,15 +41,6 @@ std::vector<std::string> columns_of(const search::Space& space) {
     if (columns.empty() || columns.back() != path) columns.push_back(path);
   }
   return columns;
-}
-
-/// For one field of a table.
-std::string one_line(std::string text) {
-  constexpr std::size_t kMost = 300;
-  while (!text.empty() && text.back() == '\n') text.pop_back();
-  std::replace(text.begin(), text.end(), '\n', ' ');
-  if (text.size() > kMost) text.resize(kMost);
-  return text;
 }
 
 }  // namespace
@@ -107,22 +96,16 @@ void move_aside(const fs::path& log_dir) {
   }
 }
 
-std::string failure_name(const std::string& error) {
-  if (!error.starts_with("F_")) return "F_error";
-  const auto end = std::find_if_not(error.begin(), error.end(), [](unsigned char c) {
-    return std::isalnum(c) != 0 || c == '_' || c == '-' || c == '.';
-  });
-  return {error.begin(), end};
-}
-
 SearchFiles::SearchFiles(const SearchPlan& plan, std::int64_t first_number)
-    : objectives_(plan.objectives),
-      agent_(plan.agent),
+    : agent_(plan.agent),
       agents_(plan.agents),
       first_number_(first_number),
       results_(plan.log_dir / "results.csv", columns_of(*plan.space), plan.objectives,
                plan.metadata),
-      log_(plan.log_dir / "kolo.log") {}
+      log_(plan.log_dir / "kolo.log") {
+  for (std::size_t i = 0; i < plan.objectives; ++i)
+    metrics_.push_back(objective_name(i, plan.objectives));
+}
 
 std::string SearchFiles::job_id(std::int64_t number) const {
   const std::string own = std::to_string(first_number_ + number);
@@ -144,33 +127,13 @@ void SearchFiles::take_over(const ResultRow& row) {
   if (!results_.known().contains(row.job_id)) results_.append(row);
 }
 
-void SearchFiles::add(const Ended& ended) {
-  ResultRow row;
-  row.job_id = job_id(ended.number);
-  row.parameters = flat_config(ended.config);
-  row.submitted = std::max(0.0, ended.started - began_);
-  row.gathered = std::max(0.0, ended.ended - began_);
-  for (std::size_t i = 0; i < objectives_; ++i) {
-    const Value* value = ended.last_result.find_path(objective_name(i, objectives_));
-    if (value != nullptr && value->is_number()) row.objectives.push_back(value->as_number());
-  }
-  if (const Value* more = ended.last_result.find_path("metadata"); more && more->is_dict())
-    row.metadata.insert(more->as_dict().begin(), more->as_dict().end());
-  if (!ended.error.empty()) {
-    row.failure = failure_name(ended.error);
-    row.metadata.insert_or_assign("error", one_line(ended.error));
-  } else if (row.objectives.size() != objectives_) {
-    row.failure = "F_cancelled";  // the search was over before it was
-    row.status = "CANCELLED";
-  } else if (!std::all_of(row.objectives.begin(), row.objectives.end(),
-                          [](double value) { return std::isfinite(value); })) {
-    row.failure = "F_nan";
-  }
-  if (!row.failure.empty()) row.objectives.clear();
+void SearchFiles::add(const EndedTrial& trial) {
+  ResultRow row = row_of(trial, metrics_, began_);
+  row.job_id = job_id(trial.number);
   count(row);
   if (results_.known().contains(row.job_id)) return;
   Json fields{{"id", row.job_id},
-              {"config", search::json_from_value(ended.config)},
+              {"config", search::json_from_value(trial.config)},
               {"seconds", row.gathered - row.submitted}};
   if (row.failed())
     fields["failure"] = row.failure;
@@ -202,22 +165,7 @@ void SearchFiles::on_step(const std::function<tune::StudyView(std::size_t)>& /*v
 void SearchFiles::catch_up(double study_created, const std::vector<store::TrialRecord>& trials,
                            const std::unordered_map<std::int64_t, std::string>& last_reports) {
   began_ = study_created;
-  std::vector<const store::TrialRecord*> ended;
-  for (const auto& trial : trials)
-    if (trial.ended_seq) ended.push_back(&trial);
-  std::sort(ended.begin(), ended.end(),
-            [](const auto* a, const auto* b) { return *a->ended_seq < *b->ended_seq; });
-  for (const auto* trial : ended) {
-    Ended one;
-    one.number = trial->number;
-    one.config = tune::decode(trial->config, "a configuration");
-    if (const auto report = last_reports.find(trial->number); report != last_reports.end())
-      one.last_result = tune::decode(report->second, "a report");
-    if (trial->status == store::TrialStatus::error) one.error = trial->error;
-    one.started = trial->started.value_or(trial->created);
-    one.ended = trial->ended.value_or(one.started);
-    add(one);
-  }
+  for (const auto& trial : ended_trials(trials, last_reports)) add(trial);
 }
 
 void SearchFiles::on_trial_start(const tune::TrialInfo& trial) {

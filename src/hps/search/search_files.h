@@ -12,6 +12,7 @@
 #include "base/fd.h"
 #include "base/json.h"
 #include "hps/results/results_csv.h"
+#include "hps/results/trial_rows.h"
 #include "hps/search/search_plan.h"
 #include "hps/search/search_run.h"
 #include "store/study_records.h"
@@ -42,9 +43,6 @@ EarlierSearch look_at_folder(const std::filesystem::path& log_dir);
 /// failed_precondition when a process is at work there.
 void move_aside(const std::filesystem::path& log_dir);
 
-/// The failure of a trial as results.csv has it ("F_timeout", "F_error"), from the whole message.
-std::string failure_name(const std::string& error);
-
 /// Keeps the files in step with the study. Called from the controller's thread.
 class SearchFiles final : public tune::Observer {
  public:
@@ -72,19 +70,12 @@ class SearchFiles final : public tune::Observer {
   void take_over(const ResultRow& row);
 
  private:
-  struct Ended {
-    std::int64_t number = 0;
-    Value config;
-    Value last_result;
-    std::string error;
-    double started = 0, ended = 0;  ///< seconds since 1970
-  };
-  void add(const Ended& ended);
+  void add(const EndedTrial& trial);
   /// Appends what waits. A disk that is full holds nothing up: the database has it all.
   void append_pending();
   [[nodiscard]] std::string job_id(std::int64_t number) const;
 
-  std::size_t objectives_;
+  std::vector<std::string> metrics_;  // names of the objectives
   int agent_, agents_;
   std::int64_t first_number_;
   double began_ = 0;

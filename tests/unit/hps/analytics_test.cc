@@ -8,6 +8,8 @@
 #include "hps/analytics/log_events.h"
 #include "hps/analytics/searches.h"
 #include "hps/analytics/top_rows.h"
+#include "store/study_store.h"
+#include "tune/study/study_spec.h"
 #include "unit/hps/error_of.h"
 
 namespace kolo::hps {
@@ -178,6 +180,63 @@ TEST_F(AnalyticsTest, EqualNamesGetLonger) {
   EXPECT_EQ(searches[0].name, "a/run");
   EXPECT_EQ(searches[1].name, "b/run");
   EXPECT_EQ(searches[2].name, "c");
+}
+
+/// A study whose loss is least at its second trial; the third trial failed.
+std::string study_in(const std::filesystem::path& file) {
+  const auto database = store::open_database(file.string());
+  store::StudyStore studies(*database);
+  store::StudyRecord study;
+  study.name = "losses";
+  tune::StudySpec spec;
+  spec.trainable = "train";
+  spec.objectives = {{"loss", search::Direction::minimize}};
+  study.spec = spec.to_json();
+  study.created = 100;
+  const auto id = studies.create(study);
+  studies.claim(id, 100);
+  store::StudyBatch batch;
+  const double losses[] = {3, 1, 2};
+  for (std::int64_t i = 0; i < 3; ++i) {
+    store::TrialRecord trial;
+    trial.number = i;
+    trial.status = i == 2 ? store::TrialStatus::error : store::TrialStatus::terminated;
+    if (i == 2) trial.error = "F_memory";
+    trial.config = fmt::format(R"({{"lr": 0.{}}})", i + 1);
+    trial.asked_seq = 3 * i + 1;
+    trial.ended_seq = 3 * i + 3;
+    trial.started = 100.0 + static_cast<double>(i);
+    trial.ended = *trial.started + 1;
+    batch.trials.push_back(trial);
+    store::ReportRecord report;
+    report.seq = 3 * i + 2;
+    report.trial = i;
+    report.iteration = 1;
+    report.metrics = fmt::format(R"({{"loss": {}}})", losses[i]);
+    batch.reports.push_back(report);
+  }
+  batch.to_seq = 9;
+  studies.write(id, batch);
+  return file.string();
+}
+
+TEST_F(AnalyticsTest, ReadsAStudyOfADatabaseAsItReadsAFile) {
+  const std::string file = study_in(dir_.path() / "studies.db");
+  const auto searches = read_searches({file, folder("csv")});
+  EXPECT_EQ(searches[0].name, "losses");
+  EXPECT_EQ(read_search(file + "#losses").table.rows.size(), 3U);
+  const ResultsTable& table = searches[0].table;
+  EXPECT_THAT(table.parameters, ElementsAre("lr"));
+  EXPECT_THAT(ids(top_rows(table, 5)), ElementsAre("1", "0"));  // the least loss first
+  EXPECT_EQ(table.rows.at(2).failure, "F_memory");
+  const SearchSummaryRow row = summarize(searches[0], 1, 0);
+  EXPECT_EQ(row.best, 1);
+  EXPECT_EQ(row.best_after, 3);
+  EXPECT_EQ(row.failures, 1U);
+  EXPECT_EQ(row.seconds, 3);
+  const Plot plot = plot_searches({searches[0]}, {});
+  EXPECT_EQ(plot.series.at(1).points.back().second, 1);
+  EXPECT_EQ(error_of([&] { (void)read_search(file + "#other"); }).code(), ErrorCode::not_found);
 }
 
 TEST_F(AnalyticsTest, PlotsFollowTheBestSoFar) {
