@@ -170,7 +170,11 @@ std::vector<bool> Leases::write(const std::vector<Changes::Chain>& chains) {
   for (const auto& chain : chains) written.push_back(changes.apply(chain) || was_written(chain));
   changes.commit();
   made_ready_ = changes.made_ready();
-  if (made_ready_) body_of(jobs_).notify();
+  const bool released = std::any_of(chains.begin(), chains.end(), [](const auto& chain) {
+    return chain.release &&
+           is_takeable(chain.steps.empty() ? chain.from : chain.steps.back().state);
+  });
+  if (made_ready_ || released) body_of(jobs_).notify();
   const bool any_end = std::any_of(chains.begin(), chains.end(), [](const auto& chain) {
     return !chain.steps.empty() && is_end(chain.steps.back().state);
   });
@@ -201,8 +205,8 @@ Job Leases::reread(JobId id) { return jobs_.job(id); }
 std::int64_t Leases::free_lost() {
   auto& silent = database_.prepare(
       "SELECT id, host, pid, lease_seconds FROM launchers WHERE state = $1 AND "
-      "heard + lease_seconds < $2");
-  silent.bind(1, raw(LauncherState::alive)).bind(2, body_of(jobs_).lease_date());
+      "heard + lease_seconds < $2 AND id <> $3");
+  silent.bind(1, raw(LauncherState::alive)).bind(2, body_of(jobs_).lease_date()).bind(3, id_);
   std::vector<LauncherRecord> lost;
   while (silent.next())
     lost.push_back({.id = silent.integer(0),

@@ -70,7 +70,7 @@ class Leases {
   std::optional<JobState> state_of(JobId id, const Hold& hold);
   /// A held job as it is now, after a handler may have changed it.
   Job reread(JobId id);
-  /// Frees the jobs of launchers that have been silent; how many jobs.
+  /// Frees the jobs of other launchers that have been silent; how many jobs.
   std::int64_t free_lost();
   /// Whether other launchers have jobs of such workflows: more may come from them, or from their
   /// end.

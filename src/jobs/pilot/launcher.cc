@@ -1,10 +1,16 @@
 #include "jobs/pilot/launcher.h"
 
+#include <poll.h>
 #include <signal.h>
 #include <sys/signalfd.h>
+#include <unistd.h>
 
+#include "base/deadline.h"
 #include "base/errors.h"
+#include "base/fd.h"
 #include "base/log.h"
+#include "jobs/database/waker.h"
+#include "jobs/pilot/node_links.h"
 #include "jobs/pilot/pilot.h"
 
 namespace kolo::jobs {
@@ -28,11 +34,53 @@ class EndSignals {
   EndSignals(const EndSignals&) = delete;
   EndSignals& operator=(const EndSignals&) = delete;
   [[nodiscard]] int fd() const noexcept { return fd_.get(); }
+  /// The first one that has come; 0 = none.
+  [[nodiscard]] int take() const {
+    signalfd_siginfo info{};
+    return ::read(fd(), &info, sizeof info) == sizeof info ? static_cast<int>(info.ssi_signo) : 0;
+  }
 
  private:
   sigset_t before_{};
   Fd fd_;
 };
+
+int poll_timeout_ms(Clock::Time until) { return Deadline::at(until).poll_timeout_ms(); }
+
+/// To its end; false: others took this launcher for lost and have its jobs.
+bool run_pilot(JobDatabase& jobs, const LauncherOptions& options, Clock::Time end,
+               const EndSignals& signals, LauncherSummary& summary) {
+  NodeLinks links(options);
+  // The first contact: a database that does not answer now is an error at once.
+  Pilot pilot(jobs, options, links.nodes(), links, system_clock(), end, summary);
+  const Waker waker(jobs);
+  try {
+    while (!pilot.is_over()) {
+      std::vector<pollfd> polls = {{signals.fd(), POLLIN, 0}, {waker.fd(), POLLIN, 0}};
+      const std::size_t own = polls.size();
+      links.add_to(polls);
+      ::poll(polls.data(), polls.size(), poll_timeout_ms(pilot.next_turn()));
+      if (polls[0].revents != 0) {
+        if (const int signal = signals.take(); signal != 0)
+          pilot.stop(fmt::format("the launcher was told to end (signal {})", signal));
+      }
+      if (polls[1].revents != 0) {
+        waker.clear();
+        pilot.notified();
+      }
+      links.tell(pilot, polls.data() + own);
+      pilot.turn();
+      links.flush();
+    }
+  } catch (const Error& error) {
+    // Only the fence of the leases throws this.
+    if (error.code() != ErrorCode::failed_precondition) throw;
+    log::warning("{}", error.message());
+    return false;
+  }
+  pilot.finish();
+  return true;
+}
 
 }  // namespace
 
@@ -41,13 +89,10 @@ LauncherSummary run_launcher(JobDatabase& jobs, const LauncherOptions& options) 
   const EndSignals signals;
   LauncherSummary summary;
   const auto never = std::chrono::hours(24 * 365 * 10);
-  const Deadline end =
-      Deadline::after(options.time_limit ? std::chrono::nanoseconds(*options.time_limit) : never);
-  for (;;) {
-    Pilot pilot(jobs, options, end, signals.fd(), summary);
-    if (pilot.run() == Pilot::Outcome::done) return summary;
+  const auto end = system_clock().now() + (options.time_limit ? *options.time_limit : never);
+  while (!run_pilot(jobs, options, end, signals, summary))
     log::warning("this launcher was taken for lost and its jobs are with others; beginning again");
-  }
+  return summary;
 }
 
 }  // namespace kolo::jobs

@@ -28,6 +28,7 @@ struct Node {
   std::string name;
   int cores = 1;
   int gpus = 0;
+  bool answers = true;  ///< otherwise it has no jobs
 };
 
 /// What a job takes of each of its nodes.

@@ -1,175 +1,156 @@
-// One launcher at work: the loop, and what it holds. See launcher.h.
+// One launcher's decisions: which jobs it takes, what it starts where, and what becomes of the
+// jobs.
 //
-// Everything happens in one thread, on events: frames from workers, a notification from the
-// database, a signal, a time. What becomes of jobs is noted in memory and written in groups; a job
-// is forgotten only when its end is committed.
+// A pilot waits for nothing and runs nothing itself. The launcher's loop tells it what has happened
+// (a task has ended, a node is lost, the database has news, a signal has come), calls turn(), and
+// waits until next_turn(). Tasks are run by a TaskHost, and time comes from a Clock. What becomes
+// of jobs is noted in memory and written in groups; a job is forgotten only when its end is
+// committed.
+//
+// Vocabulary:
+//   held job   a job that this launcher has the lease of (held_job.h)
+//   step       a change of a job's state, noted here and not yet written
+//   unwritten  held jobs with steps to write, or to be given back
+//   hook       a script or a copy of files before or after a run; it runs on the launcher's machine
+//   reserve    jobs that are held and wait, so that a node that gets free has work at once
 #pragma once
 
+#include <chrono>
 #include <deque>
 #include <map>
-#include <memory>
+#include <optional>
 #include <set>
+#include <string>
+#include <vector>
 
-#include "base/deadline.h"
+#include "base/clock.h"
+#include "base/retry.h"
 #include "jobs/database/leases.h"
-#include "jobs/database/waker.h"
+#include "jobs/pilot/held_job.h"
 #include "jobs/pilot/launcher.h"
 #include "jobs/pilot/run_queue.h"
 #include "jobs/pilot/task_command.h"
-#include "jobs/worker_link.h"
-#include "kolo/error.h"
 
 namespace kolo::jobs {
 
 class Pilot {
  public:
-  enum class Outcome { done, fenced };
+  /// Enters the launcher into the database. All arguments must outlive this. `end` is when its time
+  /// is over.
+  Pilot(JobDatabase& jobs, const LauncherOptions& options, const std::vector<Node>& nodes,
+        TaskHost& tasks, const Clock& clock, Clock::Time end, LauncherSummary& summary);
 
-  Pilot(JobDatabase& jobs, const LauncherOptions& options, Deadline end, int signals,
-        LauncherSummary& summary);
-  /// `fenced`: others took this launcher for lost and have its jobs; begin again as a new one.
-  Outcome run();
+  // What has happened.
+  /// `text` is the end of its output, or, without a status, why it could not be started.
+  void task_ended(std::uint64_t task, std::optional<int> status, const std::string& text);
+  /// What ran there starts again. Throws unavailable if no node is left.
+  void node_lost(int node, const std::string& why);
+  /// The database has news.
+  void notified();
+  /// Ends all tasks, and takes no more jobs.
+  void stop(const std::string& why);
+
+  /// Does what can be done now. Throws failed_precondition if others took this launcher for lost
+  /// and have its jobs: begin again as a new one.
+  void turn();
+  /// When turn() is to be called at the latest.
+  [[nodiscard]] Clock::Time next_turn() const;
+  /// Nothing is left to do, or the launcher was stopped and all is written.
+  [[nodiscard]] bool is_over();
+  /// Signs off.
+  void finish() { leases_.end(); }
+
+  [[nodiscard]] std::int64_t launcher_id() const noexcept { return leases_.id(); }
 
  private:
   /// What ends within such a time is written together.
-  static constexpr std::chrono::milliseconds kFlushInterval{20};
-  static constexpr std::chrono::milliseconds kFirstBackoff{50};
+  static constexpr std::chrono::milliseconds kWriteInterval{20};
 
-  enum class Phase {
-    waiting,
-    staging_in,
-    preprocess,
-    running,
-    postprocess,
-    staging_out,
-    handler,
-    ended
-  };
-
-  /// A write of which nobody knows whether it took place: the server went away before it answered.
-  /// It is repeated as it was, which Leases::write can tell from one that came too late; what has
-  /// happened since is written after it.
-  struct Doubt {
-    std::size_t steps = 0;
-    int retries = 0;
-    bool release = false;
-  };
-
-  /// A job that this launcher has the lease of.
-  struct Held {
-    Job job;
-    Hold hold;
-    JobState written{};           // in the database
-    std::vector<Step> pending{};  // since then
-    std::optional<Doubt> doubt{};
-    Phase phase = Phase::waiting;
-    std::optional<int> return_code{};
-    int retries = 0;  // used since `written`
-    bool release = false;
-    bool killed = false;     // by the user; or somebody else has it
-    bool timed_out = false;  // its task was told to end
-    std::uint64_t task = 0;  // 0 = none
-    WorkerLink* where = nullptr;
-    Need need{};
-    std::optional<Deadline> limit{};
-    bool own_limit = false;  // `limit` is the job's, not a hook's
-  };
-
-  // pilot.cc: the loop
-  void connect_nodes();
-  void wait_for_events();
-  void take_signals();
-  void handle_frames(WorkerLink& link);
-  void lose(WorkerLink& link);
+  // pilot.cc: events and times
   void check_times();
-  void stop(const std::string& why);
-  [[nodiscard]] bool is_over();
-  [[nodiscard]] int poll_timeout_ms() const;
-  LauncherFacts facts() const;
+  void check_limits();
+  void set_limit(HeldJob& held, Clock::Duration time);
+  [[nodiscard]] LauncherFacts facts() const;
 
   // pilot_database.cc: what goes through the database
-  /// False, and later again, if the database does not answer.
+  /// False, and to be called again later, if the database does not answer.
   template <class Call>
   bool try_database(Call&& call) {
-    if (database_again_ && !database_again_->passed()) return false;
-    try {
-      call();
-    } catch (const Error& error) {
-      database_failed(error);
-      return false;
-    }
-    database_again_.reset();
-    backoff_ = kFirstBackoff;
-    return true;
+    return database_.attempt(std::forward<Call>(call));
   }
-  void database_failed(const Error& error);
   void keep_lease();
   void look_again() { look_single_ = look_several_ = true; }
   [[nodiscard]] bool wants_single() const;
   [[nodiscard]] bool wants_several() const;
   void take_jobs();
-  void adopt(Taken taken);
-  void shed();
-  void flush();
-  void settle(Held& held, bool written);
+  void hold(Taken taken);
+  /// Gives back jobs that wait here while another launcher may be idle.
+  void share_reserve();
+  void write_steps();
+  void write_now();
+  void write_accepted(HeldJob& held);
+  /// The job is not as it was when it was held.
+  void write_refused(HeldJob& held);
   void look_for_kills();
 
   // pilot_steps.cc: what becomes of one job
-  void advance(Held& held);
-  void stage_in(Held& held);
-  void preprocess(Held& held);
-  void postprocess(Held& held);
-  void stage_out(Held& held);
-  void after_error(Held& held);
-  void after_timeout(Held& held);
-  void start_runs();
-  void start_run(Held& held, const std::vector<Place>& places);
-  void start_helper(Held& held, StartTask task, Phase phase);
-  void start_helpers();
-  void send_task(Held& held, WorkerLink& link, StartTask task);
-  void end_task(Held& held);
-  void task_ended(std::uint64_t task, std::optional<int> status, const std::string& text);
-  void run_ended(Held& held, std::optional<int> status, const std::string& text);
-  void handler_ended(Held& held);
-  void forget_killed(Held& held);
-  void give_back(Held& held);
-  void step(Held& held, JobState state, std::string reason = {});
-  void fail(Held& held, std::string reason) { step(held, JobState::failed, std::move(reason)); }
+  void advance(HeldJob& held);
+  void stage_in(HeldJob& held);
+  void preprocess(HeldJob& held);
+  void postprocess(HeldJob& held);
+  void stage_out(HeldJob& held);
+  void after_error(HeldJob& held);
+  void after_timeout(HeldJob& held);
+  void step(HeldJob& held, JobState state, std::string reason = {});
+  void fail(HeldJob& held, std::string reason) { step(held, JobState::failed, std::move(reason)); }
+  /// Leaves the job as others have made it, and gives the lease back.
+  void let_go(HeldJob& held);
+  void give_back(HeldJob& held);
   const Application& application_of(const Job& job);
+
+  // pilot_tasks.cc: tasks and their ends
+  void start_runs();
+  void start_run(HeldJob& held, const std::vector<Place>& places);
+  void add_hook(HeldJob& held, StartTask task, Phase phase);
+  void start_hooks();
+  void send_task(HeldJob& held, int node, StartTask task);
+  void end_task(HeldJob& held);
+  /// What the job's task was; the job has none from now on.
+  Phase forget_task(HeldJob& held);
+  void judge_run(HeldJob& held);
+  void run_ended(HeldJob& held, const RunEnd& end);
+  void hook_ended(HeldJob& held, Phase phase, std::optional<int> status, const std::string& text);
+  void handler_ended(HeldJob& held);
 
   JobDatabase& jobs_;
   const LauncherOptions& options_;
-  Deadline end_;
-  int signals_;
+  TaskHost& host_;
+  const Clock& clock_;
+  Clock::Time end_;
   LauncherSummary& summary_;
-
-  std::optional<Leases> leases_;
-  std::unique_ptr<Waker> waker_;
-  std::vector<std::unique_ptr<WorkerLink>> links_;  // by node
-  std::unique_ptr<WorkerLink> head_;
-  std::unique_ptr<RunQueue> queue_;
+  RunQueue queue_;
   int cores_ = 0, gpus_ = 0;  // of the largest node
+  Leases leases_;
+  Retry database_;
 
-  std::map<JobId, Held> held_;
-  std::set<JobId> dirty_;
+  std::map<JobId, HeldJob> held_;
+  std::set<JobId> unwritten_;
   std::map<std::uint64_t, JobId> tasks_;
   std::uint64_t next_task_ = 1;
-  std::deque<std::pair<JobId, StartTask>> helpers_;  // that wait for their turn
-  int helpers_running_ = 0;
+  std::deque<std::pair<JobId, StartTask>> hooks_;  // that wait for their turn
+  int hooks_running_ = 0;
   std::map<std::string, Application, std::less<>> applications_;
 
   bool stopping_ = false;
   std::string why_stopping_;
-  std::optional<Deadline> give_up_;                // stopping, and the database does not answer
+  std::optional<Clock::Time> give_up_;             // stopping, and the database does not answer
   bool look_single_ = true, look_several_ = true;  // there may be jobs to take
   bool look_for_kills_ = false;
-  bool take_in_doubt_ = false;  // the server went away before it said which jobs were taken
-  std::size_t ahead_ = 2;       // jobs to have at hand beyond those that run
-  Deadline::Clock::time_point last_take_{}, last_flush_{}, idle_since_{};
-  std::optional<Deadline> database_again_;  // it did not answer; not before then
-  std::chrono::milliseconds backoff_ = kFirstBackoff;
-  Deadline lease_due_, lost_due_;
-  std::optional<Deadline> next_limit_;  // of a task
+  bool take_unconfirmed_ = false;  // the server went away before it said which jobs were taken
+  std::size_t reserve_ = 2;
+  Clock::Time last_take_{}, last_write_{}, idle_since_;
+  Clock::Time lease_due_, lost_due_;
+  std::optional<Clock::Time> next_limit_;  // of a task
 };
 
 }  // namespace kolo::jobs

@@ -1,0 +1,66 @@
+// A database whose answers get lost when a test says so.
+#pragma once
+
+#include <memory>
+#include <utility>
+
+#include "kolo/error.h"
+#include "store/database.h"
+
+namespace kolo::test {
+
+class FlakyDatabase final : public store::Database {
+ public:
+  explicit FlakyDatabase(std::unique_ptr<store::Database> inner) : inner_(std::move(inner)) {}
+
+  /// While true, nothing is answered.
+  bool down = false;
+  /// The so-many-th commit from now takes place, and its answer is lost; 0 = none.
+  int lost_commit = 0;
+  /// The so-many-th commit from now does not take place; 0 = none.
+  int refused_commit = 0;
+
+  store::Statement& prepare(std::string_view sql) override {
+    answer();
+    return inner_->prepare(sql);
+  }
+  void execute(std::string_view sql) override {
+    answer();
+    inner_->execute(sql);
+  }
+  std::unique_ptr<store::RowWriter> insert_rows(
+      std::string_view table, std::initializer_list<std::string_view> columns) override {
+    answer();
+    return inner_->insert_rows(table, columns);
+  }
+  void begin(store::Locking locking) override {
+    answer();
+    inner_->begin(locking);
+  }
+  void commit() override {
+    answer();
+    if (refused_commit > 0 && --refused_commit == 0) fail();
+    inner_->commit();
+    if (lost_commit > 0 && --lost_commit == 0) fail();
+  }
+  void rollback() noexcept override {
+    if (inner_->in_transaction()) inner_->rollback();
+  }
+  [[nodiscard]] bool in_transaction() const noexcept override { return inner_->in_transaction(); }
+  void notify(std::string_view channel) override { inner_->notify(channel); }
+  std::unique_ptr<store::Watch> watch(std::string_view channel) override {
+    return inner_->watch(channel);
+  }
+  [[nodiscard]] std::string_view kind() const noexcept override { return inner_->kind(); }
+  [[nodiscard]] const std::string& name() const noexcept override { return inner_->name(); }
+
+ private:
+  [[noreturn]] static void fail() { throw Error(ErrorCode::unavailable, "the server went away"); }
+  void answer() const {
+    if (down) fail();
+  }
+
+  std::unique_ptr<store::Database> inner_;
+};
+
+}  // namespace kolo::test
