@@ -95,11 +95,12 @@ const fs::path& JobDatabase::folder() const noexcept { return body_->folder; }
 
 JobDatabase JobDatabase::init(const fs::path& folder, const std::string& url) {
   if (fs::exists(folder / kSettings))
-    throw_error(ErrorCode::already_exists, "there is a database in {}", folder.string());
+    throw_error(ErrorCode::already_exists, "{} already contains a job database", folder.string());
   std::error_code error;
   fs::create_directories(folder, error);
   for (const char* part : {"data", "log", "qsubmit"}) fs::create_directories(folder / part, error);
-  if (error) throw_error(ErrorCode::io, "cannot make {}: {}", folder.string(), error.message());
+  if (error)
+    throw_error(ErrorCode::io, "cannot create the folder {}: {}", folder.string(), error.message());
   const fs::path absolute = fs::absolute(folder);
   if (url.empty()) warn_of_network_file_system(absolute);
   const std::string where = url.empty() ? (absolute / "kolo.db").string() : url;
@@ -119,14 +120,16 @@ JobDatabase JobDatabase::open(const fs::path& folder, std::chrono::milliseconds 
     text = read_file(body->folder / kSettings);
   } catch (const Error& error) {
     if (error.code() != ErrorCode::not_found) throw;
-    throw_error(ErrorCode::not_found, "there is no database in {}; make one: kolo init {}",
-                folder.string(), folder.string());
+    throw_error(ErrorCode::not_found,
+                "{} does not contain a job database; create one with kolo init {}", folder.string(),
+                folder.string());
   }
   const Json settings = parse_json(text, (body->folder / kSettings).string());
   if (const int version = json_field<int>(settings, "version", "the settings"); version != 1)
-    throw_error(ErrorCode::failed_precondition,
-                "{} has version {}, and this kolo knows 1: use a newer kolo", folder.string(),
-                version);
+    throw_error(
+        ErrorCode::failed_precondition,
+        "the job database {} has version {}, and this kolo reads version 1; use a newer kolo",
+        folder.string(), version);
   body->url = json_field<std::string>(settings, "url", "the settings");
   if (body->url.empty()) {
     body->url = (body->folder / "kolo.db").string();

@@ -55,7 +55,8 @@ Beginning begin_job(store::Database& database, const Job& job, double now) {
   }
   if (begin.waiting > 0)
     begin.steps.push_back(
-        {JobState::awaiting_parents, now, fmt::format("waits for {} jobs", begin.waiting)});
+        {JobState::awaiting_parents, now,
+         begin.waiting == 1 ? "waits for 1 job" : fmt::format("waits for {} jobs", begin.waiting)});
   else
     begin.steps.push_back({JobState::ready, now, ""});
   if (!bad.empty()) begin.steps.push_back({JobState::failed, now, bad});
@@ -106,7 +107,7 @@ Application JobDatabase::application(std::string_view name) {
   }
   if (known.empty())
     throw_error(ErrorCode::not_found,
-                "there is no application '{}', nor any other; add it with kolo app --name {} "
+                "there is no application '{}'; add it with kolo app --name {} "
                 "--executable …",
                 name, name);
   throw_unknown_name("application", name, known);
@@ -121,8 +122,8 @@ void JobDatabase::remove_application(std::string_view name) {
           "SELECT id FROM jobs WHERE application = $1 AND state = $2 LIMIT 1");
       row.bind(1, name).bind(2, raw(count.state));
       if (row.next())
-        throw_error(ErrorCode::failed_precondition, "job {} needs the application {}",
-                    row.integer(0), name);
+        throw_error(ErrorCode::failed_precondition,
+                    "job {} has not ended and uses the application {}", row.integer(0), name);
     }
   body_->store->prepare("DELETE FROM applications WHERE name = $1").bind(1, name).run();
   change.commit();
@@ -210,9 +211,10 @@ void JobDatabase::add_dependency(JobId parent, JobId child) {
   const bool cycle = reach.next();
   reach.reset();
   if (cycle)
-    throw_error(ErrorCode::invalid_argument,
-                "job {} cannot wait for {}: {} waits for {} already, and both would wait for ever",
-                raw(child), raw(parent), raw(parent), raw(child));
+    throw_error(
+        ErrorCode::invalid_argument,
+        "job {} cannot wait for job {}: job {} already waits for job {}, so neither could start",
+        raw(child), raw(parent), raw(parent), raw(child));
   auto& there = database.prepare("SELECT 1 FROM job_parents WHERE child = $1 AND parent = $2");
   there.bind(1, raw(child)).bind(2, raw(parent));
   const bool known = there.next();
@@ -287,12 +289,14 @@ std::int64_t JobDatabase::remove(const std::vector<JobId>& ids) {
     row.reset();
     if (lease != 0)
       throw_error(ErrorCode::failed_precondition,
-                  "job {} is with launcher {}; kolo kill --id {} ends it", raw(id), lease, raw(id));
+                  "launcher {1} holds job {0}; end it with kolo kill --id {2}", raw(id), lease,
+                  raw(id));
     for (const JobId child : children(id)) {
       const JobState state = state_of(database, child);
       const bool goes_too = std::find(ids.begin(), ids.end(), child) != ids.end();
       if (!is_end(state) && !goes_too)
-        throw_error(ErrorCode::failed_precondition, "job {} waits for job {}", raw(child), raw(id));
+        throw_error(ErrorCode::failed_precondition, "job {} still waits for job {}; remove both",
+                    raw(child), raw(id));
     }
     for (const char* sql :
          {"DELETE FROM job_parents WHERE child = $1", "DELETE FROM job_parents WHERE parent = $1",
@@ -312,7 +316,8 @@ void JobDatabase::modify(JobId id, std::string_view field, const std::string& va
     const JobState state = state_of(database, id);
     const Step step{wanted, body_->date(), "set by the user"};
     if (!changes.apply({.id = id, .from = state, .steps = {&step, 1}}))
-      throw_error(ErrorCode::unavailable, "job {} has just changed; try again", raw(id));
+      throw_error(ErrorCode::unavailable, "somebody else has just changed job {}; try again",
+                  raw(id));
     changes.commit();
     body_->notify();
     return;

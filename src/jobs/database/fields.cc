@@ -12,36 +12,46 @@ namespace kolo::jobs {
 namespace {
 
 constexpr Field kFields[] = {
-    {"name", "NAME", "names the job's folder and its output", &Job::name},
-    {"workflow", "NAME", "a word for jobs that belong together", &Job::workflow},
-    {"application", "NAME", "the application to run; see kolo app", &Job::application},
-    {"args", "WORDS", "arguments after the executable", &Job::args},
-    {"description", "TEXT", "for people", &Job::description},
-    {"wall_time_minutes", "N", "expected; the longest start first", &Job::wall_time_minutes, 0},
-    {"num_nodes", "N", "nodes it runs on", &Job::num_nodes, 1},
-    {"coschedule_num_nodes", "N", "kept, as Balsam does; nothing reads it",
+    {"name", "NAME", "name of the job; its folder and its output are named after it", &Job::name},
+    {"workflow", "NAME", "name of the workflow that the job belongs to", &Job::workflow},
+    {"application", "NAME", "name of the application to run (see kolo app)", &Job::application},
+    {"args", "WORDS", "arguments of the executable", &Job::args},
+    {"description", "TEXT", "free text that describes the job", &Job::description},
+    {"wall_time_minutes", "N", "expected duration in minutes; the longest jobs start first",
+     &Job::wall_time_minutes, 0},
+    {"num_nodes", "N", "number of nodes the job runs on", &Job::num_nodes, 1},
+    {"coschedule_num_nodes", "N", "stored for compatibility with Balsam and not used",
      &Job::coschedule_num_nodes, 0},
-    {"node_packing_count", "N", "so many such jobs may share a node", &Job::node_packing_count, 1},
-    {"ranks_per_node", "N", "processes on each node", &Job::ranks_per_node, 1},
+    {"node_packing_count", "N", "number of such jobs that may share a node",
+     &Job::node_packing_count, 1},
+    {"ranks_per_node", "N", "number of processes on each node", &Job::ranks_per_node, 1},
     {"threads_per_rank", "N", "OMP_NUM_THREADS", &Job::threads_per_rank, 1},
-    {"threads_per_core", "N", "hardware threads used of each core", &Job::threads_per_core, 1},
-    {"gpus_per_rank", "N", "parts of one are shared", &Job::gpus_per_rank, 0},
-    {"cpu_affinity", "KIND", "none, or depth: bound to the cores it is given", &Job::cpu_affinity},
-    {"mpi_flags", "WORDS", "further options for mpirun, srun …", &Job::mpi_flags},
-    {"input_files", "GLOBS", "of parents, linked into its folder", &Job::input_files},
-    {"stage_in_url", "URL", "copied into its folder before", &Job::stage_in_url},
-    {"stage_out_url", "URL", "files are copied there after", &Job::stage_out_url},
-    {"stage_out_files", "GLOBS", "which files", &Job::stage_out_files},
-    {"user_workdir", "DIR", "instead of data/WORKFLOW/NAME_ID", &Job::user_workdir},
-    {"wait_for_parents", "BOOL", "start only after they have finished", &Job::wait_for_parents},
-    {"auto_timeout_retry", "BOOL", "run again when a launcher's time was over",
+    {"threads_per_core", "N", "number of hardware threads used on each core",
+     &Job::threads_per_core, 1},
+    {"gpus_per_rank", "N", "number of GPUs of each rank; a fraction shares a GPU",
+     &Job::gpus_per_rank, 0},
+    {"cpu_affinity", "KIND", "none, or depth to bind the job to its cores", &Job::cpu_affinity},
+    {"mpi_flags", "WORDS", "more options for the program that starts the ranks (mpirun, srun)",
+     &Job::mpi_flags},
+    {"input_files", "GLOBS", "files of the parents to link into the job's folder",
+     &Job::input_files},
+    {"stage_in_url", "URL", "place to copy files from before the job runs", &Job::stage_in_url},
+    {"stage_out_url", "URL", "place to copy files to after the job has run", &Job::stage_out_url},
+    {"stage_out_files", "GLOBS", "files to copy to stage_out_url", &Job::stage_out_files},
+    {"user_workdir", "DIR", "folder to run in instead of data/WORKFLOW/NAME_ID",
+     &Job::user_workdir},
+    {"wait_for_parents", "BOOL", "start only after the parents have finished",
+     &Job::wait_for_parents},
+    {"auto_timeout_retry", "BOOL", "run again if the time of the launcher runs out",
      &Job::auto_timeout_retry},
-    {"post_error_handler", "BOOL", "postprocess decides after an error", &Job::post_error_handler},
-    {"post_timeout_handler", "BOOL", "postprocess decides after a timeout",
+    {"post_error_handler", "BOOL", "call the postprocess script after an error; it decides",
+     &Job::post_error_handler},
+    {"post_timeout_handler", "BOOL", "call the postprocess script after a timeout; it decides",
      &Job::post_timeout_handler},
-    {"time_limit_seconds", "S", "of one run; then it is ended", &Job::time_limit_seconds, 0},
-    {"max_retries", "N", "runs again so often after an error", &Job::max_retries, 0},
-    {"data", "JSON", "your own", &Job::data},
+    {"time_limit_seconds", "S", "time limit of each run in seconds; 0 sets none",
+     &Job::time_limit_seconds, 0},
+    {"max_retries", "N", "how often the job runs again after an error", &Job::max_retries, 0},
+    {"data", "JSON", "JSON of your own, stored with the job", &Job::data},
 };
 
 /// Linux: one argument has 32 pages at most, all together (with the environment) 6 MB at most.
@@ -74,14 +84,14 @@ bool parsed_flag(const Field& field, std::string_view text) {
     if (text == yes) return true;
   for (const auto no : {"0", "false", "False", "no", "off"})
     if (text == no) return false;
-  refuse(field, text, "true or false?");
+  refuse(field, text, "write true or false");
 }
 
 /// Names become folders.
 void check_name(std::string_view what, const std::string& name) {
   if (name.empty()) throw_error(ErrorCode::invalid_argument, "the job has no {}", what);
   if (name.size() > 200)
-    throw_error(ErrorCode::invalid_argument, "{} has {} letters; 200 are allowed", what,
+    throw_error(ErrorCode::invalid_argument, "{} has {} characters, and the most is 200", what,
                 name.size());
   const bool odd = std::any_of(name.begin(), name.end(), [](char c) {
     return c == '/' || c == '\0' || static_cast<unsigned char>(c) < ' ';
@@ -93,8 +103,9 @@ void check_name(std::string_view what, const std::string& name) {
 void check_size(std::string_view what, std::size_t bytes, std::size_t most) {
   if (bytes > most)
     throw_error(ErrorCode::invalid_argument,
-                "{} has {} bytes, and the kernel takes {}: write it to a file and name that", what,
-                bytes, most);
+                "{} has {} bytes, and the kernel accepts {}: write it to a file and pass the name "
+                "of the file",
+                what, bytes, most);
 }
 
 }  // namespace
@@ -180,7 +191,8 @@ Json job_json(const Job& job) {
 void check_variable(std::string_view entry) {
   const auto equals = entry.find('=');
   if (equals == std::string_view::npos || equals == 0 || entry.find('\0') != std::string_view::npos)
-    throw_error(ErrorCode::invalid_argument, "environment '{}': NAME=VALUE is needed", entry);
+    throw_error(ErrorCode::invalid_argument,
+                "environment entry '{}' does not have the form NAME=VALUE", entry);
   check_size("an environment value", entry.size(), kLongestArgument);
 }
 
@@ -198,7 +210,7 @@ void check_job(const Job& job) {
     else
       continue;
     if (!std::isfinite(number) || number < field.least || number > 1e9)
-      refuse(field, field_text(job, field), fmt::format("at least {} is needed", field.least));
+      refuse(field, field_text(job, field), fmt::format("the least value is {}", field.least));
   }
   if (job.cpu_affinity != "none" && job.cpu_affinity != "depth" && job.cpu_affinity != "core")
     throw_error(ErrorCode::invalid_argument, "cpu_affinity '{}' is unknown; known: none, depth",

@@ -133,7 +133,9 @@ std::vector<Taken> Leases::take(const Wanted& wanted) {
   any.reset();
   if (!found) return {};
   Transaction change(database_, Locking::rows);
-  if (!keep()) throw_error(ErrorCode::failed_precondition, "launcher {} counts as lost", id_);
+  if (!keep())
+    throw_error(ErrorCode::failed_precondition,
+                "another launcher has declared launcher {} lost and has its jobs", id_);
   std::vector<Taken> taken;
   if (wanted.several > 0 && wanted.nodes > 1) taken = select(wanted, true, wanted.several);
   if (wanted.single > 0)
@@ -164,7 +166,9 @@ bool Leases::was_written(const Changes::Chain& chain) {
 
 std::vector<bool> Leases::write(const std::vector<Changes::Chain>& chains) {
   Changes changes(database_);
-  if (!keep()) throw_error(ErrorCode::failed_precondition, "launcher {} counts as lost", id_);
+  if (!keep())
+    throw_error(ErrorCode::failed_precondition,
+                "another launcher has declared launcher {} lost and has its jobs", id_);
   std::vector<bool> written;
   written.reserve(chains.size());
   for (const auto& chain : chains) written.push_back(changes.apply(chain) || was_written(chain));

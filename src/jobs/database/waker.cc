@@ -14,7 +14,7 @@ using namespace std::chrono_literals;
 Waker::Waker(JobDatabase& jobs)
     : event_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
       watch_(body_of(jobs).store->watch(kChannel)) {
-  if (!event_.valid()) throw_errno("cannot make an event");
+  if (!event_.valid()) throw_errno("cannot create an event");
   thread_ = std::thread([this] { run(); });
 }
 

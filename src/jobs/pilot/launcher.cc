@@ -91,7 +91,7 @@ LauncherSummary run_launcher(JobDatabase& jobs, const LauncherOptions& options) 
   const auto never = std::chrono::hours(24 * 365 * 10);
   const auto end = system_clock().now() + (options.time_limit ? *options.time_limit : never);
   while (!run_pilot(jobs, options, end, signals, summary))
-    log::warning("this launcher was taken for lost and its jobs are with others; beginning again");
+    log::warning("the launcher starts again as a new one");
   return summary;
 }
 

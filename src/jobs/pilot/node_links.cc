@@ -27,7 +27,7 @@ NodeLinks::NodeLinks(const LauncherOptions& options) : options_(options) {
       log::warning("node {} is not used: {}", nodes_[i].name,
                    links_[i]->closed() ? links_[i]->reason_of_end() : "its worker does not answer");
   if (std::none_of(nodes_.begin(), nodes_.end(), [](const Node& node) { return node.answers; }))
-    throw_error(ErrorCode::unavailable, "no node can be used (see above)");
+    throw_error(ErrorCode::unavailable, "no node can be used; the warnings above say why");
   links_.push_back(std::make_unique<WorkerLink>("the launcher's machine", options_.head_command));
 }
 

@@ -135,7 +135,7 @@ void Pilot::node_lost(int node, const std::string& why) {
   }
   if (queue_.nodes().usable() > 0) return;
   write_now();
-  throw_error(ErrorCode::unavailable, "no node is left; the last one: {}", why);
+  throw_error(ErrorCode::unavailable, "no node is left; the last one to go: {}", why);
 }
 
 void Pilot::stop(const std::string& why) {
@@ -166,8 +166,10 @@ void Pilot::check_times() {
   const auto now = clock_.now();
   if (now >= end_) stop("the launcher's time is over");
   if (give_up_ && now >= *give_up_)
-    throw_error(ErrorCode::unavailable,
-                "what became of {} jobs could not be written; they will run again", held_.size());
+    throw_error(
+        ErrorCode::unavailable,
+        "the results of {} jobs could not be written to the database; the jobs will run again",
+        held_.size());
   if (now >= lease_due_) {
     lease_due_ = now + clock_duration(options_.lease_seconds / 4);
     keep_lease();
@@ -178,7 +180,7 @@ void Pilot::check_times() {
     share_reserve();
     try_database([this] {
       if (const auto freed = leases_.free_lost(); freed > 0)
-        log::info("{} jobs of lost launchers are free again", freed);
+        log::info("{} jobs of lost launchers can be taken again", freed);
     });
   }
   if (next_limit_ && now >= *next_limit_) check_limits();

@@ -88,7 +88,7 @@ void Pilot::stage_out(HeldJob& held) {
   if (held.job.stage_out_url.empty()) return step(held, JobState::job_finished);
   const auto folder = jobs_.folder_of(held.job);
   auto command = stage_out_command(folder, held.job.stage_out_files, held.job.stage_out_url);
-  if (!command) return step(held, JobState::job_finished, "no file to stage out");
+  if (!command) return step(held, JobState::job_finished, "there is no file to stage out");
   StartTask copy;
   copy.argv = std::move(*command);
   copy.directory = folder.string();
@@ -103,7 +103,8 @@ void Pilot::after_error(HeldJob& held) {
                     hook_task(held.job, script, "postprocess.log",
                               jobs_.folder_of(held.job).string(), Occasion::error, facts()),
                     Phase::handler);
-  if (held.job.retries >= held.job.max_retries) return fail(held, "no handler, no retry left");
+  if (held.job.retries >= held.job.max_retries)
+    return fail(held, "the job has no error handler and no retries left");
   ++held.job.retries;
   ++held.retries;
   step(held, JobState::restart_ready,
@@ -119,9 +120,9 @@ void Pilot::after_timeout(HeldJob& held) {
                     Phase::handler);
   // The job's own limit will not be kept the next time either.
   if (held.job.auto_timeout_retry && !held.own_limit)
-    return step(held, JobState::restart_ready, "runs again");
+    return step(held, JobState::restart_ready, "it runs again");
   if (held.own_limit && held.job.retries < held.job.max_retries) return after_error(held);
-  fail(held, "no handler, no retry");
+  fail(held, "the job has no timeout handler and is not retried");
 }
 
 void Pilot::let_go(HeldJob& held) {

@@ -154,7 +154,8 @@ void Pilot::run_ended(HeldJob& held, const RunEnd& end) {
     if (stopping_) held.own_limit = false;
     return step(held, JobState::run_timeout,
                 stopping_ ? why_stopping_
-                          : fmt::format("its limit of {} s was over", held.job.time_limit_seconds));
+                          : fmt::format("it ran longer than its limit of {} s",
+                                        held.job.time_limit_seconds));
   }
   if (end.status == 0) return step(held, JobState::run_done);
   step(held, JobState::run_error,
@@ -190,7 +191,7 @@ void Pilot::handler_ended(HeldJob& held) {
   Job now;
   if (!try_database([&] { now = leases_.reread(held.job.id); })) return give_back(held);
   if (now.state == held.written)
-    return fail(held, "the handler has not changed the state; see postprocess.log");
+    return fail(held, "the handler did not change the state of the job; see postprocess.log");
   held.job = std::move(now);
   held.written = held.job.state;
   held.need = need_of(held.job, options_.mode);

@@ -32,7 +32,7 @@ Target parse_url(const std::string& url) {
     const auto mark = url.find_first_of(":/");
     const bool remote = mark != std::string::npos && url[mark] == ':';
     if (url.empty() || url[0] == '-')
-      throw_error(ErrorCode::invalid_argument, "'{}' is no place to copy from or to", url);
+      throw_error(ErrorCode::invalid_argument, "cannot copy files from or to '{}'", url);
     return {remote ? Target::Kind::remote : Target::Kind::local, url};
   }
   const std::string scheme = url.substr(0, colon), rest = url.substr(colon + 3);
@@ -41,7 +41,8 @@ Target parse_url(const std::string& url) {
   if (scheme == "ssh" || scheme == "scp" || scheme == "sftp") {
     const auto slash = rest.find('/');
     if (slash == std::string::npos || slash == 0 || rest[0] == '-')
-      throw_error(ErrorCode::invalid_argument, "'{}': {}://HOST/PATH is needed", url, scheme);
+      throw_error(ErrorCode::invalid_argument, "'{}' does not have the form {}://HOST/PATH", url,
+                  scheme);
     return {Target::Kind::remote, rest.substr(0, slash) + ":" + rest.substr(slash)};
   }
   if (scheme == "gsiftp" || scheme == "ftp" || scheme == "http" || scheme == "https")
@@ -57,7 +58,8 @@ void make_folder(const fs::path& folder) {
   if (::mkdir(folder.c_str(), 0777) == 0 || errno == EEXIST) return;
   std::error_code error;
   fs::create_directories(folder, error);
-  if (error) throw_error(ErrorCode::io, "cannot make {}: {}", folder.string(), error.message());
+  if (error)
+    throw_error(ErrorCode::io, "cannot create the folder {}: {}", folder.string(), error.message());
 }
 
 void link_inputs(const fs::path& folder, const fs::path& parent_folder, JobId parent,

@@ -207,9 +207,9 @@ lost_launcher() {
 
 bad_input() {
   refused 1 'which database' env -u KOLO_DB "$kolo" ls
-  refused 1 'no database in' "$kolo" activate nowhere
+  refused 1 'does not contain a job database' "$kolo" activate nowhere
   new_database
-  refused 1 'there is a database' "$kolo" init testdb
+  refused 1 'already contains a job database' "$kolo" init testdb
   refused 1 'no application' "$kolo" job --name a --app none
   "$kolo" app --name hello --exec 'echo hello'
   refused 1 "did you mean 'hello'" "$kolo" job --name a --app helo

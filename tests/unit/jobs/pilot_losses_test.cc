@@ -158,7 +158,7 @@ TEST_F(PilotTest, GivesUpADatabaseThatDoesNotAnswerAtItsEnd) {
     ADD_FAILURE() << "nothing was thrown";
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::unavailable);
-    EXPECT_THAT(error.message(), HasSubstr("will run again"));
+    EXPECT_THAT(error.message(), HasSubstr("the jobs will run again"));
   }
 }
 

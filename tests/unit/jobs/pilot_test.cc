@@ -66,7 +66,7 @@ TEST_F(PilotTest, EndsARunAtTheLimitOfItsJob) {
   EXPECT_THAT(tasks_.ended, ElementsAre(tasks_.started.at(0).task.task));
   EXPECT_EQ(state(id), JobState::running);
   end_task(0, kKilledBySigterm);
-  EXPECT_EQ(last_reason(id, JobState::run_timeout), "its limit of 30 s was over");
+  EXPECT_EQ(last_reason(id, JobState::run_timeout), "it ran longer than its limit of 30 s");
   EXPECT_EQ(state(id), JobState::failed);
 }
 
