@@ -49,7 +49,6 @@ int run_command_ls(const Arguments& arguments);
 int run_command_rm(const Arguments& arguments);
 int run_command_kill(const Arguments& arguments);
 int run_command_launcher(const Arguments& arguments);
-int run_command_worker(const Arguments& arguments);
 int run_command_submit(const Arguments& arguments);
 int run_command_submit_launch(const Arguments& arguments);
 int run_command_explain(const Arguments& arguments);

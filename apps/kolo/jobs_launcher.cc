@@ -1,7 +1,4 @@
-// kolo launcher: runs jobs on the nodes it has. kolo worker: its helper on each of them.
-#include <fcntl.h>
-#include <unistd.h>
-
+// kolo launcher: runs jobs on the nodes it has.
 #include "base/env.h"
 #include "base/errors.h"
 #include "base/log.h"
@@ -9,7 +6,6 @@
 #include "exec/binding.h"
 #include "exec/ssh.h"
 #include "jobs/pilot/launcher.h"
-#include "jobs/worker.h"
 #include "jobs_common.h"
 #include "launch/allocation.h"
 
@@ -58,14 +54,14 @@ std::vector<launch::Host> hosts_of(const Options& options, std::string& system) 
 
 std::vector<std::string> link_command(const std::string& host, const std::string& system,
                                       const std::string& kolo) {
-  if (system == "here" || launch::is_this_machine(host)) return {kolo, "worker"};
+  if (system == "here" || launch::is_this_machine(host)) return {};
   if (system == "slurm") {
     // The node that this script itself runs on needs no srun.
-    if (environment("SLURMD_NODENAME") == host) return {kolo, "worker"};
+    if (environment("SLURMD_NODENAME") == host) return {};
     return {"srun",    "--overlap",          "--nodes=1", "--ntasks=1", "--mpi=none",
-            "--quiet", "--nodelist=" + host, kolo,        "worker"};
+            "--quiet", "--nodelist=" + host, kolo,        "custodian"};
   }
-  return exec::ssh_command(exec::ssh_from_environment(kolo), host, "worker");
+  return exec::ssh_command(exec::ssh_from_environment(kolo), host);
 }
 
 }  // namespace
@@ -83,7 +79,6 @@ int run_command_launcher(const Arguments& arguments) {
   auto database = open_jobs();
   jobs::LauncherOptions launcher;
   launcher.kolo = own_program();
-  launcher.head_command = {launcher.kolo, "worker"};
   std::string system;
   auto hosts = hosts_of(options, system);
   const auto first = static_cast<std::size_t>(options.integer("offset-nodes", 0).value_or(0));
@@ -97,11 +92,11 @@ int run_command_launcher(const Arguments& arguments) {
     const bool here = system == "here";
     LauncherNode node{here && hosts.size() > 1 ? fmt::format("{}{}", "node", i) : hosts[i].name,
                       hosts[i].name, link_command(hosts[i].name, system, launcher.kolo)};
-    // A batch system's slots are tasks, not cores: the worker counts those itself.
+    // A batch system's slots are tasks, not cores: the custodian counts those itself.
     const bool given = options.has("hosts") && hosts[i].slots > 1;
     node.cores = static_cast<int>(cores.value_or(given ? hosts[i].slots : 0));
     node.gpus = static_cast<int>(options.integer("gpus-per-node", 0).value_or(0));
-    node.forward_environment = node.command[0] != launcher.kolo && node.command[0] != "srun";
+    node.forward_environment = !node.command.empty() && node.command[0] != "srun";
     launcher.nodes.push_back(std::move(node));
   }
   launcher.mode = jobs::parse_job_mode(options.text("job-mode").value_or("mixed"));
@@ -121,14 +116,6 @@ int run_command_launcher(const Arguments& arguments) {
   fmt::print("{} jobs finished, {} failed, {} runs\n", summary.finished, summary.failed,
              summary.runs);
   return 0;
-}
-
-int run_command_worker(const Arguments& arguments) {
-  if (!arguments.empty() || ::isatty(STDIN_FILENO) != 0)
-    throw_error(ErrorCode::invalid_argument, "this is kolo launcher's own helper on its nodes");
-  return jobs::Worker(Fd(::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3)),
-                      Fd(::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3)))
-      .run();
 }
 
 }  // namespace kolo::app

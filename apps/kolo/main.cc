@@ -49,7 +49,6 @@ constexpr Command kCommands[] = {
     {"stats", "throughput, utilisation and errors of jobs", run_command_stats},
     {"log", "show the log of a launch or the output of a job", run_command_log},
     {"evaluate", "", run_command_evaluate},
-    {"worker", "", run_command_worker},
     {"custodian", "", run_command_custodian},
     {"manual", "", run_command_manual},
 };

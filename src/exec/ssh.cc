@@ -39,8 +39,7 @@ SshOptions ssh_from_environment(const std::string& kolo) {
   return ssh;
 }
 
-std::vector<std::string> ssh_command(const SshOptions& options, const std::string& host,
-                                     std::string_view helper) {
+std::vector<std::string> ssh_command(const SshOptions& options, const std::string& host) {
   std::vector<std::string> argv = options.command;
   for (const std::string& setting :
        {std::string("BatchMode=yes"), std::string("StrictHostKeyChecking=accept-new"),
@@ -54,7 +53,7 @@ std::vector<std::string> ssh_command(const SshOptions& options, const std::strin
   if (options.port) argv.insert(argv.end(), {"-p", std::to_string(*options.port)});
   if (!options.identity_file.empty()) argv.insert(argv.end(), {"-i", options.identity_file});
   argv.insert(argv.end(),
-              {"--", host, fmt::format("exec {} {}", quoted(options.remote_kolo), helper)});
+              {"--", host, fmt::format("exec {} custodian", quoted(options.remote_kolo))});
   return argv;
 }
 

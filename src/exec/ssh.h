@@ -21,9 +21,8 @@ struct SshOptions {
 /// the last of them says it.
 SshOptions ssh_from_environment(const std::string& kolo);
 
-/// The complete ssh command that runs a custodian (or another helper of kolo's) on `host`. The only
-/// part a shell sees (the other side's) is the path of kolo, quoted.
-std::vector<std::string> ssh_command(const SshOptions& options, const std::string& host,
-                                     std::string_view helper = "custodian");
+/// The complete ssh command that runs a custodian on `host`. The only part a shell sees (the other
+/// side's) is the path of kolo, quoted.
+std::vector<std::string> ssh_command(const SshOptions& options, const std::string& host);
 
 }  // namespace kolo::exec

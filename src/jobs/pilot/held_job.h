@@ -52,7 +52,7 @@ struct HeldJob {
 
   Phase phase = Phase::waiting;
   Need need{};
-  std::uint64_t task = 0;     ///< 0 = none
+  exec::TaskId task = 0;      ///< 0 = none
   int node = kOwnMachine;     ///< of the task
   bool told_to_end = false;   ///< the task was
   bool out_of_hands = false;  ///< a user has ended or moved the job, or somebody else has it

@@ -16,16 +16,15 @@ namespace kolo::jobs {
 struct LauncherNode {
   std::string name;
   std::string host;                  ///< as runners call it
-  std::vector<std::string> command;  ///< that runs a worker there
-  int cores = 0;                     ///< 0 = as many as the worker finds
+  std::vector<std::string> command;  ///< that runs a custodian there; empty = on this machine
+  int cores = 0;                     ///< 0 = as many as the custodian finds
   int gpus = 0;
   bool forward_environment = false;  ///< the way to it does not carry this one's
 };
 
 struct LauncherOptions {
   std::vector<LauncherNode> nodes;
-  std::vector<std::string> head_command;  ///< that runs a worker here, for hooks and runners
-  std::string kolo = "kolo";              ///< this program
+  std::string kolo = "kolo";  ///< this program
   JobMode mode = JobMode::mixed;
   std::string runner = "kolo";
   std::string workflow{};  ///< part of the name; only such jobs
@@ -36,7 +35,7 @@ struct LauncherOptions {
   std::chrono::milliseconds grace{10'000};  ///< between SIGTERM and SIGKILL
   std::chrono::seconds hook_limit{300};
   int hooks_at_once = 5;
-  std::chrono::seconds start_timeout{60};  ///< for the workers to answer
+  std::chrono::seconds start_timeout{60};  ///< for the custodians to answer
 };
 
 struct LauncherSummary {

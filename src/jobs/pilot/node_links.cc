@@ -6,8 +6,8 @@
 #include "base/errors.h"
 #include "base/log.h"
 #include "base/subprocess.h"
-#include "jobs/pilot/pilot.h"
 #include "exec/environment.h"
+#include "jobs/pilot/pilot.h"
 
 namespace kolo::jobs {
 namespace {
@@ -18,57 +18,56 @@ constexpr std::size_t kPollsOfALink = 3;
 
 NodeLinks::NodeLinks(const LauncherOptions& options) : options_(options) {
   for (const auto& node : options_.nodes) {
-    links_.push_back(std::make_unique<WorkerLink>(node.name, node.command));
+    links_.push_back(node.command.empty() ? exec::Link::to_this_machine()
+                                          : exec::Link::through(node.command, node.name));
     nodes_.push_back({node.name, node.cores, node.gpus, false});
   }
-  wait_for_workers();
+  wait_for_custodians();
   for (std::size_t i = 0; i < nodes_.size(); ++i)
     if (!nodes_[i].answers)
       log::warning("node {} is not used: {}", nodes_[i].name,
-                   links_[i]->closed() ? links_[i]->reason_of_end() : "its worker does not answer");
+                   links_[i]->closed() ? links_[i]->reason_of_end() : "kolo does not answer there");
   if (std::none_of(nodes_.begin(), nodes_.end(), [](const Node& node) { return node.answers; }))
     throw_error(ErrorCode::unavailable, "no node can be used; the warnings above say why");
-  links_.push_back(std::make_unique<WorkerLink>("the launcher's machine", options_.head_command));
+  links_.push_back(exec::Link::to_this_machine());
 }
 
-void NodeLinks::wait_for_workers() {
-  // Workers at the end of ssh get this environment; others have it.
-  const std::string environment =
-      frame(WorkerMessage::environment, encode(exec::forwardable(current_environment())));
+void NodeLinks::wait_for_custodians() {
+  // Custodians at the end of ssh get this environment; others have it.
+  const auto environment = exec::forwardable(current_environment());
   const Deadline deadline = Deadline::after(options_.start_timeout);
   for (;;) {
     std::vector<pollfd> polls;
-    for (std::size_t i = 0; i < nodes_.size(); ++i)
+    for (std::size_t i = 0; i < nodes_.size(); ++i) {
       polls.push_back({nodes_[i].answers ? -1 : links_[i]->read_fd(), POLLIN, 0});
-    const bool any = std::any_of(polls.begin(), polls.end(), [](auto& p) { return p.fd >= 0; });
-    if (!any || deadline.passed()) return;
+      polls.push_back({links_[i]->error_fd(), POLLIN, 0});
+    }
+    const bool all = std::all_of(nodes_.begin(), nodes_.end(), [&](const Node& node) {
+      return node.answers || links_[static_cast<std::size_t>(&node - nodes_.data())]->closed();
+    });
+    if (all || deadline.passed()) return;
     ::poll(polls.data(), polls.size(), deadline.poll_timeout_ms());
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
-      if (polls[i].revents == 0) continue;
-      for (const auto& message : links_[i]->receive()) {
-        if (message.type != static_cast<std::uint8_t>(WorkerMessage::hello)) continue;
+      if (polls[2 * i + 1].revents != 0) links_[i]->read_errors();
+      if (polls[2 * i].revents == 0) continue;
+      for (const auto& event : links_[i]->receive()) {
+        const auto* hello = std::get_if<exec::Hello>(&event);
+        if (hello == nullptr) continue;
         nodes_[i].answers = true;
-        if (nodes_[i].cores == 0) nodes_[i].cores = decode_hello(message.payload).processors;
-        if (options_.nodes[i].forward_environment) links_[i]->send(environment);
-        links_[i]->flush();
+        if (nodes_[i].cores == 0) nodes_[i].cores = hello->processors;
+        if (options_.nodes[i].forward_environment) links_[i]->set_environment(environment);
       }
     }
   }
 }
 
-WorkerLink& NodeLinks::link(int node) {
+exec::Link& NodeLinks::link(int node) {
   return node == kOwnMachine ? *links_.back() : *links_.at(static_cast<std::size_t>(node));
 }
 
-void NodeLinks::start(int node, const StartTask& task) {
-  link(node).send(frame(WorkerMessage::start, encode(task)));
-  link(node).flush();
-}
+void NodeLinks::start(int node, const exec::Task& task) { link(node).start(task); }
 
-void NodeLinks::end(int node, std::uint64_t task) {
-  link(node).send(frame(WorkerMessage::end, encode_task(task)));
-  link(node).flush();
-}
+void NodeLinks::end(int node, exec::TaskId task) { link(node).end(task); }
 
 void NodeLinks::add_to(std::vector<pollfd>& polls) const {
   for (const auto& link : links_) {
@@ -87,27 +86,20 @@ void NodeLinks::tell(Pilot& pilot, const pollfd* polls) {
 }
 
 void NodeLinks::receive(Pilot& pilot, int node) {
-  for (const auto& message : link(node).receive()) {
-    switch (static_cast<WorkerMessage>(message.type)) {
-      case WorkerMessage::ended: {
-        const TaskEnd end = decode_end(message.payload);
-        pilot.task_ended(end.task, end.status, end.tail);
-        break;
-      }
-      case WorkerMessage::failed: {
-        const TaskFailure failure = decode_failure(message.payload);
-        pilot.task_ended(failure.task, std::nullopt, failure.why);
-        break;
-      }
-      default: break;  // the hello of the own machine; ends of lines
-    }
+  for (const auto& event : link(node).receive()) {
+    const auto* end = std::get_if<exec::TaskEnd>(&event);
+    if (end == nullptr) continue;
+    if (end->error.empty())
+      pilot.task_ended(end->id, end->status, end->tail);
+    else
+      pilot.task_ended(end->id, std::nullopt, end->error);
   }
   if (!link(node).closed()) return;
-  const std::string why =
-      fmt::format("node {} was lost: {}", link(node).node(), link(node).reason_of_end());
+  const std::string name =
+      node == kOwnMachine ? "the launcher's machine" : nodes_[static_cast<std::size_t>(node)].name;
+  const std::string why = fmt::format("node {} was lost: {}", name, link(node).reason_of_end());
   // The launcher's own machine is needed as long as the launcher is.
-  if (node == kOwnMachine)
-    links_.back() = std::make_unique<WorkerLink>("the launcher's machine", options_.head_command);
+  if (node == kOwnMachine) links_.back() = exec::Link::to_this_machine();
   pilot.node_lost(node, why);
 }
 

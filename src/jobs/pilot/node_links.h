@@ -1,4 +1,4 @@
-// The lines from a launcher to its nodes: a worker on each of them, and one on its own machine.
+// The links from a launcher to its nodes: a custodian on each of them, and one on its own machine.
 #pragma once
 
 #include <poll.h>
@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "exec/link.h"
 #include "jobs/pilot/launcher.h"
 #include "jobs/pilot/task_host.h"
-#include "jobs/worker_link.h"
 
 namespace kolo::jobs {
 
@@ -17,14 +17,14 @@ class Pilot;
 
 class NodeLinks final : public TaskHost {
  public:
-  /// Starts the workers and waits for their first words; nodes() shows which of them answer.
+  /// Starts the custodians and waits for their first words; nodes() shows which of them answer.
   /// Throws unavailable if none does.
   explicit NodeLinks(const LauncherOptions& options);
 
   [[nodiscard]] const std::vector<Node>& nodes() const noexcept { return nodes_; }
 
-  void start(int node, const StartTask& task) override;
-  void end(int node, std::uint64_t task) override;
+  void start(int node, const exec::Task& task) override;
+  void end(int node, exec::TaskId task) override;
 
   /// What to poll, after what is in the list already.
   void add_to(std::vector<pollfd>& polls) const;
@@ -33,13 +33,13 @@ class NodeLinks final : public TaskHost {
   void flush();
 
  private:
-  void wait_for_workers();
-  [[nodiscard]] WorkerLink& link(int node);
+  void wait_for_custodians();
+  [[nodiscard]] exec::Link& link(int node);
   void receive(Pilot& pilot, int node);
 
   const LauncherOptions& options_;
   std::vector<Node> nodes_;
-  std::vector<std::unique_ptr<WorkerLink>> links_;  // of the nodes, and of the own machine
+  std::vector<std::unique_ptr<exec::Link>> links_;  // of the nodes, and of the own machine
 };
 
 }  // namespace kolo::jobs

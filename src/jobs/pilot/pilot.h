@@ -42,7 +42,7 @@ class Pilot {
 
   // What has happened.
   /// `text` is the end of its output, or, without a status, why it could not be started.
-  void task_ended(std::uint64_t task, std::optional<int> status, const std::string& text);
+  void task_ended(exec::TaskId task, std::optional<int> status, const std::string& text);
   /// What ran there starts again. Throws unavailable if no node is left.
   void node_lost(int node, const std::string& why);
   /// The database has news.
@@ -111,9 +111,9 @@ class Pilot {
   // pilot_tasks.cc: tasks and their ends
   void start_runs();
   void start_run(HeldJob& held, const std::vector<Place>& places);
-  void add_hook(HeldJob& held, StartTask task, Phase phase);
+  void add_hook(HeldJob& held, exec::Task task, Phase phase);
   void start_hooks();
-  void send_task(HeldJob& held, int node, StartTask task);
+  void send_task(HeldJob& held, int node, exec::Task task);
   void end_task(HeldJob& held);
   /// What the job's task was; the job has none from now on.
   Phase forget_task(HeldJob& held);
@@ -135,9 +135,9 @@ class Pilot {
 
   std::map<JobId, HeldJob> held_;
   std::set<JobId> unwritten_;
-  std::map<std::uint64_t, JobId> tasks_;
-  std::uint64_t next_task_ = 1;
-  std::deque<std::pair<JobId, StartTask>> hooks_;  // that wait for their turn
+  std::map<exec::TaskId, JobId> tasks_;
+  exec::TaskId next_task_ = 1;
+  std::deque<std::pair<JobId, exec::Task>> hooks_;  // that wait for their turn
   int hooks_running_ = 0;
   std::map<std::string, Application, std::less<>> applications_;
 

@@ -59,10 +59,8 @@ void Pilot::stage_in(HeldJob& held) {
   for (const JobId parent : held.job.parents)
     link_inputs(folder, jobs_.folder_of(jobs_.job(parent)), parent, held.job.input_files);
   if (held.job.stage_in_url.empty()) return step(held, JobState::staged_in);
-  StartTask copy;
+  exec::Task copy = task_in(folder.string(), "stage_in.log", facts());
   copy.argv = stage_in_command(held.job.stage_in_url, folder);
-  copy.directory = folder.string();
-  copy.output = (folder / "stage_in.log").string();
   add_hook(held, std::move(copy), Phase::staging_in);
 }
 
@@ -89,10 +87,8 @@ void Pilot::stage_out(HeldJob& held) {
   const auto folder = jobs_.folder_of(held.job);
   auto command = stage_out_command(folder, held.job.stage_out_files, held.job.stage_out_url);
   if (!command) return step(held, JobState::job_finished, "there is no file to stage out");
-  StartTask copy;
+  exec::Task copy = task_in(folder.string(), "stage_out.log", facts());
   copy.argv = std::move(*command);
-  copy.directory = folder.string();
-  copy.output = (folder / "stage_out.log").string();
   add_hook(held, std::move(copy), Phase::staging_out);
 }
 

@@ -55,8 +55,8 @@ void Pilot::start_run(HeldJob& held, const std::vector<Place>& places) {
     if (hosts.size() <= kNamedNodes) where += " " + node.name;
   }
   if (hosts.size() > kNamedNodes) where += fmt::format(" and {} more", hosts.size() - kNamedNodes);
-  StartTask task = run_task(held.job, application_of(held.job), jobs_.folder_of(held.job).string(),
-                            places, hosts, facts());
+  exec::Task task = run_task(held.job, application_of(held.job), jobs_.folder_of(held.job).string(),
+                             places, hosts, facts());
   held.phase = Phase::running;
   held.told_to_end = held.own_limit = false;
   ++summary_.runs;
@@ -68,10 +68,9 @@ void Pilot::start_run(HeldJob& held, const std::vector<Place>& places) {
   }
 }
 
-void Pilot::add_hook(HeldJob& held, StartTask task, Phase phase) {
+void Pilot::add_hook(HeldJob& held, exec::Task task, Phase phase) {
   if (stopping_) return give_back(held);  // another launcher will
   held.phase = phase;
-  task.grace_ms = static_cast<std::uint32_t>(options_.grace.count());
   hooks_.emplace_back(held.job.id, std::move(task));
 }
 
@@ -92,11 +91,11 @@ void Pilot::start_hooks() {
   }
 }
 
-void Pilot::send_task(HeldJob& held, int node, StartTask task) {
-  task.task = next_task_++;
-  held.task = task.task;
+void Pilot::send_task(HeldJob& held, int node, exec::Task task) {
+  task.id = next_task_++;
+  held.task = task.id;
   held.node = node;
-  tasks_[task.task] = held.job.id;
+  tasks_[task.id] = held.job.id;
   host_.start(node, task);
 }
 
@@ -118,7 +117,7 @@ Phase Pilot::forget_task(HeldJob& held) {
   return phase;
 }
 
-void Pilot::task_ended(std::uint64_t task, std::optional<int> status, const std::string& text) {
+void Pilot::task_ended(exec::TaskId task, std::optional<int> status, const std::string& text) {
   const auto found = tasks_.find(task);
   if (found == tasks_.end()) return;
   HeldJob& held = held_.at(found->second);

@@ -35,15 +35,21 @@ std::vector<std::string> environment_of(const Job& job, const LauncherFacts& fac
 
 }  // namespace
 
+exec::Task task_in(const std::string& directory, const std::string& log,
+                   const LauncherFacts& facts) {
+  exec::Task task;
+  task.directory = directory;
+  task.streams.out = task.streams.err = task.directory / log;
+  task.grace = {.end = facts.grace, .owner_lost = facts.grace};
+  return task;
+}
+
 bool needs_runner(const Job& job) { return job.num_nodes > 1 || job.ranks_per_node > 1; }
 
-StartTask run_task(const Job& job, const Application& application, const std::string& directory,
-                   const std::vector<Place>& places, const std::vector<std::string>& hosts,
-                   const LauncherFacts& facts) {
-  StartTask task;
-  task.directory = directory;
-  task.output = fmt::format("{}/{}.out", directory, job.name);
-  task.grace_ms = static_cast<std::uint32_t>(facts.grace.count());
+exec::Task run_task(const Job& job, const Application& application, const std::string& directory,
+                    const std::vector<Place>& places, const std::vector<std::string>& hosts,
+                    const LauncherFacts& facts) {
+  exec::Task task = task_in(directory, job.name + ".out", facts);
   task.environment = environment_of(job, facts, Occasion::normal);
   std::vector<std::string> program = split_words(application.executable, "executable");
   for (auto& word : split_words(job.args, "args")) program.push_back(std::move(word));
@@ -63,7 +69,7 @@ StartTask run_task(const Job& job, const Application& application, const std::st
                                               .variables = std::move(variables),
                                               .program = std::move(program)});
   } else if (job.cpu_affinity != "none" && !places.empty()) {
-    task.cores = places[0].cores;
+    task.cpus = places[0].cores;
   }
   if (!application.envscript.empty()) {
     // The script and the words are arguments: bash interprets none of them but the script itself.
@@ -76,12 +82,9 @@ StartTask run_task(const Job& job, const Application& application, const std::st
   return task;
 }
 
-StartTask hook_task(const Job& job, const std::string& command, const std::string& log,
-                    const std::string& directory, Occasion occasion, const LauncherFacts& facts) {
-  StartTask task;
-  task.directory = directory;
-  task.output = fmt::format("{}/{}", directory, log);
-  task.grace_ms = static_cast<std::uint32_t>(facts.grace.count());
+exec::Task hook_task(const Job& job, const std::string& command, const std::string& log,
+                     const std::string& directory, Occasion occasion, const LauncherFacts& facts) {
+  exec::Task task = task_in(directory, log, facts);
   task.environment = environment_of(job, facts, occasion);
   task.argv = split_words(command, "the script");
   return task;

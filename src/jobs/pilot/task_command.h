@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "exec/task.h"
 #include "jobs/pilot/nodes.h"
-#include "jobs/worker_protocol.h"
 #include "kolo/jobs.h"
 
 namespace kolo::jobs {
@@ -19,15 +19,19 @@ struct LauncherFacts {
   std::chrono::milliseconds grace{10'000};
 };
 
-/// The application itself, on the nodes it was given. `hosts` are their names for the runner.
-StartTask run_task(const Job& job, const Application& application, const std::string& directory,
-                   const std::vector<Place>& places, const std::vector<std::string>& hosts,
+/// A task without a program yet, whose output goes to the file `log` in its directory.
+exec::Task task_in(const std::string& directory, const std::string& log,
                    const LauncherFacts& facts);
+
+/// The application itself, on the nodes it was given. `hosts` are their names for the runner.
+exec::Task run_task(const Job& job, const Application& application, const std::string& directory,
+                    const std::vector<Place>& places, const std::vector<std::string>& hosts,
+                    const LauncherFacts& facts);
 
 enum class Occasion { normal, error, timeout };
 /// Its preprocess or postprocess script.
-StartTask hook_task(const Job& job, const std::string& command, const std::string& log,
-                    const std::string& directory, Occasion occasion, const LauncherFacts& facts);
+exec::Task hook_task(const Job& job, const std::string& command, const std::string& log,
+                     const std::string& directory, Occasion occasion, const LauncherFacts& facts);
 
 /// Whether the application is started by a runner instead of directly.
 bool needs_runner(const Job& job);

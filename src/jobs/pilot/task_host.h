@@ -1,9 +1,7 @@
 // Where a pilot's tasks run.
 #pragma once
 
-#include <cstdint>
-
-#include "jobs/worker_protocol.h"
+#include "exec/task.h"
 
 namespace kolo::jobs {
 
@@ -16,9 +14,9 @@ class TaskHost {
  public:
   virtual ~TaskHost() = default;
   /// `node` is an index into the launcher's nodes, or kOwnMachine.
-  virtual void start(int node, const StartTask& task) = 0;
+  virtual void start(int node, const exec::Task& task) = 0;
   /// SIGTERM, and SIGKILL after the task's grace time.
-  virtual void end(int node, std::uint64_t task) = 0;
+  virtual void end(int node, exec::TaskId task) = 0;
 };
 
 }  // namespace kolo::jobs

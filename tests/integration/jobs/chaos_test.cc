@@ -92,7 +92,7 @@ class Chaos : public testing::TestWithParam<std::string> {
       launcher->signal(SIGKILL);
       launcher = start();
     } else if (choice < 7) {
-      // A worker or a task.
+      // A custodian, its guard or a task.
       const auto below = launcher->descendants();
       if (!below.empty()) ::kill(below[random.below(below.size())], SIGKILL);
     } else {

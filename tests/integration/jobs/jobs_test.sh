@@ -151,10 +151,10 @@ limits() {
   kill %1
   wait %1 || true
   eventually 20 is_state "$c" RESTART_READY
-  # The same by the warning of a batch system, which may reach workers too.
+  # The same by the warning of a batch system, which may reach custodians too.
   "$kolo" launcher --persistent --grace-seconds 1 >/dev/null &
   eventually 20 is_state "$c" RUNNING
-  for pid in $(pgrep -P $! -f 'kolo worker$') $!; do kill -USR2 "$pid"; done
+  for pid in $(pgrep -P $!) $!; do kill -USR2 "$pid"; done
   wait $! || true
   eventually 20 is_state "$c" RESTART_READY
   has "$("$kolo" ls --history --id "$c" | tail -n 2)" 'RUN_TIMEOUT] the launcher was told to end (signal 12)'
@@ -355,7 +355,7 @@ Y
   b="$("$kolo" job --name b --app long)"
   "$kolo" launcher -H alpha:2,beta:2 --persistent --grace-seconds 1 2>launcher.err &
   eventually 20 is_state "$b" RUNNING
-  for pid in $(pgrep -f 'kolo worker$'); do
+  for pid in $(pgrep -f 'kolo custodian$'); do
     if grep -qsz '^FAKE_HOST=alpha$' "/proc/$pid/environ" && grep -qsz "^SSH_CONNECTION=" "/proc/$pid/environ"; then kill -9 "$pid"; fi
   done
   elsewhere() { "$kolo" ls --history --id "$b" | grep -q 'RUNNING\] on beta'; }
@@ -378,8 +378,28 @@ local_queue() {
   has "$("$kolo" log --id "$a")" hello
 }
 
+# What a job leaves behind, in a session of its own, ends with the job and with the launcher.
+strays() {
+  new_database
+  "$kolo" app --name leaves --exec "sh -c 'setsid sleep 71.$$ & sleep 0.2'"
+  "$kolo" app --name stays --exec "sh -c 'setsid sleep 72.$$ & sleep 60.25'"
+  none_left() { ! pgrep -f "sleep $1.$$\$" >/dev/null; }
+  some_left() { ! none_left "$1"; }
+  a="$("$kolo" job --name a --app leaves)"
+  launcher >/dev/null
+  same "$(state "$a")" JOB_FINISHED
+  none_left 71 || fail 'a child of a job outlives it'
+  b="$("$kolo" job --name b --app stays)"
+  "$kolo" launcher --persistent --grace-seconds 1 >/dev/null &
+  eventually 20 some_left 72
+  kill -9 %1
+  wait %1 2>/dev/null || true
+  eventually 20 none_left 72
+}
+
 case "$case_name" in
   kill) kill_jobs ;;
-  session | states | scripts | limits | lost_launcher | bad_input | batch_fakes | local_queue | by_ssh) "$case_name" ;;
+  session | states | scripts | limits | lost_launcher | bad_input | batch_fakes | local_queue | by_ssh | strays)
+    "$case_name" ;;
   *) printf 'unknown case %s\n' "$case_name" >&2; exit 2 ;;
 esac

@@ -24,13 +24,13 @@ class NotedTasks final : public TaskHost {
  public:
   struct Started {
     int node = 0;
-    StartTask task;
+    exec::Task task;
   };
-  void start(int node, const StartTask& task) override { started.push_back({node, task}); }
-  void end(int /*node*/, std::uint64_t task) override { ended.push_back(task); }
+  void start(int node, const exec::Task& task) override { started.push_back({node, task}); }
+  void end(int /*node*/, exec::TaskId task) override { ended.push_back(task); }
 
   std::vector<Started> started;
-  std::vector<std::uint64_t> ended;
+  std::vector<exec::TaskId> ended;
 };
 
 class PilotTest : public testing::Test {
@@ -74,7 +74,7 @@ class PilotTest : public testing::Test {
     }
   }
   void end_task(std::size_t place, std::optional<int> status, const std::string& text = {}) {
-    pilot_->task_ended(tasks_.started.at(place).task.task, status, text);
+    pilot_->task_ended(tasks_.started.at(place).task.id, status, text);
     work();
   }
 

@@ -18,7 +18,7 @@ TEST_F(PilotTest, ALauncherThatWasSilentHasLostItsJobs) {
   heir.write({});
   EXPECT_EQ(heir.free_lost(), 1);
   EXPECT_THAT(heir.take({.single = 1, .cores = 4}), SizeIs(1));
-  pilot_->task_ended(tasks_.started.at(0).task.task, exited(0), "");
+  pilot_->task_ended(tasks_.started.at(0).task.id, exited(0), "");
   try {
     work();
     ADD_FAILURE() << "nothing was thrown";
@@ -55,7 +55,7 @@ TEST_F(PilotTest, WhatRanOnALostNodeStartsOnAnother) {
   ASSERT_THAT(tasks_.started, SizeIs(2));
   EXPECT_NE(tasks_.started[1].node, first);
   EXPECT_EQ(last_reason(id, JobState::restart_ready), "node n0 was lost: no power");
-  // What its worker may still say of the first task is not listened to.
+  // What may still be said of the first task is not listened to.
   end_task(0, exited(1));
   EXPECT_EQ(state(id), JobState::running);
   EXPECT_THROW(pilot_->node_lost(tasks_.started[1].node, "no power"), Error);
@@ -82,7 +82,7 @@ TEST_F(PilotTest, AWriteWhoseAnswerWasLostIsNotMadeTwice) {
   begin();
   const JobId id = add();
   work();
-  pilot_->task_ended(tasks_.started.at(0).task.task, exited(0), "");
+  pilot_->task_ended(tasks_.started.at(0).task.id, exited(0), "");
   database_->lost_commit = 1;
   pilot_->turn();
   EXPECT_EQ(database_->lost_commit, 0);  // it was made
@@ -101,7 +101,7 @@ TEST_F(PilotTest, WhatHappensAfterAWriteInDoubtIsWrittenAfterIt) {
   pilot_->turn();
   ASSERT_EQ(database_->lost_commit, 0);
   EXPECT_EQ(state(id), JobState::running);
-  pilot_->task_ended(tasks_.started.at(0).task.task, exited(0), "");
+  pilot_->task_ended(tasks_.started.at(0).task.id, exited(0), "");
   clock_.advance(50ms);
   work();
   EXPECT_EQ(path_of(id), kWholePath);

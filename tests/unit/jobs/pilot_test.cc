@@ -63,7 +63,7 @@ TEST_F(PilotTest, EndsARunAtTheLimitOfItsJob) {
   EXPECT_LE(pilot_->next_turn() - clock_.now(), 1s);
   clock_.advance(1s);
   pilot_->turn();
-  EXPECT_THAT(tasks_.ended, ElementsAre(tasks_.started.at(0).task.task));
+  EXPECT_THAT(tasks_.ended, ElementsAre(tasks_.started.at(0).task.id));
   EXPECT_EQ(state(id), JobState::running);
   end_task(0, kKilledBySigterm);
   EXPECT_EQ(last_reason(id, JobState::run_timeout), "it ran longer than its limit of 30 s");
@@ -91,7 +91,7 @@ TEST_F(PilotTest, ATaskThatABatchSystemEndedBeforeTheLauncherRunsAgain) {
   begin();
   const JobId id = add();
   work();
-  pilot_->task_ended(tasks_.started.at(0).task.task, kKilledBySigterm, "");
+  pilot_->task_ended(tasks_.started.at(0).task.id, kKilledBySigterm, "");
   pilot_->turn();
   pilot_->stop("the launcher was told to end");
   work();
@@ -104,7 +104,7 @@ TEST_F(PilotTest, ATaskThatSomebodyTerminatedHasFailed) {
   begin();
   const JobId id = add();
   work();
-  pilot_->task_ended(tasks_.started.at(0).task.task, kKilledBySigterm, "");
+  pilot_->task_ended(tasks_.started.at(0).task.id, kKilledBySigterm, "");
   pilot_->turn();
   EXPECT_LE(pilot_->next_turn() - clock_.now(), 200ms);
   clock_.advance(200ms);
@@ -123,7 +123,7 @@ TEST_F(PilotTest, AJobKilledBeforeItsStartWasWrittenIsEnded) {
   pilot_->notified();
   clock_.advance(50ms);
   work();
-  EXPECT_THAT(tasks_.ended, ElementsAre(tasks_.started[0].task.task));
+  EXPECT_THAT(tasks_.ended, ElementsAre(tasks_.started[0].task.id));
   end_task(0, kKilledBySigterm);
   EXPECT_EQ(state(id), JobState::user_killed);
   EXPECT_EQ(jobs_.job(id).launcher, 0);
@@ -239,7 +239,7 @@ TEST_F(PilotTest, GivesItsReserveBackWhenAnotherLauncherCouldHaveIt) {
   work();
   // Jobs that end together use up the reserve, and it grows.
   for (std::size_t i = 0; i < 4; ++i)
-    pilot_->task_ended(tasks_.started.at(i).task.task, exited(0), "");
+    pilot_->task_ended(tasks_.started.at(i).task.id, exited(0), "");
   work();
   auto connection = JobDatabase::open(scratch_.path() / "db");
   body_of(connection).clock = body_of(connection).lease_clock = &clock_;
