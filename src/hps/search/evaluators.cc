@@ -28,27 +28,25 @@ std::unique_ptr<tune::TrialExecutor> make_threads(const SearchPlan& plan, const 
       place.inbox, runnable_of(plan.run_function, plan.log_dir, plan.objectives), {});
 }
 
-/// Each evaluation is a program; `ranks` puts `kolo run` before it.
+/// Each evaluation is a program; on several nodes `ranks` puts `kolo run` before it.
 std::unique_ptr<tune::TrialExecutor> make_processes(const SearchPlan& plan, const std::string&,
                                                     const tune::ExecutorPlace& place) {
   tune::ProcessSetup setup;
-  setup.study_directory = place.directory;
   setup.metric = objective_name(0, plan.objectives);
   setup.last_line_reports = plan.is_users_program;
   const auto& how = plan.evaluator;
+  const bool ranks = how.method == "ranks";
   std::vector<std::string> before;
-  if (how.method == "ranks") {
-    const int ranks = how.num_nodes_per_eval * how.num_ranks_per_node;
-    before = {plan.kolo, "run", "-np", std::to_string(ranks)};
-    if (how.num_nodes_per_eval > 1) {
-      std::string hosts;
-      for (const auto& host : how.hosts) hosts += (hosts.empty() ? "" : ",") + host;
-      before.insert(before.end(), {"-H", hosts});
-    }
-    before.emplace_back("--");
+  if (ranks && how.num_nodes_per_eval > 1) {
+    std::string hosts;
+    for (const auto& host : how.hosts) hosts += (hosts.empty() ? "" : ",") + host;
+    before = {
+        plan.kolo, "run", "-np", std::to_string(how.num_nodes_per_eval * how.num_ranks_per_node),
+        "-H",      hosts, "--"};
   }
-  setup.command = [plan, before](const tune::StartOrder& order) {
+  setup.command = [plan, before, ranks](const tune::StartOrder& order) {
     tune::TrialCommand command;
+    if (ranks && before.empty()) command.ranks = plan.evaluator.num_ranks_per_node;
     command.argv = before;
     const auto words = plan.is_users_program
                            ? tune::fill_in(plan.command, order.config, order.trial_id,
@@ -58,7 +56,7 @@ std::unique_ptr<tune::TrialExecutor> make_processes(const SearchPlan& plan, cons
     command.environment = {fmt::format("OMP_NUM_THREADS={}", plan.evaluator.num_threads_per_rank)};
     return command;
   };
-  return make_process_executor(place.inbox, std::move(setup));
+  return make_process_executor(place, std::move(setup));
 }
 
 std::unique_ptr<tune::TrialExecutor> make_jobs(const SearchPlan& plan, const std::string& search,

@@ -103,6 +103,15 @@ class Inbox {
   std::vector<Message> messages_;
 };
 
+/// What an executor is told about the study whose trials it runs.
+struct ExecutorPlace {
+  std::shared_ptr<Inbox> inbox;
+  std::string study;                ///< its name
+  std::filesystem::path directory;  ///< of the study; also the lock of its processes
+  /// How long a run that was asked to stop may take before it is killed.
+  std::chrono::milliseconds grace{5000};
+};
+
 /// All calls come from the controller's thread and do not block.
 class TrialExecutor {
  public:

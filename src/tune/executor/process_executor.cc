@@ -1,7 +1,6 @@
 #include "tune/executor/process_executor.h"
 
 #include <poll.h>
-#include <signal.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -14,7 +13,7 @@
 #include "base/errors.h"
 #include "base/files.h"
 #include "base/subprocess.h"
-#include "tune/executor/keeper.h"
+#include "tune/executor/trial_tasks.h"
 #include "tune/output/trial_log.h"
 #include "tune/protocol/trial_channels.h"
 #include "tune/protocol/value_text.h"
@@ -36,17 +35,17 @@ std::string last_lines(const fs::path& path, std::uintmax_t from) {
 
 class ProcessExecutor final : public TrialExecutor {
  public:
-  ProcessExecutor(std::shared_ptr<Inbox> inbox, ProcessSetup setup)
-      : inbox_(std::move(inbox)),
+  ProcessExecutor(const ExecutorPlace& place, ProcessSetup setup)
+      : inbox_(place.inbox),
+        grace_(place.grace),
         setup_(std::move(setup)),
-        keeper_(std::make_unique<Keeper>(setup_.study_directory)),
+        tasks_(place.directory),
         wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
         thread_([this] { listen(); }) {}
 
   ~ProcessExecutor() override {
     closing_ = true;
-    const std::uint64_t one = 1;
-    [[maybe_unused]] const auto written = ::write(wake_.get(), &one, sizeof one);
+    wake();
     thread_.join();
   }
 
@@ -58,25 +57,26 @@ class ProcessExecutor final : public TrialExecutor {
     try {
       TrialCommand command = setup_.command(order);
       auto opened = channels_.open(id);
-      KeptProgram program;
-      program.id = id;
-      program.argv = std::move(command.argv);
-      program.directory = std::move(command.directory);
-      program.out = run.out = order.directory / "stdout";
-      program.err = run.err = order.directory / "stderr";
+      RunProcess process;
+      process.id = id;
+      process.argv = std::move(command.argv);
+      process.directory = std::move(command.directory);
+      process.out = run.out = order.directory / "stdout";
+      process.err = order.directory / "stderr";
       std::error_code none;
       run.out_from = fs::exists(run.out, none) ? fs::file_size(run.out, none) : 0;
-      run.err_from = fs::exists(run.err, none) ? fs::file_size(run.err, none) : 0;
-      program.descriptor = opened.trial_end.get();
-      program.descriptor_variable = kTrialFd;
-      program.mark = fmt::format("{}={}", kTrialToken, opened.token);
-      program.environment = environment_for(order);
-      program.environment.push_back(program.mark);
-      program.environment.insert(program.environment.end(), command.environment.begin(),
+      process.descriptor = opened.trial_end.get();
+      process.descriptor_variable = kTrialFd;
+      process.environment = environment_for(order);
+      process.environment.push_back(fmt::format("{}={}", kTrialToken, opened.token));
+      process.environment.insert(process.environment.end(), command.environment.begin(),
                                  command.environment.end());
+      process.ranks = command.ranks;
+      process.grace = grace_;
       run.channel = opened.channel;
       write_params(order.directory, order.config);
-      if (!keeper_->start(program)) throw_error(ErrorCode::io, "the keeper of trials is gone");
+      tasks_.start(process);
+      wake_if_unsent();
     } catch (const std::exception& error) {
       finish(id, error.what(), std::nullopt);
     }
@@ -91,7 +91,7 @@ class ProcessExecutor final : public TrialExecutor {
       run->asking.pop_front();
     }
     // Whoever does not listen would go on for nothing.
-    if (answer.reply != Reply::proceed && !run->listens) keeper_->signal(id, SIGTERM);
+    if (answer.reply != Reply::proceed && !run->listens) end_tasks(id);
   }
 
   void stop(RunId id) override {
@@ -99,12 +99,12 @@ class ProcessExecutor final : public TrialExecutor {
     Run* run = find(id);
     if (run == nullptr) return;
     channels_.send(run->channel, stop_line());
-    if (!run->listens) keeper_->signal(id, SIGTERM);
+    if (!run->listens) end_tasks(id);
   }
 
   void kill(RunId id) override {
     const std::lock_guard lock(mutex_);
-    if (find(id) != nullptr) keeper_->signal(id, SIGKILL);
+    if (find(id) != nullptr) kill_tasks(id);
   }
 
   void forget(RunId id) override {
@@ -122,9 +122,26 @@ class ProcessExecutor final : public TrialExecutor {
     bool saves_on_request = false;
     bool reported = false;
     std::string failure;
-    fs::path out, err;
-    std::uintmax_t out_from = 0, err_from = 0;
+    fs::path out;
+    std::uintmax_t out_from = 0;
   };
+
+  void wake() {
+    const std::uint64_t one = 1;
+    [[maybe_unused]] const auto written = ::write(wake_.get(), &one, sizeof one);
+  }
+  /// What could not be sent at once is sent by the listening thread.
+  void wake_if_unsent() {
+    if (tasks_.write_fd() >= 0) wake();
+  }
+  void end_tasks(RunId id) {
+    tasks_.stop(id);
+    wake_if_unsent();
+  }
+  void kill_tasks(RunId id) {
+    tasks_.kill(id);
+    wake_if_unsent();
+  }
 
   Run* find(RunId id) {
     const auto found = runs_.find(id.trial);
@@ -165,15 +182,22 @@ class ProcessExecutor final : public TrialExecutor {
     return entries;
   }
 
-  /// The thread that hears trials and the keeper.
+  /// The thread that hears trials and their custodian.
   void listen() {
     while (!closing_) {
-      pollfd events[] = {
-          {wake_.get(), POLLIN, 0}, {channels_.poll_fd(), POLLIN, 0}, {keeper_->fd(), POLLIN, 0}};
-      if (::poll(events, 3, -1) < 0) continue;
+      pollfd events[4] = {{wake_.get(), POLLIN, 0}, {channels_.poll_fd(), POLLIN, 0}};
+      {
+        const std::lock_guard lock(mutex_);
+        events[2] = {tasks_.read_fd(), POLLIN, 0};
+        events[3] = {tasks_.write_fd(), POLLOUT, 0};
+      }
+      if (::poll(events, 4, -1) < 0) continue;
       const std::lock_guard lock(mutex_);
+      std::uint64_t drained = 0;
+      [[maybe_unused]] const auto got = ::read(wake_.get(), &drained, sizeof drained);
+      if (events[3].revents != 0) tasks_.flush();
       if (events[1].revents != 0) channels_.read_ready(take_, refuse_);
-      if (events[2].revents != 0) hear_keeper();
+      if (events[2].revents != 0) hear_ends();
     }
   }
 
@@ -202,36 +226,25 @@ class ProcessExecutor final : public TrialExecutor {
     Run* run = find(id);
     if (run == nullptr) return;
     run->failure = "what it sent cannot be understood: " + why;
-    keeper_->signal(id, SIGKILL);
+    kill_tasks(id);
   }
 
-  void hear_keeper() {
-    bool gone = false;
-    while (auto news = keeper_->read(gone)) {
-      channels_.close(news->id, take_, refuse_);
-      Run* run = find(news->id);
+  void hear_ends() {
+    for (auto& end : tasks_.receive()) {
+      channels_.close(end.id, take_, refuse_);
+      const Run* run = find(end.id);
       if (run == nullptr) continue;
-      std::string error = news->error;
       std::optional<Value> words;
+      std::string error = std::move(end.error);
       if (!run->failure.empty()) {
         error = run->failure;
-      } else if (error.empty() && news->status != 0) {
-        error = "the program " + describe_wait_status(news->status);
-        if (const auto said = last_lines(run->err, run->err_from); !said.empty())
+      } else if (!error.empty()) {
+        if (const auto said = last_lines(end.said, end.said_from); !said.empty())
           error += "; it said:\n" + said;
       } else if (setup_.last_line_reports && !run->reported) {
         words = parse_last_words(tail_of_file(run->out, kTailBytes, run->out_from), setup_.metric);
       }
-      finish(news->id, error, std::move(words));
-    }
-    if (!gone) return;
-    // Somebody killed it, and with it the trials. A new one takes its place.
-    std::vector<RunId> lost;
-    for (const auto& [trial, run] : runs_) lost.push_back(run.id);
-    keeper_ = std::make_unique<Keeper>(setup_.study_directory);
-    for (const RunId id : lost) {
-      channels_.close(id, take_, refuse_);
-      finish(id, "the process that keeps the trials was killed", std::nullopt);
+      finish(end.id, error, std::move(words));
     }
   }
 
@@ -243,8 +256,9 @@ class ProcessExecutor final : public TrialExecutor {
   }
 
   std::shared_ptr<Inbox> inbox_;
+  std::chrono::milliseconds grace_;
   ProcessSetup setup_;
-  std::unique_ptr<Keeper> keeper_;
+  TrialTasks tasks_;
   std::mutex mutex_;
   TrialChannels channels_;
   std::unordered_map<std::int64_t, Run> runs_;
@@ -274,9 +288,9 @@ std::vector<std::string> parameter_variables(const Value& config) {
   return entries;
 }
 
-std::unique_ptr<TrialExecutor> make_process_executor(std::shared_ptr<Inbox> inbox,
+std::unique_ptr<TrialExecutor> make_process_executor(const ExecutorPlace& place,
                                                      ProcessSetup setup) {
-  return std::make_unique<ProcessExecutor>(std::move(inbox), std::move(setup));
+  return std::make_unique<ProcessExecutor>(place, std::move(setup));
 }
 
 }  // namespace kolo::tune

@@ -1,4 +1,4 @@
-// Trials as programs: started by a keeper, talking over sockets.
+// Trials as programs: tasks of a custodian that talk to the study over sockets.
 #pragma once
 
 #include <functional>
@@ -15,10 +15,10 @@ struct TrialCommand {
   std::vector<std::string> argv;
   std::vector<std::string> environment{};  ///< NAME=VALUE, besides the protocol's own
   std::filesystem::path directory{};       ///< "" = where the controller is
+  int ranks = 0;                           ///< 0 = one process that is no rank of anything
 };
 
 struct ProcessSetup {
-  std::filesystem::path study_directory;
   std::function<TrialCommand(const StartOrder&)> command;
   /// The name of a bare number on the last line of output.
   std::string metric;
@@ -26,7 +26,7 @@ struct ProcessSetup {
   bool last_line_reports = false;
 };
 
-std::unique_ptr<TrialExecutor> make_process_executor(std::shared_ptr<Inbox> inbox,
+std::unique_ptr<TrialExecutor> make_process_executor(const ExecutorPlace& place,
                                                      ProcessSetup setup);
 
 /// KOLO_PARAM_MODEL_UNITS=64 for model/units, and so on.

@@ -58,7 +58,7 @@ std::vector<std::string> own_command_line() {
   std::_Exit(status);
 }
 
-/// One coordinator per trial: starts the ranks, ends them all when one is lost.
+/// Of a trial on several hosts: starts the ranks, ends them all when one is lost.
 [[noreturn]] void be_coordinator(const Ranks& ranks) {
   launch::Job job;
   job.argv = own_command_line();
@@ -69,10 +69,8 @@ std::vector<std::string> own_command_line() {
   job.ssh = exec::ssh_from_environment("kolo");
   job.ssh.connect_timeout_seconds = std::max(1, static_cast<int>(ranks.timeout.count()));
   job.start_timeout = std::chrono::duration_cast<std::chrono::milliseconds>(ranks.timeout);
-  std::vector<std::string> hosts = ranks.hosts;
-  if (ranks.num_hosts == 1) hosts = {"localhost"};
   int first = 0;
-  for (const auto& host : hosts) {
+  for (const auto& host : ranks.hosts) {
     launch::Placement placement{host, first, ranks.num_slots, launch::is_this_machine(host)};
     first += ranks.num_slots;
     job.placements.push_back(std::move(placement));
@@ -153,9 +151,8 @@ void run_if_trial(const Runnable& trainable, const ClassPolicy& policy) {
   run_as_trial(trainable, policy);
 }
 
-std::unique_ptr<TrialExecutor> make_self_executor(std::shared_ptr<Inbox> inbox,
-                                                  const Runnable& trainable, const SelfCall& call,
-                                                  const fs::path& study_directory) {
+std::unique_ptr<TrialExecutor> make_self_executor(const ExecutorPlace& place,
+                                                  const Runnable& trainable, const SelfCall& call) {
   if (trainable.ranks()) check_hosts(*trainable.ranks());
   TrialCommand command;
   command.argv = own_command_line();
@@ -165,13 +162,19 @@ std::unique_ptr<TrialExecutor> make_self_executor(std::shared_ptr<Inbox> inbox,
     const std::lock_guard lock(all.mutex);
     past = encode(Value(all.past));
   }
-  command.environment = {fmt::format("{}={}", kRole, trainable.ranks() ? "coordinator" : "trial"),
-                         fmt::format("{}={}", kCall, call.number()),
-                         fmt::format("{}={}", kPast, past)};
+  std::string role = "trial";
+  if (const auto& ranks = trainable.ranks()) {
+    // On this machine the custodian of the study starts the ranks itself.
+    role = ranks->num_hosts > 1 ? "coordinator" : "rank";
+    if (ranks->num_hosts == 1) command.ranks = ranks->num_slots;
+    command.environment = {fmt::format("KOLO_START_TIMEOUT={}", ranks->timeout.count())};
+  }
+  for (auto& entry : {fmt::format("{}={}", kRole, role), fmt::format("{}={}", kCall, call.number()),
+                      fmt::format("{}={}", kPast, past)})
+    command.environment.push_back(entry);
   ProcessSetup setup;
-  setup.study_directory = study_directory;
   setup.command = [command](const StartOrder&) { return command; };
-  return make_process_executor(std::move(inbox), std::move(setup));
+  return make_process_executor(place, std::move(setup));
 }
 
 }  // namespace kolo::tune

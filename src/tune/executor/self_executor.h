@@ -2,7 +2,6 @@
 // tune::run. docs/tune.md tells users what that asks of their program.
 #pragma once
 
-#include <filesystem>
 #include <memory>
 
 #include "kolo/tune/trainable.h"
@@ -20,8 +19,7 @@ void run_if_trial(const Runnable& trainable, const ClassPolicy& policy);
 [[noreturn]] void run_as_trial(const Runnable& trainable, const ClassPolicy& policy = {});
 
 /// An executor whose trials are processes of this program, or as many ranks as the trainable says.
-std::unique_ptr<TrialExecutor> make_self_executor(std::shared_ptr<Inbox> inbox,
-                                                  const Runnable& trainable, const SelfCall& call,
-                                                  const std::filesystem::path& study_directory);
+std::unique_ptr<TrialExecutor> make_self_executor(const ExecutorPlace& place,
+                                                  const Runnable& trainable, const SelfCall& call);
 
 }  // namespace kolo::tune

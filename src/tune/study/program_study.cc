@@ -241,20 +241,17 @@ ProgramResult run_program_study(ProgramStudy study, const ProgramRun& run) {
   setup.interrupted = run.interrupted;
   setup.make_executor = [&](const ExecutorPlace& place) {
     ProcessSetup process;
-    process.study_directory = place.directory;
     process.metric = study.first_metric();
     process.last_line_reports = true;
-    process.command = [&study, &run](const StartOrder& order) {
+    process.command = [&study](const StartOrder& order) {
       TrialCommand command;
       command.argv = fill_in(study.program, order.config, order.trial_id, order.directory.string(),
                              order.checkpoint ? order.checkpoint->string() : "");
-      if (study.np > 1)
-        command.argv.insert(command.argv.begin(),
-                            {run.kolo, "run", "-np", std::to_string(study.np), "--"});
+      if (study.np > 1) command.ranks = study.np;
       command.directory = study.directory;
       return command;
     };
-    return make_process_executor(place.inbox, std::move(process));
+    return make_process_executor(place, std::move(process));
   };
   Study running(std::move(setup));
   running.run();

@@ -25,7 +25,7 @@ Json parse_algorithm(std::string_view text);
 struct ProgramStudy {
   Options options;
   std::vector<std::string> program;  ///< with {parameters}
-  int np = 1;                        ///< ranks of each trial, by `kolo run`
+  int np = 1;                        ///< ranks of each trial
   std::string directory;             ///< where trials start
   Json description;                  ///< what from_json was given
 

@@ -63,7 +63,7 @@ Analysis run(Runnable trainable, Options options) {
   setup.make_executor = [&](const ExecutorPlace& place) -> std::unique_ptr<TrialExecutor> {
     call.remember(storage_url(options), place.study);
     if (executor == Executor::thread) return make_thread_executor(place.inbox, trainable, policy);
-    return make_self_executor(place.inbox, trainable, call, place.directory);
+    return make_self_executor(place, trainable, call);
   };
   Study study(std::move(setup));
   study.run();

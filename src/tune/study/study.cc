@@ -115,7 +115,9 @@ Study::Study(Checked checked)
   if (!setup.spec.command.empty()) store_.set_spec(record_.id, setup.spec.to_json());
   // Before anything else of the study, since it waits until nothing of an earlier session's trials
   // is left.
-  executor_ = setup.make_executor({inbox_, record_.name, record_.directory});
+  executor_ = setup.make_executor(
+      {inbox_, record_.name, record_.directory,
+       std::chrono::duration_cast<std::chrono::milliseconds>(setup.options.grace)});
   std::optional<search::Direction> first_objective;
   std::vector<std::string> metrics;
   for (const auto& objective : checked.steering.objectives()) {

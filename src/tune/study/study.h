@@ -27,13 +27,6 @@ namespace kolo::tune {
 class Controller;
 struct StudyState;
 
-/// What an executor is told about the study whose trials it runs.
-struct ExecutorPlace {
-  std::shared_ptr<Inbox> inbox;
-  std::string study;                ///< its name
-  std::filesystem::path directory;  ///< its directory; also the lock of its processes
-};
-
 struct StudySetup {
   Options options;
   /// What the database keeps about the study. The Study itself fills in objectives, scheduler,

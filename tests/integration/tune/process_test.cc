@@ -133,21 +133,22 @@ TEST_F(TuneProcess, AControllerBeginsWhenNothingOfTheLastOneIsLeft) {
   const pid_t first = start();
   const Deadline deadline = Deadline::after(30s);
   std::vector<pid_t> all;
-  while (all.size() < 3 && !deadline.passed()) {  // the controller, its keeper, a trial
+  // The controller, the guard of its custodian, the custodian, a trial.
+  while (all.size() < 4 && !deadline.passed()) {
     all = family(first);
     ::poll(nullptr, 0, 1);
   }
-  ASSERT_EQ(all.size(), 3U);
-  ::kill(all[1], SIGSTOP);  // it cannot kill the trial
+  ASSERT_EQ(all.size(), 4U);
+  ::kill(all[2], SIGSTOP);  // it cannot kill the trial
   end(first);
   const pid_t second = start();
   // However slow this machine is, a right one passes.
   ::poll(nullptr, 0, 300);
   EXPECT_EQ(family(second).size(), 1U);
-  ::kill(all[1], SIGCONT);
-  while (family(second).size() < 3 && !deadline.passed()) ::poll(nullptr, 0, 1);
-  EXPECT_EQ(family(second).size(), 3U);
-  EXPECT_NE(::kill(all[2], 0), 0) << "two runs of one trial at once";
+  ::kill(all[2], SIGCONT);
+  while (family(second).size() < 4 && !deadline.passed()) ::poll(nullptr, 0, 1);
+  EXPECT_EQ(family(second).size(), 4U);
+  EXPECT_NE(::kill(all[3], 0), 0) << "two runs of one trial at once";
   end(second);
   EXPECT_TRUE(nothing_left());
 }
