@@ -1,4 +1,7 @@
 // What kolo's own modules need of an Engine beyond its public members. Not installed.
+//
+// The namespace of this module is `runtime` because `kolo::engine` is a function: it gives the
+// engine of the default Context.
 #pragma once
 
 #include <memory>
