@@ -45,7 +45,7 @@ torch::Tensor Lamb::step(LossClosure closure) {
     const auto& options = static_cast<const LambOptions&>(group.options());
     const auto [beta1, beta2] = options.betas();
     for (torch::Tensor& weights : group.params()) {
-      const torch::Tensor gradient = weights.grad();
+      const torch::Tensor& gradient = weights.grad();
       if (!gradient.defined()) continue;
       auto& state = train::state_of<LambParamState>(state_, weights);
       if (!state.exp_avg().defined()) {

@@ -37,7 +37,7 @@ torch::Tensor Lars::step(LossClosure closure) {
   for (auto& group : param_groups_) {
     const auto& options = static_cast<const LarsOptions&>(group.options());
     for (torch::Tensor& weights : group.params()) {
-      const torch::Tensor gradient = weights.grad();
+      const torch::Tensor& gradient = weights.grad();
       if (!gradient.defined()) continue;
       const bool adapts = weights.dim() > 1 || options.adapt_all();
       torch::Tensor direction = gradient;
