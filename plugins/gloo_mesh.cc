@@ -15,10 +15,10 @@
 #include <exception>
 #include <filesystem>
 #include <map>
-#include <mutex>
 #include <thread>
 
 #include "base/errors.h"
+#include "base/mutex.h"
 #include "gloo_address.h"
 
 namespace kolo::comm {
@@ -72,9 +72,9 @@ class GlooDevice {
 
   /// One device per address.
   static std::shared_ptr<GlooDevice> for_address(const std::string& address) {
-    static auto* mutex = new std::mutex;
+    static auto* mutex = new Mutex;
     static auto* devices = new std::map<std::string, std::weak_ptr<GlooDevice>>;
-    std::lock_guard lock(*mutex);
+    MutexLock lock(*mutex);
     std::weak_ptr<GlooDevice>& known = (*devices)[address];
     std::shared_ptr<GlooDevice> device = known.lock();
     if (device == nullptr) known = device = std::make_shared<GlooDevice>(address);
@@ -306,7 +306,7 @@ class Attempt {
   // it reads a socket it keeps that lock, but then shutdown(2) does it.
 
   void cancel() noexcept {
-    std::lock_guard lock(cancel_mutex_);
+    MutexLock lock(cancel_mutex_);
     is_cancelled_ = true;
     for (const GlooLine& line : lines_)
       if (line.socket.valid()) ::shutdown(line.socket.get(), SHUT_RDWR);
@@ -318,27 +318,27 @@ class Attempt {
   }
 
   void enter(gloo::transport::Pair* pair) {
-    std::lock_guard lock(cancel_mutex_);
+    MutexLock lock(cancel_mutex_);
     throw_if_cancelled();
     connecting_ = pair;
   }
 
   void leave(GlooLine& line, const Address& mine, const Address& theirs) {
-    std::lock_guard lock(cancel_mutex_);
+    MutexLock lock(cancel_mutex_);
     connecting_ = nullptr;
     throw_if_cancelled();
     line.socket = socket_of_pair(mine, theirs);
   }
 
-  void throw_if_cancelled() const {
+  void throw_if_cancelled() const KOLO_REQUIRES(cancel_mutex_) {
     if (is_cancelled_) throw_error(ErrorCode::unavailable, "a rank died meanwhile");
   }
 
   const WireSetup& setup_;
   const std::chrono::milliseconds timeout_;
-  std::mutex cancel_mutex_;
-  bool is_cancelled_ = false;                    // guarded by cancel_mutex_
-  gloo::transport::Pair* connecting_ = nullptr;  // guarded by cancel_mutex_
+  Mutex cancel_mutex_;
+  bool is_cancelled_ KOLO_GUARDED_BY(cancel_mutex_) = false;
+  gloo::transport::Pair* connecting_ KOLO_GUARDED_BY(cancel_mutex_) = nullptr;
   std::shared_ptr<GlooDevice> device_;
   std::shared_ptr<gloo::transport::Context> context_;
   std::vector<GlooLine> lines_;

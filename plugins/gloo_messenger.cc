@@ -17,10 +17,10 @@
 #include <atomic>
 #include <cstring>
 #include <deque>
-#include <mutex>
 #include <optional>
 
 #include "base/errors.h"
+#include "base/mutex.h"
 #include "comm/wire/statements.h"
 #include "gloo/config.h"
 #include "gloo_mesh.h"
@@ -203,7 +203,7 @@ class GlooMessenger final : public Messenger {
 
   void mark_broken(int peer, const std::string& reason) noexcept {
     {
-      std::lock_guard lock(broken_mutex_);
+      MutexLock lock(broken_mutex_);
       if (broken_peer_ < 0) {
         broken_peer_ = peer;
         broken_reason_ = reason;
@@ -216,7 +216,7 @@ class GlooMessenger final : public Messenger {
 
   void throw_if_broken() {
     if (!is_broken_.load(std::memory_order_acquire)) return;
-    std::lock_guard lock(broken_mutex_);
+    MutexLock lock(broken_mutex_);
     throw Error(ErrorCode::peer_lost, broken_reason_, broken_peer_);
   }
 
@@ -521,9 +521,9 @@ class GlooMessenger final : public Messenger {
   Statements statements_;
 
   std::atomic<bool> is_broken_{false};
-  std::mutex broken_mutex_;
-  int broken_peer_ = -1;       // guarded by broken_mutex_
-  std::string broken_reason_;  // guarded by broken_mutex_
+  Mutex broken_mutex_;
+  int broken_peer_ KOLO_GUARDED_BY(broken_mutex_) = -1;
+  std::string broken_reason_ KOLO_GUARDED_BY(broken_mutex_);
 };
 
 std::unique_ptr<Messenger> connect(const WireSetup& setup) {

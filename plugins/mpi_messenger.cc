@@ -9,6 +9,7 @@
 #include <unordered_map>
 
 #include "base/errors.h"
+#include "base/mutex.h"
 #include "comm/wire/messenger.h"
 #include "comm/wire/statements.h"
 #include "mpi_bootstrap.h"
@@ -132,7 +133,7 @@ class MpiMessenger final : public Messenger {
   }
 
   void abort(int peer, const std::string& reason) noexcept override {
-    std::lock_guard lock(broken_mutex_);
+    MutexLock lock(broken_mutex_);
     if (broken_peer_ < 0) {
       broken_peer_ = peer;
       broken_reason_ = reason;
@@ -191,7 +192,7 @@ class MpiMessenger final : public Messenger {
 
   void throw_if_broken() {
     if (!is_broken_.load()) return;
-    std::lock_guard lock(broken_mutex_);
+    MutexLock lock(broken_mutex_);
     throw Error(ErrorCode::peer_lost, broken_reason_, broken_peer_);
   }
 
@@ -251,9 +252,9 @@ class MpiMessenger final : public Messenger {
   int farewell_ = -1;  // what the last messages carry
 
   std::atomic<bool> is_broken_{false};
-  std::mutex broken_mutex_;
-  int broken_peer_ = -1;       // guarded by broken_mutex_
-  std::string broken_reason_;  // guarded by broken_mutex_
+  Mutex broken_mutex_;
+  int broken_peer_ KOLO_GUARDED_BY(broken_mutex_) = -1;
+  std::string broken_reason_ KOLO_GUARDED_BY(broken_mutex_);
 };
 
 std::unique_ptr<Messenger> connect(const WireSetup& setup) {

@@ -39,21 +39,21 @@ void Liveness::watch(int rank, pid_t pid) {
     throw_errno("cannot watch process {} of rank {}", pid, rank);
   }
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     watched_.emplace_back(rank, std::move(pidfd));
   }
   wake();
 }
 
 std::optional<std::string> Liveness::departure_of(int rank) const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   for (const auto& departure : departures_)
     if (departure.rank == rank) return departure.reason;
   return std::nullopt;
 }
 
 std::vector<Departure> Liveness::departures() const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return departures_;
 }
 
@@ -61,7 +61,7 @@ void Liveness::declare(const Departure& departure) {
   std::lock_guard calling(calling_);
   std::vector<std::function<void(const Departure&)>> listeners;
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     for (auto& known : departures_) {
       if (known.rank == departure.rank) return;  // the first reason is the true one
     }
@@ -77,7 +77,7 @@ int Liveness::listen(std::function<void(const Departure&)> listener) {
   std::vector<Departure> past;
   int token;
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     token = next_token_++;
     listeners_.emplace_back(token, listener);
     past = departures_;
@@ -88,7 +88,7 @@ int Liveness::listen(std::function<void(const Departure&)> listener) {
 
 void Liveness::unlisten(int token) {
   std::lock_guard calling(calling_);
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   std::erase_if(listeners_, [&](const auto& entry) { return entry.first == token; });
 }
 
@@ -106,7 +106,7 @@ void Liveness::run() {
     polls.push_back({news, POLLIN, 0});  // poll(2) ignores negative descriptors
     ranks.push_back(-1);
     {
-      std::lock_guard lock(mutex_);
+      MutexLock lock(mutex_);
       for (const auto& [rank, pidfd] : watched_) {
         polls.push_back({pidfd.get(), POLLIN, 0});
         ranks.push_back(rank);
@@ -128,7 +128,7 @@ void Liveness::run() {
     for (std::size_t i = 2; i < polls.size(); ++i) {
       if (polls[i].revents == 0) continue;
       declare({ranks[i], "its process ended"});
-      std::lock_guard lock(mutex_);
+      MutexLock lock(mutex_);
       std::erase_if(watched_, [&](const auto& entry) { return entry.first == ranks[i]; });
     }
   }

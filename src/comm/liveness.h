@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "base/fd.h"
+#include "base/mutex.h"
 #include "comm/bootstrap.h"
 
 namespace kolo::comm {
@@ -55,12 +56,12 @@ class Liveness {
 
   std::shared_ptr<Bootstrap> bootstrap_;
   std::recursive_mutex calling_;  // held while listeners run; taken before mutex_
-  mutable std::mutex mutex_;
-  std::vector<Departure> departures_;        // guarded by mutex_
-  std::vector<std::pair<int, Fd>> watched_;  // guarded by mutex_
-  std::vector<std::pair<int, std::function<void(const Departure&)>>>
-      listeners_;       // guarded by mutex_
-  int next_token_ = 0;  // guarded by mutex_
+  mutable Mutex mutex_;
+  std::vector<Departure> departures_ KOLO_GUARDED_BY(mutex_);
+  std::vector<std::pair<int, Fd>> watched_ KOLO_GUARDED_BY(mutex_);
+  std::vector<std::pair<int, std::function<void(const Departure&)>>> listeners_
+      KOLO_GUARDED_BY(mutex_);
+  int next_token_ KOLO_GUARDED_BY(mutex_) = 0;
   std::atomic<int> departed_count_{0};
   std::atomic<bool> stopping_{false};
   Fd wake_fd_;

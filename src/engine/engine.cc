@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <map>
-#include <mutex>
 #include <numeric>
 
 #include "base/env.h"
@@ -120,10 +119,10 @@ struct Engine::State {
   runtime::Coordinator::Options options;
   std::shared_ptr<runtime::Timeline> timeline = std::make_shared<runtime::Timeline>();
   std::unique_ptr<Communicator> control;  // of all ranks; used by callers under control_mutex
-  std::mutex control_mutex;
-  int next_set = 1;  // guarded by control_mutex
-  mutable std::mutex mutex;
-  std::map<int, std::shared_ptr<SetEngine>> sets;  // guarded by mutex
+  Mutex control_mutex;
+  int next_set KOLO_GUARDED_BY(control_mutex) = 1;
+  mutable Mutex mutex;
+  std::map<int, std::shared_ptr<SetEngine>> sets KOLO_GUARDED_BY(mutex);
 };
 
 Engine::Engine(Communicator& parent, EngineOptions options) : state_(std::make_unique<State>()) {
@@ -133,8 +132,11 @@ Engine::Engine(Communicator& parent, EngineOptions options) : state_(std::make_u
   std::vector<int> all(static_cast<std::size_t>(parent.size()));
   std::iota(all.begin(), all.end(), 0);
   state.control = parent.subset(all);
-  state.sets[0] =
-      std::make_shared<SetEngine>(*state.control, all, 0, state.options, state.timeline);
+  auto global = std::make_shared<SetEngine>(*state.control, all, 0, state.options, state.timeline);
+  {
+    MutexLock lock(state.mutex);
+    state.sets[0] = std::move(global);
+  }
   const std::string path =
       !options.timeline.empty() ? options.timeline : setting("TIMELINE").value_or("");
   if (!path.empty() && path != "DYNAMIC") start_timeline(path);
@@ -142,7 +144,7 @@ Engine::Engine(Communicator& parent, EngineOptions options) : state_(std::make_u
 
 Engine::~Engine() {
   // Sets first: their threads note events until they end.
-  std::lock_guard lock(state_->mutex);
+  MutexLock lock(state_->mutex);
   while (!state_->sets.empty()) state_->sets.erase(std::prev(state_->sets.end()));
 }
 
@@ -150,7 +152,7 @@ int Engine::rank() const noexcept { return state_->control->rank(); }
 int Engine::size() const noexcept { return state_->control->size(); }
 
 std::shared_ptr<SetEngine> Engine::find(ProcessSetId set) const {
-  std::lock_guard lock(state_->mutex);
+  MutexLock lock(state_->mutex);
   const auto found = state_->sets.find(static_cast<int>(set));
   if (found == state_->sets.end())
     throw_error(ErrorCode::invalid_argument, "process set {} does not exist",
@@ -307,26 +309,26 @@ std::unique_ptr<Communicator> Engine::make_communicator(ProcessSetId set) {
 
 ProcessSetId Engine::add_process_set(const std::vector<int>& ranks) {
   State& state = *state_;
-  std::lock_guard control(state.control_mutex);
+  MutexLock control(state.control_mutex);
   {
-    std::lock_guard lock(state.mutex);
+    MutexLock lock(state.mutex);
     for (const auto& [id, known] : state.sets)
       if (known->ranks() == ranks)
         throw_error(ErrorCode::already_exists, "process set {} already has these ranks", id);
   }
   auto set = std::make_shared<SetEngine>(*state.control, ranks, state.next_set, state.options,
                                          state.timeline);
-  std::lock_guard lock(state.mutex);
+  MutexLock lock(state.mutex);
   state.sets[state.next_set] = std::move(set);
   return ProcessSetId{state.next_set++};
 }
 
 bool Engine::remove_process_set(ProcessSetId set) {
   State& state = *state_;
-  std::lock_guard control(state.control_mutex);
+  MutexLock control(state.control_mutex);
   std::shared_ptr<SetEngine> removed;
   {
-    std::lock_guard lock(state.mutex);
+    MutexLock lock(state.mutex);
     const auto found = state.sets.find(static_cast<int>(set));
     if (set == kGlobalProcessSet || found == state.sets.end()) return false;
     removed = std::move(found->second);
@@ -343,7 +345,7 @@ int Engine::size(ProcessSetId set) const { return find(set)->size(); }
 int Engine::rank(ProcessSetId set) const { return find(set)->rank(); }
 
 std::vector<ProcessSetId> Engine::process_sets() const {
-  std::lock_guard lock(state_->mutex);
+  MutexLock lock(state_->mutex);
   std::vector<ProcessSetId> ids;
   for (const auto& [id, set] : state_->sets) ids.push_back(ProcessSetId{id});
   return ids;
@@ -357,7 +359,7 @@ const std::shared_ptr<runtime::Timeline>& Engine::timeline() const noexcept {
 
 void Engine::start_timeline(const std::string& path) {
   State& state = *state_;
-  std::lock_guard control(state.control_mutex);
+  MutexLock control(state.control_mutex);
   if (state.timeline->is_on())
     throw_error(ErrorCode::failed_precondition,
                 "a timeline is already being written; call stop_timeline() first");
@@ -378,7 +380,7 @@ void Engine::start_timeline(const std::string& path) {
 
 void Engine::stop_timeline() {
   State& state = *state_;
-  std::lock_guard control(state.control_mutex);
+  MutexLock control(state.control_mutex);
   if (!state.timeline->is_on()) return;
   state.timeline->stop();
   // Events travel ahead of what is submitted after them: at the end of this all are in the file.
@@ -399,8 +401,8 @@ std::unique_ptr<Engine>& default_engine() {
 }  // namespace
 
 Engine& engine() {
-  static std::mutex mutex;
-  std::lock_guard lock(mutex);
+  static Mutex mutex;
+  MutexLock lock(mutex);
   if (default_engine() == nullptr) {
     default_engine() = std::make_unique<Engine>(world());
     static const bool registered [[maybe_unused]] =

@@ -51,7 +51,7 @@ SetEngine::SetEngine(Communicator& parent, std::vector<int> world_ranks, int id,
 SetEngine::~SetEngine() {
   if (thread_.joinable()) {
     {
-      std::lock_guard lock(mutex_);
+      MutexLock lock(mutex_);
       stopping_ = true;
     }
     star_->wake();
@@ -71,7 +71,7 @@ void SetEngine::submit(const std::shared_ptr<Operation>& operation) {
   operation->submitted = Timeline::Clock::now();
   bool must_wake = false;
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     if (ended_) throw *ended_;
     if (request.name.empty())
       request.name = fmt::format("{}.noname.{}", comm::to_string(request.kind),
@@ -88,7 +88,7 @@ void SetEngine::submit(const std::shared_ptr<Operation>& operation) {
   }
   if (must_wake) star_->wake();
   if (star_) return;
-  std::lock_guard lock(alone_mutex_);
+  MutexLock lock(alone_mutex_);
   Decision decision;
   decision.requests.push_back(request);
   execute(decision);
@@ -101,7 +101,7 @@ int SetEngine::join() {
   if (!star_) return ranks_[0];
   std::vector<Guest*> guests;
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     if (ended_) throw *ended_;
     if (is_joining_)
       throw_error(ErrorCode::failed_precondition, "join: this rank has already joined");
@@ -114,38 +114,38 @@ int SetEngine::join() {
   {
     // Not before the leader knows: whoever joins after a step in which this rank stood in would
     // else seem to have joined before it.
-    std::unique_lock lock(mutex_);
-    join_changed_.wait(lock, [&] { return join_noted_ || ended_; });
+    MutexLock lock(mutex_);
+    join_changed_.wait(lock, [&]() KOLO_REQUIRES(mutex_) { return join_noted_ || ended_; });
   }
   std::vector<std::thread> others;
   for (std::size_t i = 1; i < guests.size(); ++i)
     others.emplace_back([guest = guests[i]] { guest->stand_in(); });
   if (!guests.empty()) guests[0]->stand_in();
   for (auto& thread : others) thread.join();
-  std::unique_lock lock(mutex_);
-  join_changed_.wait(lock, [&] { return last_joined_ || ended_; });
+  MutexLock lock(mutex_);
+  join_changed_.wait(lock, [&]() KOLO_REQUIRES(mutex_) { return last_joined_ || ended_; });
   is_joining_ = false;
   if (!last_joined_) throw *ended_;
   return *last_joined_;
 }
 
 std::unique_ptr<Communicator> SetEngine::make_communicator() {
-  std::lock_guard lock(control_mutex_);
+  MutexLock lock(control_mutex_);
   return control_->subset(everybody(*control_));
 }
 
 void SetEngine::add_guest(Guest* guest) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   guests_.push_back(guest);
 }
 
 void SetEngine::remove_guest(Guest* guest) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   std::erase(guests_, guest);
 }
 
 void SetEngine::set_trace(std::unique_ptr<TraceFile> file) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   trace_ = std::move(file);
 }
 
@@ -157,7 +157,7 @@ void SetEngine::run() {
     if (coordinator_) until = coordinator_->next_check();
     const Star::News news = star_->wait(until);
     {
-      std::lock_guard lock(mutex_);
+      MutexLock lock(mutex_);
       if (stopping_) break;
     }
     try {
@@ -197,7 +197,7 @@ void SetEngine::negotiate(const Star::News& news) {
         break;
       }
       case MessageType::trace: {
-        std::lock_guard lock(mutex_);
+        MutexLock lock(mutex_);
         if (trace_) trace_->append(frame.payload);
         break;
       }
@@ -225,7 +225,7 @@ void SetEngine::take_submissions() {
   std::vector<std::shared_ptr<Operation>> operations;
   bool announces_join = false;
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     operations.swap(submitted_);
     announces_join = is_joining_ && !join_announced_;
     join_announced_ = join_announced_ || announces_join;
@@ -249,7 +249,7 @@ void SetEngine::take_submissions() {
 }
 
 void SetEngine::note_join() {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   join_noted_ = true;
   join_changed_.notify_all();
 }
@@ -266,7 +266,7 @@ void SetEngine::carry_out(const Decision& decision) {
           operation->fail(Error(decision.code, decision.text));
       return;
     case Decision::Kind::joined: {
-      std::lock_guard lock(mutex_);
+      MutexLock lock(mutex_);
       last_joined_ = decision.rank;
       join_changed_.notify_all();
       return;
@@ -321,7 +321,7 @@ void SetEngine::carry_timeline() {
   const std::string lines = timeline_->take();
   if (lines.empty()) return;
   if (leads()) {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     if (trace_) trace_->append(lines);
   } else {
     star_->send(0, encode_trace(lines));
@@ -336,7 +336,7 @@ void SetEngine::note_lost(int member, const std::string& reason) {
 void SetEngine::end(const Error& why) {
   std::vector<std::shared_ptr<Operation>> open;
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     if (!ended_) ended_ = why;
     for (auto& [name, operation] : in_flight_) open.push_back(std::move(operation));
     in_flight_.clear();
@@ -347,7 +347,7 @@ void SetEngine::end(const Error& why) {
 }
 
 std::shared_ptr<Operation> SetEngine::take(const std::string& name) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   const auto found = in_flight_.find(name);
   if (found == in_flight_.end()) return nullptr;
   auto operation = std::move(found->second);

@@ -4,16 +4,15 @@
 // Each set has a communicator and a thread of its own, so sets wait for nobody outside them.
 #pragma once
 
-#include <condition_variable>
 #include <deque>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
 #include <unordered_map>
 #include <vector>
 
+#include "base/mutex.h"
 #include "engine/coordinator.h"
 #include "engine/executor.h"
 #include "engine/operation.h"
@@ -83,26 +82,26 @@ class SetEngine {
   std::unique_ptr<Communicator> control_;  // used by callers, to make more communicators
   std::shared_ptr<Timeline> timeline_;
   const bool carries_timeline_;
-  std::unique_ptr<TraceFile> trace_;  // guarded by mutex_
+  std::unique_ptr<TraceFile> trace_ KOLO_GUARDED_BY(mutex_);
   std::optional<Star> star_;
   std::optional<Coordinator> coordinator_;  // on the leader
   std::optional<Executor> executor_;
   std::vector<Decision> decisions_;  // of the engine's thread
 
-  mutable std::mutex mutex_;
-  std::condition_variable join_changed_;
-  std::unordered_map<std::string, std::shared_ptr<Operation>> in_flight_;  // guarded by mutex_
-  std::vector<std::shared_ptr<Operation>> submitted_;                      // guarded by mutex_
-  std::unordered_map<int, std::uint64_t> unnamed_;  // by kind; guarded by mutex_
-  std::optional<Error> ended_;                      // guarded by mutex_
-  bool is_joining_ = false;                         // guarded by mutex_
-  bool join_announced_ = false;                     // guarded by mutex_
-  bool join_noted_ = false;                         // guarded by mutex_; the leader knows
-  std::optional<int> last_joined_;                  // guarded by mutex_
-  std::vector<Guest*> guests_;                      // guarded by mutex_
-  bool stopping_ = false;                           // guarded by mutex_
-  std::mutex control_mutex_;
-  std::mutex alone_mutex_;  // of one member: callers execute themselves
+  mutable Mutex mutex_;
+  CondVar join_changed_;
+  std::unordered_map<std::string, std::shared_ptr<Operation>> in_flight_ KOLO_GUARDED_BY(mutex_);
+  std::vector<std::shared_ptr<Operation>> submitted_ KOLO_GUARDED_BY(mutex_);
+  std::unordered_map<int, std::uint64_t> unnamed_ KOLO_GUARDED_BY(mutex_);  // by kind
+  std::optional<Error> ended_ KOLO_GUARDED_BY(mutex_);
+  bool is_joining_ KOLO_GUARDED_BY(mutex_) = false;
+  bool join_announced_ KOLO_GUARDED_BY(mutex_) = false;
+  bool join_noted_ KOLO_GUARDED_BY(mutex_) = false;  // the leader knows
+  std::optional<int> last_joined_ KOLO_GUARDED_BY(mutex_);
+  std::vector<Guest*> guests_ KOLO_GUARDED_BY(mutex_);
+  bool stopping_ KOLO_GUARDED_BY(mutex_) = false;
+  Mutex control_mutex_;
+  Mutex alone_mutex_;  // of one member: callers execute themselves
   std::thread thread_;
 };
 

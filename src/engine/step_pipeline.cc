@@ -28,7 +28,7 @@ StepPipeline::StepPipeline(Engine& engine, ProcessSetId set, StepWork& work)
 StepPipeline::~StepPipeline() {
   if (set_ != nullptr) set_->remove_guest(this);
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     is_stopping_ = true;
   }
   changed_.notify_all();
@@ -36,20 +36,20 @@ StepPipeline::~StepPipeline() {
 }
 
 void StepPipeline::set_plan(StepPlan plan) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   ready_.assign(plan.items.size(), false);
   runner_.set_plan(std::move(plan));
 }
 
 void StepPipeline::use_helper(bool on) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   prefers_helper_ = on;
 }
 
 void StepPipeline::mark_ready(std::size_t item) {
   bool must_wake = false;
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     const std::size_t items = runner_.plan().items.size();
     if (ready_.size() < items) ready_.resize(items);
     ready_[item] = true;
@@ -70,7 +70,7 @@ void StepPipeline::mark_ready(std::size_t item) {
 
 void StepPipeline::progress() {
   if (!runner_.can_defer()) return;
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   if (error_ || is_running_) return;
   try {
     while (is_ready(next_) && !is_helpers(next_)) {
@@ -86,12 +86,12 @@ void StepPipeline::progress() {
 // --- by the helper -------------------------------------------------------------------------------
 
 void StepPipeline::helper_main() {
-  std::unique_lock lock(mutex_);
-  const auto has_work = [&] {
+  MutexLock lock(mutex_);
+  const auto has_work = [&]() KOLO_REQUIRES(mutex_) {
     return !is_finishing_ && !error_ && is_ready(next_) && is_helpers(next_);
   };
   while (true) {
-    changed_.wait(lock, [&] { return is_stopping_ || has_work(); });
+    changed_.wait(lock, [&]() KOLO_REQUIRES(mutex_) { return is_stopping_ || has_work(); });
     if (is_stopping_) return;
     is_running_ = true;
     while (has_work()) {
@@ -119,9 +119,9 @@ void StepPipeline::helper_main() {
 
 void StepPipeline::finish() {
   const Time begin_of_finish = now_();
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   is_finishing_ = true;
-  changed_.wait(lock, [&] { return !is_running_; });
+  changed_.wait(lock, [&]() KOLO_REQUIRES(mutex_) { return !is_running_; });
   std::exception_ptr error = error_;
   std::size_t item = next_;
   // What nobody marked is ready now.
@@ -133,7 +133,7 @@ void StepPipeline::finish() {
       runner_.begin();
       for (; item < runner_.plan().items.size(); ++item) {
         const Time start = runner_.run(item);
-        const std::lock_guard noting(mutex_);
+        const MutexLock noting(mutex_);
         note_done(item, start);
       }
     }
@@ -162,7 +162,7 @@ void StepPipeline::stand_in() {
       const std::size_t items = runner_.everybody_joined() ? 0 : runner_.plan().items.size();
       for (std::size_t item = 0; item < items; ++item) {
         const Time start = runner_.run(item);
-        const std::lock_guard noting(mutex_);
+        const MutexLock noting(mutex_);
         note_done(item, start);
       }
     } while (!runner_.everybody_joined());
@@ -197,7 +197,7 @@ void StepPipeline::note_copy(std::string_view name, Time begin, std::size_t byte
 }
 
 StepPipeline::Times StepPipeline::take_times() {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return std::exchange(times_, {});
 }
 

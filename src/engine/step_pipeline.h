@@ -16,14 +16,13 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
 #include <exception>
 #include <memory>
-#include <mutex>
 #include <string_view>
 #include <thread>
 #include <vector>
 
+#include "base/mutex.h"
 #include "engine/set_engine.h"
 #include "engine/step_runner.h"
 #include "engine/step_work.h"
@@ -90,16 +89,15 @@ class StepPipeline final : private SetEngine::Guest {
 
   void helper_main();
   void stand_in() override;
-  // Under mutex_:
-  [[nodiscard]] bool is_ready(std::size_t item) const {
+  [[nodiscard]] bool is_ready(std::size_t item) const KOLO_REQUIRES(mutex_) {
     return item < ready_.size() && ready_[item];
   }
   /// Who runs an item that becomes ready before finish().
-  [[nodiscard]] bool is_helpers(std::size_t item) const {
+  [[nodiscard]] bool is_helpers(std::size_t item) const KOLO_REQUIRES(mutex_) {
     return prefers_helper_ || !runner_.can_defer(item);
   }
-  void note_done(std::size_t item, Time start);
-  void note_ready(std::size_t item, Time when);
+  void note_done(std::size_t item, Time start) KOLO_REQUIRES(mutex_);
+  void note_ready(std::size_t item, Time when) KOLO_REQUIRES(mutex_);
 
   const std::shared_ptr<SetEngine> set_;
   const std::shared_ptr<Timeline> timeline_;
@@ -112,17 +110,17 @@ class StepPipeline final : private SetEngine::Guest {
   /// (is_finishing_); a thread that has joined, when the owner is in no step.
   StepRunner runner_;
 
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::vector<bool> ready_;        // guarded by mutex_; by item
-  std::vector<Time> ready_since_;  // guarded by mutex_; by item, while there is a timeline
-  std::size_t next_ = 0;           // guarded by mutex_; the first item not done
-  bool prefers_helper_ = false;    // guarded by mutex_
-  bool is_running_ = false;        // guarded by mutex_; the helper is inside an item
-  bool is_finishing_ = false;      // guarded by mutex_
-  bool is_stopping_ = false;       // guarded by mutex_
-  std::exception_ptr error_;       // guarded by mutex_
-  Times times_;                    // guarded by mutex_
+  Mutex mutex_;
+  CondVar changed_;
+  std::vector<bool> ready_ KOLO_GUARDED_BY(mutex_);        // by item
+  std::vector<Time> ready_since_ KOLO_GUARDED_BY(mutex_);  // by item, while there is a timeline
+  std::size_t next_ KOLO_GUARDED_BY(mutex_) = 0;           // the first item not done
+  bool prefers_helper_ KOLO_GUARDED_BY(mutex_) = false;
+  bool is_running_ KOLO_GUARDED_BY(mutex_) = false;  // the helper is inside an item
+  bool is_finishing_ KOLO_GUARDED_BY(mutex_) = false;
+  bool is_stopping_ KOLO_GUARDED_BY(mutex_) = false;
+  std::exception_ptr error_ KOLO_GUARDED_BY(mutex_);
+  Times times_ KOLO_GUARDED_BY(mutex_);
   std::thread helper_;
 };
 

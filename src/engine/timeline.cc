@@ -22,7 +22,7 @@ using Microseconds = std::chrono::duration<double, std::micro>;
 }  // namespace
 
 void Timeline::start(int rank, std::function<void()> ship) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   rank_ = rank;
   epoch_ = Clock::now();
   lines_.clear();
@@ -48,7 +48,7 @@ void Timeline::add(std::string_view what, std::string_view name, Clock::time_poi
                    std::string_view rest) {
   std::function<void()> ship;
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     // One row per operation: the viewer shows processes (ranks) and their threads (names).
     const std::string quoted = Json(name).dump(-1, ' ', false, Json::error_handler_t::replace);
     lines_ += fmt::format(R"(,{{"name":"{}","cat":"kolo","pid":{},"tid":{},"ts":{:.3f},{}}})"
@@ -60,7 +60,7 @@ void Timeline::add(std::string_view what, std::string_view name, Clock::time_poi
 }
 
 std::string Timeline::take() {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return std::exchange(lines_, {});
 }
 

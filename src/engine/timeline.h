@@ -9,11 +9,11 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
-#include <mutex>
 #include <string>
 #include <string_view>
 
 #include "base/fd.h"
+#include "base/mutex.h"
 
 namespace kolo::runtime {
 
@@ -44,11 +44,11 @@ class Timeline {
            std::string_view rest);
 
   std::atomic<bool> is_on_{false};
-  std::mutex mutex_;
-  int rank_ = 0;                // guarded by mutex_
-  Clock::time_point epoch_;     // guarded by mutex_
-  std::string lines_;           // guarded by mutex_
-  std::function<void()> ship_;  // guarded by mutex_
+  Mutex mutex_;
+  int rank_ KOLO_GUARDED_BY(mutex_) = 0;
+  Clock::time_point epoch_ KOLO_GUARDED_BY(mutex_);
+  std::string lines_ KOLO_GUARDED_BY(mutex_);
+  std::function<void()> ship_ KOLO_GUARDED_BY(mutex_);
 };
 
 /// The file, on rank 0. Whoever reads it at any instant, in however many pieces, gets valid JSON:

@@ -12,11 +12,11 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <mutex>
 
 #include "base/deadline.h"
 #include "base/errors.h"
 #include "base/log.h"
+#include "base/mutex.h"
 #include "base/subprocess.h"
 #include "exec/custodian.h"
 #include "exec/process_tree.h"
@@ -29,8 +29,8 @@ using namespace std::chrono_literals;
 constexpr const char* kVariable = "KOLO_CUSTODIAN";  // "LINK,LOCK": numbers of descriptors
 
 struct CustodianProgram {
-  std::mutex mutex;
-  std::string path = "/proc/self/exe";
+  Mutex mutex;
+  std::string path KOLO_GUARDED_BY(mutex) = "/proc/self/exe";
 };
 CustodianProgram& custodian_program() {
   static CustodianProgram program;
@@ -130,7 +130,7 @@ int be_custodian(Channel channel, Fd family_lock) {
 
 void set_custodian_program(const std::filesystem::path& program) {
   auto& own = custodian_program();
-  const std::lock_guard lock(own.mutex);
+  const MutexLock lock(own.mutex);
   own.path = program;
 }
 
@@ -142,7 +142,7 @@ LocalCustodian start_local_custodian(const Fd& family_lock) {
   SpawnOptions options;
   {
     auto& own = custodian_program();
-    const std::lock_guard lock(own.mutex);
+    const MutexLock lock(own.mutex);
     options.program = own.path;
   }
   options.argv = {"kolo-custodian"};

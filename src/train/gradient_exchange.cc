@@ -73,7 +73,7 @@ GradientExchange::~GradientExchange() {
 // --- backward ------------------------------------------------------------------------------------
 
 void GradientExchange::on_gradient(std::size_t index) {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   Parameter& state = states_[index];
   if (++state.passes > options_.passes)
     throw_error(ErrorCode::failed_precondition,

@@ -11,10 +11,10 @@
 
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
+#include "base/mutex.h"
 #include "engine/step_pipeline.h"
 #include "kolo/torch/distributed_optimizer.h"
 #include "train/bucket_plan.h"
@@ -115,7 +115,7 @@ class GradientExchange final : public runtime::StepWork {
   ExchangeOptions options_;
   std::unique_ptr<runtime::StepPipeline> pipeline_;
 
-  std::mutex mutex_;  // hooks of several devices may run at once
+  Mutex mutex_;  // hooks of several devices may run at once
   std::vector<Parameter> states_;
   std::vector<std::uint32_t> order_;  // in which gradients came; once there is a plan, the agreed
   std::vector<std::size_t> missing_;  // by bucket: members that have not come

@@ -92,7 +92,7 @@ Frame Client::receive(int socket, std::size_t limit, Deadline deadline) const {
 
 Fd Client::take_idle(Deadline deadline) {
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     if (!idle_.empty()) {
       Fd connection = std::move(idle_.back());
       idle_.pop_back();
@@ -127,7 +127,7 @@ std::vector<std::string> Client::allgather(std::string_view key, const std::vect
                 "{} uses another protocol; run kolo and the program in the same version",
                 place(options_.server));
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     idle_.push_back(std::move(connection));
   }
   if (!failure) return met;

@@ -2,10 +2,10 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
+#include "base/mutex.h"
 #include "base/socket.h"
 #include "comm/bootstrap.h"
 #include "comm/rendezvous/protocol.h"
@@ -52,8 +52,8 @@ class Client final : public Bootstrap {
   Fd news_;
   FrameParser news_parser_{kRequestLimit};  // used by the thread that takes news only
   bool news_ended_ = false;                 // likewise
-  std::mutex mutex_;
-  std::vector<Fd> idle_;  // guarded by mutex_
+  Mutex mutex_;
+  std::vector<Fd> idle_ KOLO_GUARDED_BY(mutex_);
 };
 
 }  // namespace kolo::comm::rendezvous

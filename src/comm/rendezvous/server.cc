@@ -42,7 +42,7 @@ Server::Server(ServerOptions options)
 
 Server::~Server() {
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     stopping_ = true;
   }
   std::uint64_t one = 1;
@@ -52,7 +52,7 @@ Server::~Server() {
 
 void Server::announce(Departure departure) {
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     announced_.push_back(std::move(departure));
   }
   std::uint64_t one = 1;
@@ -60,20 +60,20 @@ void Server::announce(Departure departure) {
 }
 
 std::set<int> Server::joined() const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return joined_;
 }
 std::size_t Server::open_meetings() const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return book_.open_meetings();
 }
 std::size_t Server::connections() const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return connections_.size();
 }
 
 void Server::run() {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   std::vector<pollfd> polls;
   std::vector<MeetingBook::Guest> ids;
   while (!stopping_) {

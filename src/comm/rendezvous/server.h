@@ -6,13 +6,13 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <mutex>
 #include <set>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "base/fd.h"
+#include "base/mutex.h"
 #include "base/secret.h"
 #include "base/socket.h"
 #include "comm/bootstrap.h"
@@ -72,31 +72,33 @@ class Server {
   using Connections = std::map<MeetingBook::Guest, Connection>;
 
   void run();
-  [[nodiscard]] int poll_timeout_ms() const;
-  void accept_from(int listener);
-  void read_from(MeetingBook::Guest id, Connection& connection);
-  void handle(MeetingBook::Guest id, Connection& connection, const Frame& message);
-  void welcome(Connection& connection);
-  void queue(Connection& connection, std::string_view bytes);
-  void flush(Connection& connection);
-  void send(const MeetingBook::Replies& replies);
-  void depart(const Departure& departure);
-  void drop_broken();
-  void drop_slow_strangers();
+  [[nodiscard]] int poll_timeout_ms() const KOLO_REQUIRES(mutex_);
+  void accept_from(int listener) KOLO_REQUIRES(mutex_);
+  void read_from(MeetingBook::Guest id, Connection& connection) KOLO_REQUIRES(mutex_);
+  void handle(MeetingBook::Guest id, Connection& connection, const Frame& message)
+      KOLO_REQUIRES(mutex_);
+  void welcome(Connection& connection) KOLO_REQUIRES(mutex_);
+  void queue(Connection& connection, std::string_view bytes) KOLO_REQUIRES(mutex_);
+  void flush(Connection& connection) KOLO_REQUIRES(mutex_);
+  void send(const MeetingBook::Replies& replies) KOLO_REQUIRES(mutex_);
+  void depart(const Departure& departure) KOLO_REQUIRES(mutex_);
+  void drop_broken() KOLO_REQUIRES(mutex_);
+  void drop_slow_strangers() KOLO_REQUIRES(mutex_);
 
   ServerOptions options_;
   std::vector<Fd> listeners_;
   std::vector<SocketAddress> addresses_;
   Fd wake_;
 
-  mutable std::mutex mutex_;  // guards all below; held by the thread except while it sleeps
-  bool stopping_ = false;
-  MeetingBook book_;
-  Connections connections_;
-  MeetingBook::Guest next_id_ = 1;
-  std::set<int> joined_;
-  std::vector<Departure> announced_;  // not yet handled by the thread
-  bool accept_paused_ = false;        // out of descriptors; until something is closed
+  mutable Mutex mutex_;  // held by the thread except while it sleeps
+  bool stopping_ KOLO_GUARDED_BY(mutex_) = false;
+  MeetingBook book_ KOLO_GUARDED_BY(mutex_);
+  Connections connections_ KOLO_GUARDED_BY(mutex_);
+  MeetingBook::Guest next_id_ KOLO_GUARDED_BY(mutex_) = 1;
+  std::set<int> joined_ KOLO_GUARDED_BY(mutex_);
+  std::vector<Departure> announced_ KOLO_GUARDED_BY(mutex_);  // not yet handled by the thread
+  bool accept_paused_ KOLO_GUARDED_BY(mutex_) =
+      false;  // out of descriptors; until something is closed
 
   std::thread thread_;
 };

@@ -42,7 +42,7 @@ std::size_t Arena::take(std::size_t bytes) {
 }
 
 void* Arena::reserve(std::size_t bytes) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return segment_->base() + take(bytes);
 }
 
@@ -58,7 +58,7 @@ void* Arena::allocate(std::size_t bytes) {
 }
 
 void Arena::release(void* memory) noexcept {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   auto it = used_.find(offset_of(memory));
   if (it == used_.end()) return;
   auto [offset, length] = *it;

@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <map>
 #include <memory>
-#include <mutex>
 
+#include "base/mutex.h"
 #include "comm/shm/segment.h"
 #include "kolo/buffer.h"
 
@@ -30,12 +30,12 @@ class Arena final : public SharedMemory {
   }
 
  private:
-  std::size_t take(std::size_t bytes);
+  std::size_t take(std::size_t bytes) KOLO_REQUIRES(mutex_);
 
   std::shared_ptr<Segment> segment_;
-  std::mutex mutex_;
-  std::map<std::size_t, std::size_t> free_;  // offset -> length; guarded by mutex_
-  std::map<std::size_t, std::size_t> used_;  // offset -> length; guarded by mutex_
+  Mutex mutex_;
+  std::map<std::size_t, std::size_t> free_ KOLO_GUARDED_BY(mutex_);  // offset -> length
+  std::map<std::size_t, std::size_t> used_ KOLO_GUARDED_BY(mutex_);  // offset -> length
 };
 
 }  // namespace kolo::comm

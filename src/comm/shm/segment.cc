@@ -10,9 +10,9 @@
 #include <unistd.h>
 
 #include <map>
-#include <mutex>
 
 #include "base/errors.h"
+#include "base/mutex.h"
 
 namespace kolo::comm {
 namespace {
@@ -20,8 +20,8 @@ namespace {
 /// Segments created by this process, so that ranks which are its threads find the same mapping
 /// (and a race detector sees one address for one datum).
 struct Created {
-  std::mutex mutex;
-  std::map<std::uint64_t, std::weak_ptr<Segment>> by_nonce;
+  Mutex mutex;
+  std::map<std::uint64_t, std::weak_ptr<Segment>> by_nonce KOLO_GUARDED_BY(mutex);
 };
 Created& created() {
   static auto* instance = new Created;
@@ -52,7 +52,7 @@ std::shared_ptr<Segment> Segment::create(std::size_t bytes) {
   std::shared_ptr<Segment> segment(new Segment(std::move(fd), bytes, nonce, ::getpid()));
   segment->base_ = map(raw, bytes, "a new segment");
   *reinterpret_cast<std::uint64_t*>(segment->base_) = nonce;
-  std::lock_guard lock(created().mutex);
+  MutexLock lock(created().mutex);
   created().by_nonce[nonce] = segment;
   return segment;
 }
@@ -68,7 +68,7 @@ std::shared_ptr<Segment> Segment::attach(const Ticket& ticket, const std::string
                 "ranks with the same version of kolo",
                 whose, ticket.version);
   if (ticket.pid == ::getpid()) {
-    std::lock_guard lock(created().mutex);
+    MutexLock lock(created().mutex);
     auto it = created().by_nonce.find(ticket.nonce);
     if (it != created().by_nonce.end())
       if (auto segment = it->second.lock()) return segment;
@@ -95,7 +95,7 @@ std::shared_ptr<Segment> Segment::attach(const Ticket& ticket, const std::string
 
 Segment::~Segment() {
   if (fd_.valid()) {
-    std::lock_guard lock(created().mutex);
+    MutexLock lock(created().mutex);
     created().by_nonce.erase(nonce_);
   }
   if (base_ != nullptr) ::munmap(base_, bytes_);

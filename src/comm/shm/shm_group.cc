@@ -36,7 +36,7 @@ static_assert(offsetof(Seat, slots) == 0);
 
 void RetiredSeats::add(Seat* seat, int members) {
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     seats_.emplace_back(seat, members);
   }
   sweep();
@@ -45,7 +45,7 @@ void RetiredSeats::add(Seat* seat, int members) {
 // A seat is freed only when all other members have said farewell: until then one of them may read
 // it.
 void RetiredSeats::sweep() {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   std::erase_if(seats_, [&](const auto& entry) {
     const auto [seat, members] = entry;
     if (static_cast<int>(seat->farewells.load(std::memory_order_acquire)) < members - 1)

@@ -17,12 +17,12 @@
 
 #include <chrono>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "base/mutex.h"
 #include "comm/group.h"
 #include "comm/liveness.h"
 #include "comm/shm/arena.h"
@@ -43,8 +43,8 @@ class RetiredSeats {
 
  private:
   std::shared_ptr<Arena> arena_;
-  std::mutex mutex_;
-  std::vector<std::pair<Seat*, int>> seats_;  // guarded by mutex_
+  Mutex mutex_;
+  std::vector<std::pair<Seat*, int>> seats_ KOLO_GUARDED_BY(mutex_);
 };
 
 class ShmGroup final : public Group {

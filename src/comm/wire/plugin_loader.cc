@@ -4,11 +4,11 @@
 
 #include <filesystem>
 #include <map>
-#include <mutex>
 
 #include "base/env.h"
 #include "base/errors.h"
 #include "base/log.h"
+#include "base/mutex.h"
 #include "comm/wire/messenger.h"
 
 namespace kolo::comm {
@@ -92,9 +92,9 @@ const WirePlugin& open_plugin(const std::string& name) {
 }  // namespace
 
 const WirePlugin& load_wire_plugin(const std::string& name) {
-  static auto* mutex = new std::mutex;
+  static auto* mutex = new Mutex;
   static auto* loaded = new std::map<std::string, const WirePlugin*>;
-  std::lock_guard lock(*mutex);
+  MutexLock lock(*mutex);
   auto [it, is_new] = loaded->try_emplace(name, nullptr);
   if (it->second == nullptr) it->second = &open_plugin(name);
   return *it->second;

@@ -46,7 +46,7 @@ WireLink::WireLink(std::unique_ptr<Messenger> messenger, int me, const WireOptio
 WireLink::~WireLink() {
   if (options_.liveness != nullptr) options_.liveness->unlisten(listener_);
   {
-    std::lock_guard lock(watch_->mutex);
+    MutexLock lock(watch_->mutex);
     watch_->is_closing = true;
   }
   watch_->changed.notify_all();
@@ -60,15 +60,17 @@ int WireLink::member_of(int world_rank) const noexcept {
 }
 
 void WireLink::on_departure(Watch& watch, const Departure& departure) {
-  std::lock_guard lock(watch.mutex);
+  MutexLock lock(watch.mutex);
   watch.changed.notify_all();
   if (watch.is_closing || watch.unclean) return;
   const int member = member_of(departure.rank);
   if (member < 0 || member == me_ || !is_unclean(departure.reason)) return;
   watch.unclean = Loss{member, departure.reason};
   watch.grace = std::thread([this, &watch, member, reason = departure.reason] {
-    std::unique_lock waiting(watch.mutex);
-    if (watch.changed.wait_for(waiting, kGrace, [&] { return watch.is_closing; })) return;
+    MutexLock waiting(watch.mutex);
+    if (watch.changed.wait_for(waiting, kGrace,
+                               [&]() KOLO_REQUIRES(watch.mutex) { return watch.is_closing; }))
+      return;
     waiting.unlock();
     messenger_->abort(member, reason);
   });
@@ -78,7 +80,7 @@ void WireLink::settle(const Error& error) {
   if (loss_) return;
   int suspect = error.rank().value_or(me_ == 0 ? 1 : 0);
   {
-    std::lock_guard lock(watch_->mutex);
+    MutexLock lock(watch_->mutex);
     if (watch_->unclean) suspect = watch_->unclean->member;
   }
   int lost = messenger_->farewell(suspect,
@@ -104,7 +106,7 @@ int WireLink::first_death() const {
 std::optional<std::string> WireLink::reason_of_departure(int member) {
   if (options_.liveness == nullptr) return std::nullopt;
   const auto known = [&] { return options_.liveness->departure_of(options_.world_ranks[member]); };
-  std::unique_lock lock(watch_->mutex);
+  MutexLock lock(watch_->mutex);
   watch_->changed.wait_for(lock, kNewsDelay, [&] { return known().has_value(); });
   return known();
 }

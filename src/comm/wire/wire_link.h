@@ -2,15 +2,14 @@
 // that name the rank which was lost rather than the one that happened to be waited for.
 #pragma once
 
-#include <condition_variable>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "base/deadline.h"
+#include "base/mutex.h"
 #include "comm/liveness.h"
 #include "comm/wire/messenger.h"
 #include "comm/wire/wire.h"
@@ -58,11 +57,11 @@ class WireLink {
   /// What the watching thread is told. Shared with the listener, which may still be running when
   /// the link goes.
   struct Watch {
-    std::mutex mutex;
-    std::condition_variable changed;
-    std::optional<Loss> unclean;  // guarded by mutex; the first
-    bool is_closing = false;      // guarded by mutex
-    std::thread grace;            // started under mutex, joined when closing
+    Mutex mutex;
+    CondVar changed;
+    std::optional<Loss> unclean KOLO_GUARDED_BY(mutex);  // the first
+    bool is_closing KOLO_GUARDED_BY(mutex) = false;
+    std::thread grace;  // started under mutex, joined when closing
   };
 
   /// Finds out who was lost; the first answer stays.

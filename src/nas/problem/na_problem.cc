@@ -2,10 +2,10 @@
 // a lock, and shared by copies of the problem. Changing the data or the space forgets them. The
 // search space consists of the architecture (`arch_seq`, one choice per VariableNode) and of those
 // hyperparameters that are domains; the others are constants.
-#include <mutex>
 
 #include "base/errors.h"
 #include "base/json.h"
+#include "base/mutex.h"
 #include "base/registry.h"
 #include "kolo/nas/problem.h"
 #include "nas/problem/data_check.h"
@@ -65,10 +65,10 @@ std::size_t output_number(std::string_view name, std::size_t outputs) {
 
 /// What is made once, when it is needed, and shared by copies of the problem.
 struct NaProblem::Loaded {
-  std::mutex mutex;
-  std::optional<DataSplit> data;                      // guarded by mutex
-  std::shared_ptr<const KSearchSpace> architectures;  // guarded by mutex
-  std::shared_ptr<const search::Space> space;         // guarded by mutex
+  Mutex mutex;
+  std::optional<DataSplit> data KOLO_GUARDED_BY(mutex);
+  std::shared_ptr<const KSearchSpace> architectures KOLO_GUARDED_BY(mutex);
+  std::shared_ptr<const search::Space> space KOLO_GUARDED_BY(mutex);
 };
 
 NaProblem::NaProblem() : loaded_(std::make_shared<Loaded>()) {}
@@ -232,7 +232,7 @@ NaProblem& NaProblem::seed(std::uint64_t seed) {
 // --- using ---
 
 const DataSplit& NaProblem::data() const {
-  const std::scoped_lock lock(loaded_->mutex);
+  const MutexLock lock(loaded_->mutex);
   if (!loaded_->data) {
     if (!load_)
       throw_error(ErrorCode::failed_precondition, "the problem has no data: call load_data first");
@@ -255,7 +255,7 @@ std::vector<Shape> NaProblem::output_shapes() const { return output_shapes_of(da
 
 std::shared_ptr<const KSearchSpace> NaProblem::architectures() const {
   const DataSplit& known = data();
-  const std::scoped_lock lock(loaded_->mutex);
+  const MutexLock lock(loaded_->mutex);
   if (!loaded_->architectures) {
     if (!space_)
       throw_error(ErrorCode::failed_precondition,
@@ -270,7 +270,7 @@ std::shared_ptr<const KSearchSpace> NaProblem::architectures() const {
 
 std::shared_ptr<const search::Space> NaProblem::space() const {
   const auto known = architectures();
-  const std::scoped_lock lock(loaded_->mutex);
+  const MutexLock lock(loaded_->mutex);
   if (!loaded_->space) {
     search::Spec::Dict spec{{"arch_seq", arch_seq_spec(*known)}};
     for (const auto& [name, value] : hyperparameters_)

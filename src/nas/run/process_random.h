@@ -5,7 +5,8 @@
 #include <torch/torch.h>
 
 #include <cstdint>
-#include <mutex>
+
+#include "base/mutex.h"
 
 namespace kolo::nas {
 
@@ -15,11 +16,11 @@ class SeededRandom {
   explicit SeededRandom(std::uint64_t seed) : turn_(one_at_a_time()) { torch::manual_seed(seed); }
 
  private:
-  static std::mutex& one_at_a_time() {
-    static std::mutex mutex;
+  static Mutex& one_at_a_time() {
+    static Mutex mutex;
     return mutex;
   }
-  std::scoped_lock<std::mutex> turn_;
+  MutexLock turn_;
 };
 
 }  // namespace kolo::nas

@@ -61,7 +61,7 @@ void load_generator(const std::string& bytes) {
   torch::Tensor state = torch::empty({static_cast<int64_t>(bytes.size())}, torch::kUInt8);
   std::memcpy(state.data_ptr(), bytes.data(), bytes.size());
   at::Generator generator = at::detail::getDefaultCPUGenerator();
-  std::lock_guard<std::mutex> lock(generator.mutex());
+  std::lock_guard lock(generator.mutex());
   generator.set_state(state);
 }
 
