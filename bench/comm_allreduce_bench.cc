@@ -2,7 +2,6 @@
 //
 // All contenders are started once and stay; for each size they are measured in turn, several
 // rounds, so that whatever else the machine does hits all alike. Those not being measured sleep.
-#include <CLI/CLI.hpp>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
@@ -11,6 +10,7 @@
 #include <memory>
 #include <thread>
 
+#include "cli/command.h"
 #include "driver/contender.h"
 #include "driver/report.h"
 #include "driver/round.h"
@@ -34,7 +34,15 @@ struct Settings {
   std::string scratch;  ///< a directory of our own
   std::string json;
   bool quick = false;
+  void declare(kolo::cli::OptionSet& set);
 };
+constexpr kolo::cli::Option<Settings> kOptions[] = {
+    {&Settings::bin, "bin", "DIR", "Find the programs in this directory.", {.is_needed = true}},
+    {&Settings::scratch, "scratch", "DIR", "Use this empty directory.", {.is_needed = true}},
+    {&Settings::json, "json", "FILE", "Write all figures to this file as well."},
+    {&Settings::quick, "quick", "", "Finish within 50 s."},
+};
+void Settings::declare(kolo::cli::OptionSet& set) { set.add("Options", kOptions, *this); }
 
 struct Bench {
   Settings settings;
@@ -203,30 +211,27 @@ void print_ratios(bench::Report& report) {
                report.get("kolo-foreign", 1 * kMB) / report.get("gloo", 1 * kMB), 0.1);
 }
 
+int run_bench(Settings& settings) {
+  bench::warn_if_busy();
+  Bench bench{settings};
+  bench_sizes(bench);
+  bench.report.print_table("2 ranks, float32 sum, in place");
+  print_ratios(bench.report);
+  bench_oversubscribed(bench);
+  bench_idle(bench);
+  bench_start(bench);
+  bench::warn_if_busy();
+  if (!settings.json.empty()) bench.report.write_json(settings.json);
+  return 0;
+}
+
+constexpr kolo::cli::Command kBench{
+    .name = "comm_allreduce_bench",
+    .summary = "Compare the allreduce of kolo with its peers and with the limit, on one host",
+    .options = kolo::cli::declared<Settings>,
+    .run = kolo::cli::run_declared<Settings, run_bench>,
+};
+
 }  // namespace
 
-int main(int argc, char** argv) {
-  Settings settings;
-  CLI::App app("kolo's allreduce against its peers and the limit, on one host");
-  app.add_option("--bin", settings.bin, "directory of the programs")->required();
-  app.add_option("--scratch", settings.scratch, "an empty directory")->required();
-  app.add_option("--json", settings.json, "also write all figures to this file");
-  app.add_flag("--quick", settings.quick, "finish within 50 s");
-  CLI11_PARSE(app, argc, argv);
-  try {
-    bench::warn_if_busy();
-    Bench bench{settings};
-    bench_sizes(bench);
-    bench.report.print_table("2 ranks, float32 sum, in place");
-    print_ratios(bench.report);
-    bench_oversubscribed(bench);
-    bench_idle(bench);
-    bench_start(bench);
-    bench::warn_if_busy();
-    if (!settings.json.empty()) bench.report.write_json(settings.json);
-    return 0;
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "bench: %s\n", error.what());
-    return 1;
-  }
-}
+int main(int argc, char** argv) { return kolo::cli::run_program(kBench, {argv + 1, argv + argc}); }

@@ -2,7 +2,6 @@
 //
 // bench/hosts_bench.sh makes the hosts (network namespaces) and calls this. A layout HxR has H
 // hosts with R ranks each; the links run at full speed or limited to 1 Gbit/s.
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -11,6 +10,7 @@
 #include <memory>
 #include <thread>
 
+#include "cli/command.h"
 #include "driver/contender.h"
 #include "driver/report.h"
 #include "driver/round.h"
@@ -25,9 +25,35 @@ constexpr std::size_t kKB = 1024, kMB = 1024 * 1024;
 
 struct Settings {
   std::string bin, scratch, on_host, set_rate, ssh, json;
+  std::string host_list, only_list;
   Words hosts, only;
   bool quick = false;
+  void declare(kolo::cli::OptionSet& set);
 };
+constexpr kolo::cli::Option<Settings> kOptions[] = {
+    {&Settings::bin, "bin", "DIR", "Find the programs in this directory.", {.is_needed = true}},
+    {&Settings::scratch, "scratch", "DIR", "Use this empty directory.", {.is_needed = true}},
+    {&Settings::on_host,
+     "on-host",
+     "PROGRAM",
+     "Run commands on a host by PROGRAM HOST COMMAND.",
+     {.is_needed = true}},
+    {&Settings::set_rate,
+     "set-rate",
+     "PROGRAM",
+     "Limit the network by PROGRAM RATE|off.",
+     {.is_needed = true}},
+    {&Settings::ssh, "ssh", "COMMAND", "Log in to a host by this command.", {.is_needed = true}},
+    {&Settings::host_list,
+     "hosts",
+     "NAME,…",
+     "Use these hosts, three at least.",
+     {.is_needed = true}},
+    {&Settings::json, "json", "FILE", "Write all figures to this file as well."},
+    {&Settings::only_list, "only", "NAME,…", "Measure these alone: 3x2-full, 2x1-1g and so on."},
+    {&Settings::quick, "quick", "", "Measure less of everything."},
+};
+void Settings::declare(kolo::cli::OptionSet& set) { set.add("Options", kOptions, *this); }
 
 struct Layout {
   int hosts, ranks_per_host;
@@ -194,29 +220,23 @@ class HostsBench {
   bench::Report all_;
 };
 
+int run_bench(Settings& settings) {
+  settings.hosts = kolo::cli::split(settings.host_list, ',');
+  settings.only = kolo::cli::split(settings.only_list, ',');
+  if (settings.hosts.size() < 3) throw std::runtime_error("three hosts are needed");
+  bench::warn_if_busy();
+  HostsBench(settings).run();
+  bench::warn_if_busy();
+  return 0;
+}
+
+constexpr kolo::cli::Command kBench{
+    .name = "comm_hosts_bench",
+    .summary = "Compare the allreduce of kolo between hosts with flat Gloo and Open MPI",
+    .options = kolo::cli::declared<Settings>,
+    .run = kolo::cli::run_declared<Settings, run_bench>,
+};
+
 }  // namespace
 
-int main(int argc, char** argv) {
-  Settings settings;
-  CLI::App app("kolo's allreduce between hosts against flat Gloo and Open MPI");
-  app.add_option("--bin", settings.bin, "directory of the programs")->required();
-  app.add_option("--scratch", settings.scratch, "an empty directory")->required();
-  app.add_option("--on-host", settings.on_host, "program: HOST COMMAND…")->required();
-  app.add_option("--set-rate", settings.set_rate, "program: RATE|off")->required();
-  app.add_option("--ssh", settings.ssh, "how to log in to a host")->required();
-  app.add_option("--hosts", settings.hosts, "names")->required()->delimiter(',');
-  app.add_option("--json", settings.json, "also write all figures to this file");
-  app.add_option("--only", settings.only, "of these alone: 3x2-full, 2x1-1g, …")->delimiter(',');
-  app.add_flag("--quick", settings.quick, "less of everything");
-  CLI11_PARSE(app, argc, argv);
-  try {
-    if (settings.hosts.size() < 3) throw std::runtime_error("three hosts are needed");
-    bench::warn_if_busy();
-    HostsBench(settings).run();
-    bench::warn_if_busy();
-    return 0;
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "bench: %s\n", error.what());
-    return 1;
-  }
-}
+int main(int argc, char** argv) { return kolo::cli::run_program(kBench, {argv + 1, argv + argc}); }

@@ -5,7 +5,6 @@
 //   FILE] search_quality_bench --describe …      the problems as JSON, for search_optuna_peer.py
 //   search_quality_bench --serve NAME …    reads points, one JSON object per line, prints their
 //   regret
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -14,6 +13,7 @@
 #include <limits>
 
 #include "base/json.h"
+#include "cli/command.h"
 #include "kolo/error.h"
 #include "quality/curves.h"
 #include "quality/problem.h"
@@ -307,44 +307,61 @@ class QualityBench {
   Outcomes outcomes_;
 };
 
-int main_checked(int argc, char** argv) {
+struct Command {
   Options options;
-  options.samplers = {"random", "tpe",       "gp",           "forest",
-                      "cmaes",  "evolution", "local_search", "auto"};
-  CLI::App app("Quality of kolo's samplers");
+  std::int64_t seeds = 30;
+  std::string samplers = "random,tpe,gp,forest,cmaes,evolution,local_search,auto", only, serve;
   bool describe = false;
-  std::string serve;
-  app.add_option("--data", options.data, "folder of tables (kolo-hpo-table-1)");
-  app.add_option("--lc", options.curves, "folder of learning curves (kolo-lc-table-1)");
-  app.add_option("--peers", options.peers, "what Optuna found");
-  app.add_option("--seeds", options.seeds, "searches per sampler and problem")
-      ->check(CLI::Range(1, 100000));
-  app.add_option("--samplers", options.samplers, "which samplers")->delimiter(',');
-  app.add_option("--only", options.only, "which problems")->delimiter(',');
-  app.add_flag("--no-functions", options.no_functions, "tables and curves only");
-  app.add_flag("--no-curves", options.no_curves, "no learning curves");
-  app.add_flag("--describe", describe, "print the problems");
-  app.add_option("--serve", serve, "evaluate points of a problem");
-  CLI11_PARSE(app, argc, argv);
+  void declare(kolo::cli::OptionSet& set);
+};
+constexpr kolo::cli::Option<Options> kTables[] = {
+    {&Options::data, "data", "DIR", "Read tables (kolo-hpo-table-1) from this folder."},
+    {&Options::curves, "lc", "DIR", "Read learning curves (kolo-lc-table-1) from this folder."},
+    {&Options::peers, "peers", "FILE", "Compare with what Optuna found, as this file has it."},
+    {&Options::no_functions, "no-functions", "", "Use tables and curves alone."},
+    {&Options::no_curves, "no-curves", "", "Use no learning curves."},
+};
+constexpr kolo::cli::Option<Command> kChoices[] = {
+    {&Command::seeds,
+     "seeds",
+     "N",
+     "Run N searches for each sampler and problem.",
+     {.least = 1, .most = 100000}},
+    {&Command::samplers, "samplers", "NAME,…", "Measure these samplers."},
+    {&Command::only, "only", "NAME,…", "Measure these problems alone."},
+    {&Command::describe, "describe", "", "Print the problems."},
+    {&Command::serve, "serve", "NAME", "Evaluate points of this problem for another program."},
+};
+void Command::declare(kolo::cli::OptionSet& set) {
+  set.add("Options", kTables, options);
+  set.add("Options", kChoices, *this);
+}
 
+int run_bench(Command& command) {
+  Options& options = command.options;
+  options.seeds = static_cast<std::size_t>(command.seeds);
+  options.samplers = kolo::cli::split(command.samplers, ',');
+  options.only = kolo::cli::split(command.only, ',');
   QualityBench bench(options);
-  if (describe) {
+  if (command.describe) {
     bench.describe();
     return 0;
   }
-  if (!serve.empty()) return bench.serve(serve);
+  if (!command.serve.empty()) return bench.serve(command.serve);
   bench.run();
   return 0;
 }
+
+constexpr kolo::cli::Command kBench{
+    .name = "search_quality_bench",
+    .summary = "Measure the quality of the samplers of kolo",
+    .options = kolo::cli::declared<Command>,
+    .run = kolo::cli::run_declared<Command, run_bench>,
+};
 
 }  // namespace
 }  // namespace bench
 
 int main(int argc, char** argv) {
-  try {
-    return bench::main_checked(argc, argv);
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "search_quality_bench: %s\n", error.what());
-    return 1;
-  }
+  return kolo::cli::run_program(bench::kBench, {argv + 1, argv + argc});
 }

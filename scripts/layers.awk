@@ -16,7 +16,6 @@ BEGIN {
   # header prefix -> the only folders that may name it
   fence["<gloo/"] = "^plugins/"
   fence["<mpi.h>"] = "^plugins/"
-  fence["<CLI/"] = "^apps/"
   fence["<hwloc"] = "^src/exec/"
   fence["<spdlog/"] = "^src/base/"
   fence["<yaml-cpp/"] = "^src/base/"

@@ -22,8 +22,8 @@ namespace kolo::app {
 namespace {
 
 /// This process becomes the launcher of all agents.
-[[noreturn]] void run_agents(const hps::SearchPlan& plan, long long agents,
-                             const Arguments& arguments) {
+[[noreturn]] void run_agents(const hps::SearchPlan& plan, int agents,
+                             const cli::Arguments& arguments) {
   std::vector<std::string> words{
       plan.kolo, "run", "-np", std::to_string(agents), "--", std::string("/proc/self/exe")};
   std::array<char, 4096> own{};
@@ -49,15 +49,16 @@ nas::AverageFunction while_others_are_there(nas::AverageFunction average) {
     } catch (const Error& error) {
       if (error.code() != ErrorCode::peer_lost) throw;
       alone = true;
-      log::warning("another agent has left: {}; this one learns alone", error.message());
+      log::warning("another agent has left: {}; this one goes on alone", error.message());
     }
   };
 }
 
 }  // namespace
 
-void become_agent(hps::SearchPlan& plan, const Options& options, const Arguments& arguments) {
-  const auto wanted = options.integer("num-agents", 1).value_or(1);
+void become_agent(hps::SearchPlan& plan, const PpoCommandOptions& options,
+                  const cli::Arguments& arguments) {
+  const int wanted = options.num_agents.value_or(1);
   if (wanted > 1 && !environment("KOLO_RANK")) run_agents(plan, wanted, arguments);
   // Agents wait for each other's evaluations.
   ContextOptions patient;
@@ -79,23 +80,11 @@ void become_agent(hps::SearchPlan& plan, const Options& options, const Arguments
   if (plan.agents > 1 && plan.max_evals > 0)
     plan.max_evals = (plan.max_evals + workers - 1) / workers * plan.evaluator.num_workers;
 
-  nas::PpoOptions ppo = nas::with_agents_as_ranks({});
+  nas::PpoOptions ppo = nas::with_agents_as_ranks(options.ppo);
   if (plan.agents > 1) ppo.average_gradients = while_others_are_there(ppo.average_gradients);
   ppo.episodes = plan.evaluator.num_workers;
   std::filesystem::create_directories(plan.log_dir / "save");
   ppo.checkpoint = (plan.log_dir / "save" / fmt::format("ppo-{}.state", plan.agent)).string();
-  if (const auto network = options.text("network")) ppo.network = *network;
-  const std::pair<const char*, double*> numbers[] = {{"cliprange", &ppo.cliprange},
-                                                     {"ent-coef", &ppo.ent_coef},
-                                                     {"gamma", &ppo.gamma},
-                                                     {"lam", &ppo.lam},
-                                                     {"lr", &ppo.lr},
-                                                     {"vf-coef", &ppo.vf_coef},
-                                                     {"max-grad-norm", &ppo.max_grad_norm}};
-  for (const auto& [name, place] : numbers)
-    if (const auto number = options.number(name, 0)) *place = *number;
-  if (const auto count = options.integer("nminibatches", 1)) ppo.nminibatches = *count;
-  if (const auto count = options.integer("noptepochs", 1)) ppo.noptepochs = *count;
   plan.algorithm.make = [ppo](std::shared_ptr<const search::Space> space,
                               search::SamplerOptions sampler) {
     return nas::make_ppo_sampler(std::move(space), std::move(sampler), ppo);
@@ -113,7 +102,9 @@ void become_agent(hps::SearchPlan& plan, const Options& options, const Arguments
   std::int32_t failed = failure.empty() ? 0 : 1;
   world().broadcast(std::span(&failed, 1), 0);
   if (!failure.empty()) throw Error(ErrorCode::failed_precondition, failure);
-  if (failed != 0) throw_error(ErrorCode::cancelled, "agent 0 could not make the folder ready");
+  if (failed != 0)
+    throw_error(ErrorCode::cancelled,
+                "agent 0 could not prepare the folder; its own message says why");
 }
 
 }  // namespace kolo::app

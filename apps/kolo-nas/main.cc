@@ -1,7 +1,7 @@
 // kolo-nas: what `kolo nas` runs.
-#include <cstdio>
+#include <fmt/format.h>
 
-#include "base/errors.h"
+#include "base/text_table.h"
 #include "kolo/nas/problem.h"
 #include "kolo/nas/run.h"
 #include "nas_commands.h"
@@ -9,45 +9,49 @@
 namespace kolo::app {
 namespace {
 
-int list_problems(const Arguments& /*arguments*/) {
-  fmt::print("Problems:\n");
-  for (const auto& problem : nas::na_problems())
-    fmt::print("  {:<38} {}\n", problem.name, problem.summary);
-  fmt::print("\nSpaces:\n");
-  for (const auto& space : nas::spaces()) fmt::print("  {:<38} {}\n", space.name, space.summary);
-  fmt::print("\nRun functions:\n");
-  for (const auto& run : nas::na_run_functions())
-    fmt::print("  {:<38} {}\n", run.name, run.summary);
+template <class Rows>
+void print_rows(std::string_view heading, const Rows& rows) {
+  std::vector<std::vector<std::string>> cells;
+  for (const auto& row : rows) cells.push_back({std::string(row.name), std::string(row.summary)});
+  fmt::print("{}:\n{}", heading, text_table(cells, {.indent = 2}));
+}
+
+int run_nas_list(cli::NoOptions& /*options*/) {
+  print_rows("Problems", nas::na_problems());
+  print_rows("\nSpaces", nas::spaces());
+  print_rows("\nRun functions", nas::na_run_functions());
   return 0;
 }
 
-struct Command {
-  std::string_view name;
-  int (*run)(const Arguments&);
+template <class Options, auto Run>
+constexpr cli::Command running(cli::Command about) {
+  about.run = cli::run_declared<Options, Run>;
+  return about;
+}
+constexpr cli::Command kDraw = running<NasDrawOptions, run_nas_draw>(kNasDrawAbout);
+constexpr cli::Command kPostTrain =
+    running<NasPostTrainOptions, run_nas_post_train>(kNasPostTrainAbout);
+constexpr cli::Command kList = running<cli::NoOptions, run_nas_list>(kNasListAbout);
+constexpr cli::Command kEvaluate{
+    .name = "evaluate",
+    .summary = "Evaluate one architecture of a search",
+    .options = cli::declared<EvaluateOptions>,
+    .run = cli::run_declared<EvaluateOptions, run_nas_evaluate>,
+    .is_hidden = true,
 };
-constexpr Command kCommands[] = {{"evaluate", run_nas_evaluate},
-                                 {"draw", run_nas_draw},
-                                 {"post-train", run_nas_post_train},
-                                 {"list", list_problems}};
+constexpr const cli::Command* kParts[] = {&kDraw, &kPostTrain, &kList, &kEvaluate};
+
+constexpr cli::Command with_parts() {
+  cli::Command root = running<NasOptions, run_nas_search>(kNasSearchAbout);
+  root.name = "kolo nas";
+  root.subcommands = kParts;
+  return root;
+}
+constexpr cli::Command kRoot = with_parts();
 
 }  // namespace
 }  // namespace kolo::app
 
 int main(int argc, char** argv) {
-  using namespace kolo;
-  app::Arguments arguments(argv + 1, argv + argc);
-  try {
-    for (const auto& command : app::kCommands)
-      if (!arguments.empty() && arguments[0] == command.name) {
-        arguments.erase(arguments.begin());
-        return command.run(arguments);
-      }
-    return app::run_nas_search(arguments);
-  } catch (const Error& error) {
-    fmt::print(stderr, "kolo nas: {}\n", error.message());
-    return error.code() == ErrorCode::invalid_argument ? 2 : 1;
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "kolo nas: {}\n", error.what());
-    return 1;
-  }
+  return kolo::cli::run_program(kolo::app::kRoot, {argv + 1, argv + argc});
 }

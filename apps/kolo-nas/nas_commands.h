@@ -1,23 +1,19 @@
-// The commands of kolo-nas.
+// The commands of kolo-nas, which `kolo nas` runs.
 #pragma once
 
-#include <string>
-#include <vector>
-
-#include "hps/search/search_plan.h"
-#include "options.h"
+#include "search_options.h"
 
 namespace kolo::app {
 
-using Arguments = std::vector<std::string>;
-
-int run_nas_search(const Arguments& arguments);
-int run_nas_evaluate(const Arguments& arguments);
-int run_nas_draw(const Arguments& arguments);
-int run_nas_post_train(const Arguments& arguments);
+int run_nas_search(NasOptions& options, cli::OptionSet& given);
+int run_nas_evaluate(EvaluateOptions& options);
+int run_nas_draw(NasDrawOptions& options);
+int run_nas_post_train(NasPostTrainOptions& options);
 
 /// Makes this process one of several agents, if there are to be several, and the sampler one that
-/// learns with the others. May replace the process by a `kolo run` of all agents.
-void become_agent(hps::SearchPlan& plan, const Options& options, const Arguments& arguments);
+/// learns with the others. May replace the process by a `kolo run` of all agents, with these
+/// arguments.
+void become_agent(hps::SearchPlan& plan, const PpoCommandOptions& options,
+                  const cli::Arguments& arguments);
 
 }  // namespace kolo::app

@@ -7,33 +7,10 @@
 #include "search_command.h"
 
 namespace kolo::app {
-namespace {
 
-constexpr std::string_view kUsage =
-    "kolo nas SEARCH --problem P [--run alpha|distributed|quick] [OPTIONS]\n"
-    "       kolo nas list | draw --problem P | post-train --problem P --log-dir DIR";
-
-}  // namespace
-
-int run_nas_search(const Arguments& arguments) {
-  const auto table = search_settings(ppo_settings());
-  const SearchArguments command(table, arguments);
-  if (command.options.has("help")) {
-    print_search_help(kUsage,
-                      "Searches for the network architecture that gives the largest objective.\n\n"
-                      "  kolo nas regevo --problem benchmark.nas.linear_reg --max-evals 50\n"
-                      "  kolo nas agebo --problem benchmark.nas.digits --evaluator ranks "
-                      "--num-ranks-per-node 2",
-                      nas_searches(), table);
-    return 0;
-  }
-  const auto& row = find_search(nas_searches(), command.search);
-  auto plan = plan_of(command, row);
-  if (plan.problem.empty())
-    throw_error(ErrorCode::invalid_argument, "which problem? Give --problem");
-  if (!command.program.empty())
-    throw_error(ErrorCode::invalid_argument,
-                "architectures are trained by --run, not by a program after --");
+int run_nas_search(NasOptions& options, cli::OptionSet& given) {
+  const auto& row = make_plan(options, given, nas_searches());
+  hps::SearchPlan& plan = options.plan;
   const bool several = plan.evaluator.num_nodes_per_eval * plan.evaluator.num_ranks_per_node > 1;
   if (plan.run.empty()) plan.run = several ? "distributed" : "alpha";
   plan.kind = "nas";
@@ -52,17 +29,13 @@ int run_nas_search(const Arguments& arguments) {
                   plan.log_dir.string(),
                   "--threads",
                   std::to_string(plan.evaluator.num_threads_per_rank)};
-  if (row.sampler == "ppo") {
-    become_agent(plan, command.options, arguments);
-  } else {
-    for (const auto& setting : ppo_settings())
-      if (command.options.has(setting.option))
-        throw_error(ErrorCode::invalid_argument, "the search {} has no --{}", row.name,
-                    setting.option);
-  }
+  if (row.sampler == "ppo")
+    become_agent(plan, options, given.arguments());
+  else
+    refuse(given, kPpoHeading, row.name);
   if (plan.evaluator.method == "thread" || plan.evaluator.method == "serial")
     set_compute_threads(plan.evaluator.num_threads_per_rank);
-  return run_and_show(std::move(plan), command.options);
+  return run_and_show(std::move(plan), options);
 }
 
 }  // namespace kolo::app

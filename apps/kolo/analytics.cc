@@ -1,31 +1,33 @@
 // kolo analytics: what searches found, as tables, files and pictures.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <ctime>
 #include <limits>
 
 #include "base/errors.h"
 #include "base/files.h"
-#include "base/registry.h"
+#include "base/text_table.h"
 #include "commands.h"
 #include "hps/analytics/log_events.h"
 #include "hps/analytics/searches.h"
 #include "hps/analytics/top_rows.h"
 #include "hps/analytics/workload.h"
-#include "jobs_common.h"
-#include "study_settings.h"
+#include "jobs_database.h"
 
 namespace kolo::app {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kAny = std::numeric_limits<std::size_t>::max();
+constexpr std::string_view kPathHelp = "The results.csv of a search, or the folder that holds it.";
 
 /// What a file shall be, by its ending. Throws invalid_argument unless it is one of the known.
 std::string ending_of(const std::string& file, const std::vector<std::string_view>& known) {
   std::string ending = fs::path(file).extension().string();
   if (ending == ".yml") ending = ".yaml";
   if (std::find(known.begin(), known.end(), ending) == known.end())
-    throw_error(ErrorCode::invalid_argument, "-o {}: the name must end in {}", file,
+    throw_error(ErrorCode::invalid_argument, "--output {}: the name must end in {}", file,
                 fmt::join(known, ", "));
   return ending;
 }
@@ -37,38 +39,42 @@ void write_output(const std::string& file, const std::string& content) {
 
 void warn_if_torn(const hps::SearchResults& search) {
   if (search.table.torn)
-    fmt::print(stderr, "kolo analytics: {}: the last line is not whole and was left out\n",
+    fmt::print(stderr, "kolo analytics: {}: the last line is incomplete and was left out\n",
                search.name);
 }
 
-std::string shown(double value) { return fmt::format("{:.6g}", value); }
+std::string shown(double value) { return short_number(value); }
 template <class T>
 std::string shown(const std::optional<T>& value) {
   return value ? shown(static_cast<double>(*value)) : "-";
 }
 
-int topk(const Arguments& arguments) {
-  constexpr Setting kTable[] = {
-      {"k", "-k", "", "N", "10", "how many"},
-      {"output", "-o", "", "FILE", "", "FILE.yaml, .csv or .json instead of a table"},
-      kHelpSetting};
-  constexpr std::string_view kUsage = "kolo analytics topk PATH [-k N] [-o FILE]";
-  const Options options(kTable, arguments);
-  if (options.has("help")) {
-    print_options_help(kUsage, "The best evaluations of a search.", kTable);
-    return 0;
-  }
-  options.expect_words(1, 1, kUsage);
-  const auto output = options.text("output");
-  const std::string ending = output ? ending_of(*output, {".yaml", ".csv", ".json"}) : "";
-  const auto search = hps::read_search(options.words()[0]);
+struct TopkOptions {
+  std::string path, output;
+  int k = 10;
+  void declare(OptionSet& set);
+};
+constexpr Option<TopkOptions> kTopkRows[] = {
+    {&TopkOptions::path, "PATH", "", kPathHelp},
+    {&TopkOptions::k, "k", "N", "Print the N best evaluations.", {.aliases = "-k", .least = 1}},
+    {&TopkOptions::output,
+     "output",
+     "FILE",
+     "Write FILE.yaml, FILE.csv or FILE.json instead of a table.",
+     {.aliases = "-o"}},
+};
+void TopkOptions::declare(OptionSet& set) { set.add("Options", kTopkRows, *this); }
+
+int run_topk(TopkOptions& options) {
+  const auto& output = options.output;
+  const std::string ending = output.empty() ? "" : ending_of(output, {".yaml", ".csv", ".json"});
+  const auto search = hps::read_search(options.path);
   warn_if_torn(search);
-  const auto rows =
-      hps::top_rows(search.table, static_cast<std::size_t>(options.integer("k", 1).value_or(10)));
-  if (output) {
-    write_output(*output, ending == ".csv"    ? hps::rows_as_csv(search.table, rows)
-                          : ending == ".json" ? hps::rows_as_json(search.table, rows)
-                                              : hps::rows_as_yaml(search.table, rows));
+  const auto rows = hps::top_rows(search.table, static_cast<std::size_t>(options.k));
+  if (!output.empty()) {
+    write_output(output, ending == ".csv"    ? hps::rows_as_csv(search.table, rows)
+                         : ending == ".json" ? hps::rows_as_json(search.table, rows)
+                                             : hps::rows_as_yaml(search.table, rows));
     return 0;
   }
   if (rows.empty()) {
@@ -93,154 +99,185 @@ int topk(const Arguments& arguments) {
                            : hps::field_of_value(found->second));
     }
   }
-  print_table(lines);
+  fmt::print("{}", text_table(lines));
   return 0;
 }
 
-int parse(const Arguments& arguments) {
-  constexpr Setting kTable[] = {
-      {"output", "-o", "", "FILE", "", "FILE.json instead of standard output"}, kHelpSetting};
-  constexpr std::string_view kUsage = "kolo analytics parse kolo.log [-o FILE.json]";
-  const Options options(kTable, arguments);
-  if (options.has("help")) {
-    print_options_help(kUsage, "The log of a search as one JSON document.", kTable);
-    return 0;
-  }
-  options.expect_words(1, 1, kUsage);
-  const auto output = options.text("output");
-  if (output) (void)ending_of(*output, {".json"});
-  fs::path file = options.words()[0];
+struct ParseOptions {
+  fs::path file;
+  std::string output;
+  void declare(OptionSet& set);
+};
+constexpr Option<ParseOptions> kParseRows[] = {
+    {&ParseOptions::file, "PATH", "", "The kolo.log of a search, or the folder that holds it."},
+    {&ParseOptions::output,
+     "output",
+     "FILE",
+     "Write to FILE.json.",
+     {.aliases = "-o", .fallback = "standard output"}},
+};
+void ParseOptions::declare(OptionSet& set) { set.add("Options", kParseRows, *this); }
+
+int run_parse(ParseOptions& options) {
+  if (!options.output.empty()) (void)ending_of(options.output, {".json"});
+  fs::path file = options.file;
   if (fs::is_directory(file)) file /= "kolo.log";
   const auto log = hps::read_log(read_file(file), file.string());
   for (const std::size_t line : log.damaged)
-    fmt::print(stderr, "kolo analytics: {}:{}: not a whole event, left out\n", file.string(), line);
+    fmt::print(stderr, "kolo analytics: {}:{}: this event is incomplete and was left out\n",
+               file.string(), line);
   const std::string text = hps::log_document(log).dump(2) + "\n";
-  if (output)
-    write_output(*output, text);
-  else
+  if (options.output.empty())
     fmt::print("{}", text);
+  else
+    write_output(options.output, text);
   return 0;
 }
 
-/// --xy takes two words, which other options do not.
-Arguments joined_xy(const Arguments& arguments) {
-  Arguments joined;
-  for (std::size_t i = 0; i < arguments.size(); ++i) {
-    if (arguments[i] != "--xy") {
-      joined.push_back(arguments[i]);
-      continue;
-    }
-    if (i + 2 >= arguments.size())
-      throw_error(ErrorCode::invalid_argument, "--xy needs two columns, as --xy time objective");
-    joined.push_back("--xy=" + arguments[i + 1] + "\n" + arguments[i + 2]);
-    i += 2;
-  }
-  return joined;
-}
+struct QuickplotOptions {
+  std::vector<std::string> paths, xy;
+  std::optional<double> optimum;
+  bool log_x = false, log_y = false;
+  std::string title, output = "quickplot.svg";
+  void declare(OptionSet& set);
+};
+constexpr Option<QuickplotOptions> kQuickplotRows[] = {
+    {&QuickplotOptions::paths, "PATH", "", kPathHelp},
+    {&QuickplotOptions::xy,
+     "xy",
+     "X Y",
+     "Draw Y against X: evaluations, time, seconds, objective, or a column of results.csv "
+     "(p:NAME, m:NAME).",
+     {.fallback = "evaluations objective"}},
+    {&QuickplotOptions::optimum, "optimum", "VALUE",
+     "Draw how far the objective is from this value."},
+    {&QuickplotOptions::log_x, "log-x", "", "Use a logarithmic scale for X."},
+    {&QuickplotOptions::log_y, "log-y", "", "Use a logarithmic scale for Y."},
+    {&QuickplotOptions::title,
+     "title",
+     "TEXT",
+     "Write this title above the picture.",
+     {.fallback = "the name of the search"}},
+    {&QuickplotOptions::output,
+     "output",
+     "FILE",
+     "Write the picture to FILE.svg.",
+     {.aliases = "-o"}},
+};
+void QuickplotOptions::declare(OptionSet& set) { set.add("Options", kQuickplotRows, *this); }
 
-int quickplot(const Arguments& arguments) {
-  constexpr Setting kTable[] = {
-      {"xy", "", "", "X Y", "evaluations objective",
-       "what is drawn: evaluations, time, seconds, objective, or columns (p:NAME, m:NAME)"},
-      {"optimum", "", "", "V", "", "draw how far the objective is from V"},
-      {"log-x", "", "", "", "", "by logarithm"},
-      {"log-y", "", "", "", "", "by logarithm"},
-      {"title", "", "", "TEXT", "", "above the picture"},
-      {"output", "-o", "", "FILE", "quickplot.svg", "where to"},
-      kHelpSetting};
-  constexpr std::string_view kUsage = "kolo analytics quickplot PATH... [--xy X Y] [-o FILE.svg]";
-  const Options options(kTable, joined_xy(arguments));
-  if (options.has("help")) {
-    print_options_help(kUsage, "Results of searches as a picture.", kTable);
-    return 0;
-  }
-  options.expect_words(1, kAny, kUsage);
-  const std::string output = options.text("output").value_or("quickplot.svg");
-  (void)ending_of(output, {".svg"});
+int run_quickplot(QuickplotOptions& options) {
+  (void)ending_of(options.output, {".svg"});
   hps::PlotQuestion question;
-  if (const auto xy = options.text("xy")) {
-    const auto cut = xy->find('\n');
-    if (cut == std::string::npos)
-      throw_error(ErrorCode::invalid_argument, "--xy needs two columns, as --xy time objective");
-    question.x = xy->substr(0, cut);
-    question.y = xy->substr(cut + 1);
+  if (options.xy.size() >= 2) {
+    question.x = *(options.xy.end() - 2);
+    question.y = options.xy.back();
   }
-  question.optimum = options.number("optimum", std::numeric_limits<double>::lowest());
-  question.log_x = options.has("log-x");
-  question.log_y = options.has("log-y");
-  const auto searches = hps::read_searches({options.words().begin(), options.words().end()});
+  question.optimum = options.optimum;
+  question.log_x = options.log_x;
+  question.log_y = options.log_y;
+  const auto searches = hps::read_searches({options.paths.begin(), options.paths.end()});
   for (const auto& search : searches) warn_if_torn(search);
-  question.title = options.text("title").value_or(
-      searches.size() == 1 ? searches[0].name : fmt::format("{} searches", searches.size()));
-  write_output(output, svg_plot(hps::plot_searches(searches, question)));
+  question.title = !options.title.empty() ? options.title
+                   : searches.size() == 1 ? searches[0].name
+                                          : fmt::format("{} searches", searches.size());
+  write_output(options.output, svg_plot(hps::plot_searches(searches, question)));
   return 0;
 }
 
-int workload(const Arguments& arguments) {
-  constexpr Setting kTable[] = {
-      {"workflow", "-w --wf", "", "PART", "", "jobs of the database (KOLO_DB) instead of a search"},
-      {"num-workers", "", "", "N", "as the search knows", "how many could have run"},
-      {"output", "-o", "", "FILE", "", "FILE.json or FILE.svg"},
-      kHelpSetting};
-  constexpr std::string_view kUsage = "kolo analytics workload {PATH | -w WORKFLOW} [-o FILE]";
-  const Options options(kTable, arguments);
-  if (options.has("help")) {
-    print_options_help(kUsage, "How many evaluations ran at each moment.", kTable);
-    return 0;
-  }
-  const auto workflow = options.text("workflow");
-  options.expect_words(workflow ? 0 : 1, workflow ? 0 : 1, kUsage);
-  const auto output = options.text("output");
-  const std::string ending = output ? ending_of(*output, {".json", ".svg"}) : "";
-  int workers = static_cast<int>(options.integer("num-workers", 1).value_or(0));
+struct WorkloadOptions {
+  std::string path, workflow, output;
+  int num_workers = 0;
+  void declare(OptionSet& set);
+};
+constexpr Option<WorkloadOptions> kWorkloadRows[] = {
+    {&WorkloadOptions::path, "PATH", "", kPathHelp, {.is_optional = true}},
+    {&WorkloadOptions::workflow,
+     "workflow",
+     "PART",
+     "Look at jobs of the database whose workflow contains PART, instead of a search.",
+     {.aliases = "-w --wf"}},
+    {&WorkloadOptions::num_workers,
+     "num-workers",
+     "N",
+     "Compare with N workers.",
+     {.fallback = "as many as the search had", .least = 1}},
+    {&WorkloadOptions::output,
+     "output",
+     "FILE",
+     "Write the numbers to FILE.json or a picture to FILE.svg.",
+     {.aliases = "-o"}},
+};
+void WorkloadOptions::declare(OptionSet& set) { set.add("Options", kWorkloadRows, *this); }
+
+int run_workload(WorkloadOptions& options) {
+  const std::string &workflow = options.workflow, &output = options.output;
+  if (workflow.empty() == options.path.empty())
+    throw_error(ErrorCode::invalid_argument, "give either PATH or --workflow");
+  const std::string ending = output.empty() ? "" : ending_of(output, {".json", ".svg"});
+  int workers = options.num_workers;
   hps::Workload load;
   std::string name;
-  if (workflow) {
+  if (!workflow.empty()) {
     auto database = open_jobs();
-    load = hps::workload_of(database, *workflow, static_cast<double>(std::time(nullptr)));
-    name = *workflow;
+    load = hps::workload_of(database, workflow, static_cast<double>(std::time(nullptr)));
+    name = workflow;
   } else {
-    const auto search = hps::read_search(options.words()[0]);
+    const auto search = hps::read_search(options.path);
     warn_if_torn(search);
     load = hps::workload_of(search.table);
     name = search.name;
     if (workers == 0) workers = search.workers;
   }
-  if (output) {
-    write_output(*output, ending == ".json" ? hps::workload_document(load, workers).dump(2) + "\n"
-                                            : svg_plot(hps::plot_workload(load, workers, name)));
+  if (!output.empty()) {
+    write_output(output, ending == ".json" ? hps::workload_document(load, workers).dump(2) + "\n"
+                                           : svg_plot(hps::plot_workload(load, workers, name)));
     return 0;
   }
-  fmt::print("{}: {:.2f} running on average over {:.1f} s, at most {}\n", name, load.mean(),
+  fmt::print("{}: {:.2f} evaluations ran on average over {:.1f} s, at most {}\n", name, load.mean(),
              load.seconds(), load.most());
   if (workers > 0)
     fmt::print("{:.1f} % of {} workers used\n", 100 * load.utilisation(workers), workers);
   return 0;
 }
 
-int compare(const Arguments& arguments) {
-  constexpr Setting kTable[] = {
-      {"after", "", "", "N", "as many as all have", "also the best after N evaluations"},
-      {"objective", "", "", "I", "0", "which of several objectives"},
-      {"output", "-o", "", "FILE", "", "FILE.json instead of a table"},
-      kHelpSetting};
-  constexpr std::string_view kUsage = "kolo analytics compare PATH... [--after N] [-o FILE.json]";
-  const Options options(kTable, arguments);
-  if (options.has("help")) {
-    print_options_help(kUsage, "Several searches side by side.", kTable);
-    return 0;
-  }
-  options.expect_words(1, kAny, kUsage);
-  const auto output = options.text("output");
-  if (output) (void)ending_of(*output, {".json"});
-  const auto objective = static_cast<std::size_t>(options.integer("objective", 0).value_or(0));
-  const auto searches = hps::read_searches({options.words().begin(), options.words().end()});
-  std::size_t after = kAny;
+struct CompareOptions {
+  std::vector<std::string> paths;
+  std::optional<int> after;
+  int objective = 0;
+  std::string output;
+  void declare(OptionSet& set);
+};
+constexpr Option<CompareOptions> kCompareRows[] = {
+    {&CompareOptions::paths, "PATH", "", kPathHelp},
+    {&CompareOptions::after,
+     "after",
+     "N",
+     "Also compare the best of the first N evaluations.",
+     {.fallback = "as many as all searches have", .least = 1}},
+    {&CompareOptions::objective,
+     "objective",
+     "I",
+     "Compare objective number I, counted from 0, of several.",
+     {.least = 0}},
+    {&CompareOptions::output,
+     "output",
+     "FILE",
+     "Write FILE.json instead of a table.",
+     {.aliases = "-o"}},
+};
+void CompareOptions::declare(OptionSet& set) { set.add("Options", kCompareRows, *this); }
+
+int run_compare(CompareOptions& options) {
+  if (!options.output.empty()) (void)ending_of(options.output, {".json"});
+  const auto objective = static_cast<std::size_t>(options.objective);
+  const auto searches = hps::read_searches({options.paths.begin(), options.paths.end()});
+  std::size_t after = std::numeric_limits<std::size_t>::max();
   for (const auto& search : searches) {
     warn_if_torn(search);
     after = std::min(after, hps::summarize(search, 0, objective).evaluations);
   }
-  if (const auto given = options.integer("after", 1)) after = static_cast<std::size_t>(*given);
+  if (options.after) after = static_cast<std::size_t>(*options.after);
   Json json = Json::array();
   std::vector<std::vector<std::string>> lines{{"search", "evaluations", "failed", "best", "at",
                                                fmt::format("best of {}", after), "mean", "seconds",
@@ -253,37 +290,58 @@ int compare(const Arguments& arguments) {
                      fmt::format("{:.1f}", row.seconds),
                      row.utilisation ? fmt::format("{:.1f} %", 100 * *row.utilisation) : "-"});
   }
-  if (output)
-    write_output(*output, json.dump(2) + "\n");
+  if (options.output.empty())
+    fmt::print("{}", text_table(lines));
   else
-    print_table(lines);
+    write_output(options.output, json.dump(2) + "\n");
   return 0;
 }
 
-constexpr Command kParts[] = {
-    {"topk", "the best evaluations, as a table, YAML, CSV or JSON", topk},
-    {"parse", "the log of a search as one JSON document", parse},
-    {"quickplot", "objective against evaluations or time, of one search or several", quickplot},
-    {"workload", "how many evaluations ran at each moment; how well workers were used", workload},
-    {"compare", "several searches side by side", compare},
+constexpr Command kTopk{
+    .name = "topk",
+    .summary = "Print the best evaluations of a search",
+    .examples = "kolo analytics topk log -k 3\n",
+    .options = declared<TopkOptions>,
+    .run = run_declared<TopkOptions, run_topk>,
 };
+constexpr Command kParse{
+    .name = "parse",
+    .summary = "Print the log of a search as one JSON document",
+    .examples = "kolo analytics parse log/kolo.log -o log.json\n",
+    .options = declared<ParseOptions>,
+    .run = run_declared<ParseOptions, run_parse>,
+};
+constexpr Command kQuickplot{
+    .name = "quickplot",
+    .summary = "Draw the objective of one search or several against evaluations or time",
+    .examples = "kolo analytics quickplot tpe random --optimum 0 --log-y -o ackley.svg\n",
+    .options = declared<QuickplotOptions>,
+    .run = run_declared<QuickplotOptions, run_quickplot>,
+};
+constexpr Command kWorkload{
+    .name = "workload",
+    .summary = "Show how many evaluations ran at each moment, and how busy the workers were",
+    .examples = "kolo analytics workload log -o load.svg\n",
+    .options = declared<WorkloadOptions>,
+    .run = run_declared<WorkloadOptions, run_workload>,
+};
+constexpr Command kCompare{
+    .name = "compare",
+    .summary = "Compare several searches in one table",
+    .examples = "kolo analytics compare tpe random\n",
+    .options = declared<CompareOptions>,
+    .run = run_declared<CompareOptions, run_compare>,
+};
+
+constexpr const Command* kParts[] = {&kTopk, &kParse, &kQuickplot, &kWorkload, &kCompare};
 
 }  // namespace
 
-int run_command_analytics(const Arguments& arguments) {
-  const bool help = !arguments.empty() && (arguments[0] == "--help" || arguments[0] == "-h");
-  if (arguments.empty() || help) {
-    fmt::print("What searches found.\n\nUsage: kolo analytics COMMAND [OPTIONS]\n\n");
-    for (const Command& part : kParts) fmt::print("  {:<10} {}\n", part.name, part.summary);
-    fmt::print("\nA PATH is a results.csv or the folder with it.\n");
-    return help ? 0 : 2;
-  }
-  std::vector<std::string_view> known;
-  for (const Command& part : kParts) {
-    if (part.name == arguments[0]) return part.run({arguments.begin() + 1, arguments.end()});
-    known.push_back(part.name);
-  }
-  throw_unknown_name("command", arguments[0], known, ErrorCode::invalid_argument);
-}
+constinit const Command kAnalytics{
+    .name = "analytics",
+    .summary = "Show what searches found: the best points, tables and pictures",
+    .examples = "kolo analytics topk log -k 3\n",
+    .subcommands = kParts,
+};
 
 }  // namespace kolo::app

@@ -7,12 +7,19 @@
 
 namespace kolo::app {
 
-int run_command_custodian(const Arguments& arguments) {
+namespace {
+
+int run_custodian(const cli::Arguments& arguments) {
   if (!arguments.empty() || ::isatty(STDIN_FILENO) != 0)
     throw_error(ErrorCode::invalid_argument,
                 "kolo starts this command by itself on the hosts of a run; it takes its orders "
                 "from standard input");
   return exec::be_custodian_of_standard_streams();
 }
+
+}  // namespace
+
+constinit const Command kCustodian{
+    .name = "custodian", .forward = run_custodian, .is_hidden = true};
 
 }  // namespace kolo::app

@@ -11,9 +11,6 @@
 namespace kolo::app {
 namespace {
 
-constexpr std::string_view kHpsUsage =
-    "kolo hps SEARCH --problem P [--run R] [OPTIONS] [-- PROGRAM ARGUMENTS]";
-
 /// The words that evaluate one configuration of this problem.
 std::vector<std::string> evaluate_words(const hps::SearchPlan& plan) {
   std::vector<std::string> words{plan.kolo,    "evaluate",  "--problem",
@@ -22,24 +19,9 @@ std::vector<std::string> evaluate_words(const hps::SearchPlan& plan) {
   return words;
 }
 
-}  // namespace
-
-int run_command_hps(const Arguments& arguments) {
-  const auto table = search_settings();
-  const SearchArguments command(table, arguments);
-  if (command.options.has("help")) {
-    print_search_help(
-        kHpsUsage,
-        "Searches for the hyperparameters that give the largest objective.\n\n"
-        "  kolo hps ambs --problem benchmark.hps.polynome2 --max-evals 100\n"
-        "  kolo hps tpe --problem space.yaml --max-evals 50 -- ./train --lr {lr}\n\n"
-        "A program answers with the objective on its last line of output (docs/hps.md).",
-        hps_searches(), table);
-    return 0;
-  }
-  auto plan = plan_of(command, find_search(hps_searches(), command.search));
-  if (plan.problem.empty())
-    throw_error(ErrorCode::invalid_argument, "which problem? Give --problem");
+int run_hps(HpsOptions& options, OptionSet& given) {
+  make_plan(options, given, hps_searches());
+  hps::SearchPlan& plan = options.plan;
   if (plan.search == "grid") {  // once through it; ranges of numbers by ten values each
     plan.algorithm.settings.try_emplace("num_samples", 1);
     plan.algorithm.settings.try_emplace("levels", 10);
@@ -47,10 +29,10 @@ int run_command_hps(const Arguments& arguments) {
   plan.problem = absolute_name(plan.problem);
   plan.run = absolute_name(plan.run);
   auto loaded = hps::load_problem(plan.problem, plan.run);
-  if (!command.program.empty()) {
+  if (!options.program.empty()) {
     if (!plan.run.empty())
       throw_error(ErrorCode::invalid_argument, "give --run or a program after --, not both");
-    loaded.program = command.program;
+    loaded.program = options.program;
     loaded.run = {};
   }
   plan.space = loaded.problem.space();
@@ -62,29 +44,23 @@ int run_command_hps(const Arguments& arguments) {
                 plan.problem);
   plan.run_function = loaded.run;
   plan.command = plan.is_users_program ? loaded.program : evaluate_words(plan);
-  return run_and_show(std::move(plan), command.options);
+  return run_and_show(std::move(plan), options);
 }
 
-int run_command_evaluate(const Arguments& arguments) {
-  constexpr Setting kTable[] = {
-      {"problem", "", "", "NAME", "", ""}, {"run", "", "", "NAME", "", ""},
-      {"log-dir", "", "", "DIR", "", ""},  {"config", "", "", "FILE", "", ""},
-      {"result", "", "", "FILE", "", ""},  {"id", "", "", "N", "", ""},
-  };
-  const Options options(kTable, arguments);
-  const auto loaded =
-      hps::load_problem(options.text("problem").value_or(""), options.text("run").value_or(""));
-  if (!loaded.run) throw_error(ErrorCode::invalid_argument, "there is no run function");
-  const std::string log_dir = options.text("log-dir").value_or("");
-  if (options.has("config")) {
-    hps::evaluate_file(loaded.run, options.integer("id", 0).value_or(0), *options.text("config"),
-                       options.text("result").value_or("result.json"), log_dir, loaded.objectives);
+int run_evaluate(EvaluateOptions& options) {
+  const auto loaded = hps::load_problem(options.problem, options.run);
+  if (!loaded.run)
+    throw_error(ErrorCode::invalid_argument, "problem {} has no run function; give --run",
+                options.problem);
+  if (!options.config.empty()) {
+    hps::evaluate_file(loaded.run, options.id, options.config, options.result, options.log_dir,
+                       loaded.objectives);
     return 0;
   }
-  tune::run_as_trial(hps::runnable_of(loaded.run, log_dir, loaded.objectives));
+  tune::run_as_trial(hps::runnable_of(loaded.run, options.log_dir, loaded.objectives));
 }
 
-int run_command_nas(const Arguments& arguments) {
+int run_nas(const cli::Arguments& arguments) {
   const std::string program = program_beside("kolo-nas");
   std::vector<char*> words{const_cast<char*>(program.c_str())};
   for (const auto& argument : arguments) words.push_back(const_cast<char*>(argument.c_str()));
@@ -92,5 +68,38 @@ int run_command_nas(const Arguments& arguments) {
   ::execv(program.c_str(), words.data());
   throw_errno("cannot run {}", program);
 }
+
+constexpr const Command* kNasParts[] = {&kNasDrawAbout, &kNasPostTrainAbout, &kNasListAbout};
+
+}  // namespace
+
+constinit const Command kHps{
+    .name = "hps",
+    .summary = "Search for the hyperparameters with the largest objective, as DeepHyper does",
+    .examples =
+        "kolo hps ambs --problem benchmark.hps.polynome2 --max-evals 100\n"
+        "kolo hps tpe --problem space.yaml --max-evals 50 -- ./train --lr {lr}\n",
+    .notes = "Results go to results.csv in the folder of --log-dir; `kolo analytics` reads them.",
+    .options = declared<HpsOptions>,
+    .run = run_declared<HpsOptions, run_hps>,
+};
+
+constinit const Command kEvaluate{
+    .name = "evaluate",
+    .summary = "Evaluate one configuration of a search",
+    .options = declared<EvaluateOptions>,
+    .run = run_declared<EvaluateOptions, run_evaluate>,
+    .is_hidden = true,
+};
+
+constinit const Command kNas{
+    .name = kNasSearchAbout.name,
+    .summary = kNasSearchAbout.summary,
+    .examples = kNasSearchAbout.examples,
+    .notes = kNasSearchAbout.notes,
+    .options = kNasSearchAbout.options,
+    .subcommands = kNasParts,
+    .forward = run_nas,
+};
 
 }  // namespace kolo::app

@@ -32,15 +32,7 @@ void program_line(std::string_view name, const std::string& program) {
   }
 }
 
-}  // namespace
-
-int run_command_info(const Arguments& arguments) {
-  if (!arguments.empty() && (arguments[0] == "--help" || arguments[0] == "-h")) {
-    fmt::print("Usage: kolo info\n\nPrints what this kolo can do here.\n");
-    return 0;
-  }
-  if (!arguments.empty())
-    throw_error(ErrorCode::invalid_argument, "'{}' is one argument too many", arguments[0]);
+int run_info(cli::NoOptions& /*options*/) {
   fmt::print("kolo {}\n\nTransports:\n", KOLO_VERSION);
   line(true, "shm", "shared memory inside a host");
   plugin_line("gloo", "gloo");
@@ -55,5 +47,15 @@ int run_command_info(const Arguments& arguments) {
   line(true, "hwloc", "for --bind-to");
   return 0;
 }
+
+}  // namespace
+
+constinit const Command kInfo{
+    .name = "info",
+    .summary = "Print what this kolo was built with and what it finds on this machine",
+    .examples = "kolo info\n",
+    .options = declared<cli::NoOptions>,
+    .run = run_declared<cli::NoOptions, run_info>,
+};
 
 }  // namespace kolo::app

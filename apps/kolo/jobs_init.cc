@@ -1,66 +1,66 @@
 // kolo init, kolo activate, kolo which, kolo app: a database and its applications.
+#include <fmt/format.h>
+
 #include <iostream>
 
 #include "base/errors.h"
 #include "base/log.h"
 #include "base/words.h"
 #include "commands.h"
-#include "jobs_common.h"
+#include "jobs_database.h"
 #include "store/database.h"
-#include "study_settings.h"
 
 namespace kolo::app {
 namespace {
 
 namespace fs = std::filesystem;
 
+struct InitOptions {
+  std::string folder, db;
+  void declare(OptionSet& set);
+};
+constexpr Option<InitOptions> kInitRows[] = {
+    {&InitOptions::folder, "DIR", "", "The folder to make."},
+    {&InitOptions::db,
+     "db",
+     "URL",
+     "Keep jobs on a PostgreSQL server, which launchers on several hosts can share: "
+     "postgresql://user@host/name. With - the URL comes on standard input.",
+     {.fallback = "an SQLite file in DIR"}},
+};
+void InitOptions::declare(OptionSet& set) { set.add("Options", kInitRows, *this); }
+
 /// Where the server is. Passwords are better not among the arguments, which everybody can see.
-std::string server_url(const Options& options) {
-  std::string url = options.text("db").value_or("");
+std::string server_url(std::string url) {
   if (url == "-") {
     if (!std::getline(std::cin, url) || url.empty())
-      throw_error(ErrorCode::invalid_argument, "--db -: no URL came on standard input");
+      throw_error(ErrorCode::invalid_argument, "--db -: there is no URL on standard input");
   } else if (store::without_password(url) != url) {
     log::warning(
-        "the password in --db could be seen by everybody on this machine; better: --db - and the "
-        "URL on standard input, or the password in ~/.pgpass");
+        "everybody on this machine could see the password in --db; give --db - and the URL on "
+        "standard input, or keep the password in ~/.pgpass");
   }
   return url;
 }
 
-}  // namespace
-
-int run_command_init(const Arguments& arguments) {
-  constexpr Setting kTable[] = {
-      {"db", "", "", "URL", "SQLite in DIR",
-       "PostgreSQL server for launchers on several hosts: postgresql://user@host/name; - reads it "
-       "from standard input"},
-      kHelpSetting};
-  const Options options(kTable, arguments);
-  if (options.has("help")) {
-    print_options_help("kolo init DIR [OPTIONS]", "Makes a database of jobs in a new folder.",
-                       kTable);
-    return 0;
-  }
-  options.expect_words(1, 1, "kolo init DIR [--db URL]");
-  const auto jobs = jobs::JobDatabase::init(options.words()[0], server_url(options));
+int run_init(InitOptions& options) {
+  const auto jobs = jobs::JobDatabase::init(options.folder, server_url(options.db));
   fmt::print("made {}\nuse it: eval \"$(kolo activate {})\"\n", jobs.folder().string(),
-             shell_quoted(options.words()[0]));
+             shell_quoted(options.folder));
   return 0;
 }
 
-int run_command_activate(const Arguments& arguments) {
-  constexpr Setting kTable[] = {kHelpSetting};
-  const Options options(kTable, arguments);
-  if (options.has("help")) {
-    print_options_help("eval \"$(kolo activate DIR)\"",
-                       "Prints shell code that makes DIR the database of this shell: it sets "
-                       "KOLO_DB,\nand defines kolo_deactivate, and kcd ID to go to a job's folder.",
-                       {});
-    return 0;
-  }
-  options.expect_words(1, 1, "eval \"$(kolo activate DIR)\"");
-  const auto jobs = jobs::JobDatabase::open(options.words()[0]);
+struct ActivateOptions {
+  std::string folder;
+  void declare(OptionSet& set);
+};
+constexpr Option<ActivateOptions> kActivateRows[] = {
+    {&ActivateOptions::folder, "DIR", "", "The folder of the database."},
+};
+void ActivateOptions::declare(OptionSet& set) { set.add("Arguments", kActivateRows, *this); }
+
+int run_activate(ActivateOptions& options) {
+  const auto jobs = jobs::JobDatabase::open(options.folder);
   const std::string program = shell_quoted(own_program());
   fmt::print(
       "export KOLO_DB={}\n"
@@ -70,52 +70,93 @@ int run_command_activate(const Arguments& arguments) {
   return 0;
 }
 
-int run_command_which(const Arguments& arguments) {
-  constexpr Setting kTable[] = {{"id", "", "", "N", "", "the folder of this job instead"},
-                                kHelpSetting};
-  const Options options(kTable, arguments);
-  if (options.has("help")) {
-    print_options_help("kolo which [--id N]", "Says which database is active.", kTable);
-    return 0;
-  }
-  options.expect_words(0, 0, "kolo which [--id N]");
+struct WhichOptions {
+  std::string id;
+  void declare(OptionSet& set);
+};
+constexpr Option<WhichOptions> kWhichRows[] = {
+    {&WhichOptions::id, "id", "N", "Print the folder of job N instead."},
+};
+void WhichOptions::declare(OptionSet& set) { set.add("Options", kWhichRows, *this); }
+
+int run_which(WhichOptions& options) {
   auto jobs = open_jobs();
-  if (const auto id = options.text("id"))
-    fmt::print("{}\n", jobs.folder_of(jobs.job(parse_job_id(*id))).string());
-  else
-    fmt::print("{}\n", jobs.folder().string());
+  const fs::path folder =
+      options.id.empty() ? jobs.folder() : jobs.folder_of(jobs.job(parse_job_id(options.id)));
+  fmt::print("{}\n", folder.string());
   return 0;
 }
 
-int run_command_app(const Arguments& arguments) {
-  constexpr Setting kTable[] = {
-      {"name", "", "", "NAME", "", "what jobs call it"},
-      {"executable", "", "", "WORDS", "", "program and first arguments; no shell reads it"},
-      {"preprocess", "", "", "WORDS", "", "run before it, in the job's folder"},
-      {"postprocess", "", "", "WORDS", "", "run after it; and to handle errors and timeouts"},
-      {"envscript", "", "", "FILE", "", "for bash to source before the executable"},
-      {"description", "", "", "TEXT", "", "for people"},
-      kHelpSetting};
-  const Options options(kTable, arguments);
-  if (options.has("help")) {
-    print_options_help("kolo app --name NAME --executable WORDS [OPTIONS]",
-                       "Adds an application that jobs can run, or changes it.", kTable);
-    return 0;
-  }
-  options.expect_words(0, 0, "kolo app --name NAME --executable WORDS");
-  for (const char* needed : {"name", "executable"})
-    if (!options.has(needed)) throw_error(ErrorCode::invalid_argument, "--{} is needed", needed);
-  jobs::Application application{options.text("name").value(),
-                                options.text("executable").value(),
-                                options.text("preprocess").value_or(""),
-                                options.text("postprocess").value_or(""),
-                                options.text("envscript").value_or(""),
-                                options.text("description").value_or("")};
+struct AppOptions {
+  jobs::Application application;
+  void declare(OptionSet& set);
+};
+constexpr Option<jobs::Application> kAppRows[] = {
+    {&jobs::Application::name,
+     "name",
+     "NAME",
+     "Give the application this name, which jobs use.",
+     {.is_needed = true}},
+    {&jobs::Application::executable,
+     "executable",
+     "WORDS",
+     "Run this program, with these first arguments. No shell reads it.",
+     {.is_needed = true}},
+    {&jobs::Application::preprocess, "preprocess", "WORDS",
+     "Run this command in the folder of a job before the job."},
+    {&jobs::Application::postprocess, "postprocess", "WORDS",
+     "Run this command after a job, and after errors and timeouts of jobs that ask for it."},
+    {&jobs::Application::envscript, "envscript", "FILE",
+     "Let bash source this file before the executable starts."},
+    {&jobs::Application::description, "description", "TEXT",
+     "Describe the application for people."},
+};
+void AppOptions::declare(OptionSet& set) { set.add("Options", kAppRows, application); }
+
+int run_app(AppOptions& options) {
+  jobs::Application& application = options.application;
   if (!application.envscript.empty())
     application.envscript = fs::absolute(application.envscript).string();
   open_jobs().set_application(application);
   fmt::print("added application {}\n", application.name);
   return 0;
 }
+
+}  // namespace
+
+constinit const Command kInit{
+    .name = "init",
+    .summary = "Make a database of jobs in a new folder",
+    .examples = "kolo init testdb && eval \"$(kolo activate testdb)\"\n",
+    .options = declared<InitOptions>,
+    .run = run_declared<InitOptions, run_init>,
+};
+
+constinit const Command kActivate{
+    .name = "activate",
+    .summary = "Print shell code that makes a database of jobs the one of this shell",
+    .examples = "eval \"$(kolo activate testdb)\"\n",
+    .notes =
+        "The code sets KOLO_DB. It defines kcd ID, which changes to the folder of a job, and "
+        "kolo_deactivate, which undoes all of it.",
+    .options = declared<ActivateOptions>,
+    .run = run_declared<ActivateOptions, run_activate>,
+};
+
+constinit const Command kWhich{
+    .name = "which",
+    .summary = "Print the folder of the active database of jobs, or of a job",
+    .examples = "kolo which --id 7\n",
+    .options = declared<WhichOptions>,
+    .run = run_declared<WhichOptions, run_which>,
+};
+
+constinit const Command kApp{
+    .name = "app",
+    .summary = "Add an application that jobs can run, or change one",
+    .examples = "kolo app --name hello --executable 'echo hello'\n",
+    .options = declared<AppOptions>,
+    .run = run_declared<AppOptions, run_app>,
+};
 
 }  // namespace kolo::app

@@ -1,69 +1,99 @@
 // kolo job, kolo dep, kolo modify.
-#include <unistd.h>
+#include <fmt/format.h>
+
+#include <algorithm>
 
 #include "base/errors.h"
 #include "base/files.h"
 #include "commands.h"
 #include "jobs/database/fields.h"
-#include "jobs_common.h"
+#include "jobs_database.h"
+#include "names.h"
 
 namespace kolo::app {
 namespace {
 
 using jobs::Job;
 
-/// Options made of the fields of a job, Balsam's spellings among them.
-const std::vector<Setting>& job_settings() {
-  static const std::vector<Setting> table = [] {
-    static std::vector<std::string> names;  // a Setting looks at texts
-    names.reserve(64);
-    std::vector<Setting> rows;
-    for (const auto& field : jobs::fields()) {
-      if (field.value == "BOOL") continue;
-      std::string name(field.name);
-      std::replace(name.begin(), name.end(), '_', '-');
-      names.push_back(std::move(name));
-      std::string_view alias;
-      if (field.name == "stage_in_url") alias = "--url-in";
-      if (field.name == "stage_out_url") alias = "--url-out";
-      rows.push_back({names.back(), alias, "", field.value, "", field.help});
-    }
-    rows.push_back({"env", "", "", "NAME=VALUE", "", "a variable for it; never interpreted", true});
-    rows.push_back({"parent", "--parents", "", "N", "", "a job that must have finished", true});
-    rows.push_back({"no-wait-for-parents", "", "", "", "", "start without waiting for them"});
-    rows.push_back({"post-handle-error", "--post-error-handler", "", "", "",
-                    "postprocess decides after an error"});
-    rows.push_back({"post-handle-timeout", "--post-timeout-handler", "", "", "",
-                    "postprocess decides after a timeout"});
-    rows.push_back({"disable-auto-timeout-retry", "", "", "", "",
-                    "do not run again when a launcher's time was over"});
-    rows.push_back({"count", "", "", "N", "1", "add so many of them, NAME0 NAME1 …"});
-    rows.push_back({"file", "", "", "FILE", "",
-                    "jobs from a file: one JSON object with these fields on each line; - = input"});
-    rows.push_back({"yes", "-y", "", "", "", "as Balsam has it; nothing is asked anyway"});
-    rows.push_back({"help", "-h", "", "", "", "this text"});
-    return rows;
+struct JobOptions {
+  Job job;
+  std::vector<std::string> parents;
+  std::optional<int> count;
+  std::string file;
+  bool yes = false;
+  void declare(OptionSet& set);
+};
+
+constexpr Option<Job> kJobRows[] = {
+    {&Job::environ, "env", "NAME=VALUE", "Set a variable for the job. It is never interpreted."},
+    {&Job::wait_for_parents, "no-wait-for-parents", "", "Start without waiting for the parents."},
+    {&Job::post_error_handler,
+     "post-handle-error",
+     "",
+     "Let the postprocess command decide what happens after an error.",
+     {.aliases = "--post-error-handler"}},
+    {&Job::post_timeout_handler,
+     "post-handle-timeout",
+     "",
+     "Let the postprocess command decide what happens after a timeout.",
+     {.aliases = "--post-timeout-handler"}},
+    {&Job::auto_timeout_retry, "disable-auto-timeout-retry", "",
+     "Do not run the job again when the time of its launcher ended."},
+};
+constexpr Option<JobOptions> kManyRows[] = {
+    {&JobOptions::parents,
+     "parent",
+     "N",
+     "Wait until job N has finished.",
+     {.aliases = "--parents"}},
+    {&JobOptions::count,
+     "count",
+     "N",
+     "Add N such jobs, called NAME0, NAME1 and so on.",
+     {.fallback = "1", .least = 1}},
+    {&JobOptions::file, "file", "FILE",
+     "Add the jobs of a file with one JSON object of fields on each line; - reads standard input. "
+     "Options give the fields that a line does not have."},
+    {&JobOptions::yes,
+     "yes",
+     "",
+     "Accepted as Balsam has it, without effect: nothing is asked.",
+     {.aliases = "-y"}},
+};
+
+/// The options that are fields of a job, under the names that they have in the database.
+std::span<const OptionText> field_options() {
+  static const auto names = [] {
+    std::vector<std::string> all;
+    for (const auto& field : jobs::fields()) all.push_back(cli::dashed(field.name));
+    return all;
   }();
-  return table;
+  static const auto options = [] {
+    std::vector<OptionText> all;
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      const auto& field = jobs::fields()[i];
+      OptionText& option = all.emplace_back(OptionText{names[i], field.value, field.help});
+      if (field.name == "stage_in_url") option.details.aliases = "--url-in";
+      if (field.name == "stage_out_url") option.details.aliases = "--url-out";
+      if (field.name == "application") option.details.names = application_names;
+      if (!std::holds_alternative<std::string Job::*>(field.member))
+        option.details.least = field.least;
+    }
+    return all;
+  }();
+  return options;
 }
 
-Job job_of(const Options& options) {
-  Job job;
-  for (const auto& field : jobs::fields()) {
-    std::string name(field.name);
-    std::replace(name.begin(), name.end(), '_', '-');
-    if (field.value == "BOOL") continue;
-    if (const auto text = options.text(name)) jobs::set_field(job, field, *text);
+void JobOptions::declare(OptionSet& set) {
+  for (std::size_t i = 0; i < jobs::fields().size(); ++i) {
+    const auto& field = jobs::fields()[i];
+    if (std::holds_alternative<bool Job::*>(field.member)) continue;
+    set.add(
+        "Fields of the job", field_options()[i],
+        std::visit([this](auto member) { return cli::ValueRef(&(job.*member)); }, field.member));
   }
-  for (const auto& variable : options.texts("env")) job.environ.push_back(variable);
-  for (const auto& parent : options.texts("parent")) job.parents.push_back(parse_job_id(parent));
-  job.wait_for_parents = !options.has("no-wait-for-parents");
-  job.post_error_handler = options.has("post-handle-error");
-  job.post_timeout_handler = options.has("post-handle-timeout");
-  job.auto_timeout_retry = !options.has("disable-auto-timeout-retry");
-  if (!job.user_workdir.empty())
-    job.user_workdir = std::filesystem::absolute(job.user_workdir).string();
-  return job;
+  set.add("Fields of the job", kJobRows, job);
+  set.add("Other options", kManyRows, *this);
 }
 
 /// What the file does not say is as on the command line.
@@ -96,31 +126,22 @@ std::vector<Job> jobs_of_file(const std::string& file, const Job& like) {
   return all;
 }
 
-}  // namespace
-
-int run_command_job(const Arguments& arguments) {
-  const Options options(job_settings(), arguments);
-  if (options.has("help")) {
-    print_options_help("kolo job --name NAME --application APP [OPTIONS]",
-                       "Adds a job. Inside a job, `kolo job --parent $KOLO_JOB_ID …` adds one that "
-                       "starts after it.\nPrints the new job's number.",
-                       job_settings());
-    return 0;
-  }
-  options.expect_words(0, 0, "kolo job --name NAME --application APP [OPTIONS]");
+int run_job(JobOptions& options) {
   auto database = open_jobs();
-  const Job job = job_of(options);
+  Job& job = options.job;
+  for (const auto& parent : options.parents) job.parents.push_back(parse_job_id(parent));
+  if (!job.user_workdir.empty())
+    job.user_workdir = std::filesystem::absolute(job.user_workdir).string();
   std::vector<Job> all;
-  if (const auto file = options.text("file")) {
-    all = jobs_of_file(*file, job);
+  if (!options.file.empty()) {
+    all = jobs_of_file(options.file, job);
   } else {
-    const long long count = options.integer("count", 1).value_or(1);
-    all.assign(static_cast<std::size_t>(count), job);
-    if (options.has("count"))
+    all.assign(static_cast<std::size_t>(options.count.value_or(1)), job);
+    if (options.count)
       for (std::size_t i = 0; i < all.size(); ++i) all[i].name += std::to_string(i);
   }
   const auto ids = database.create(all);
-  if (ids.empty()) throw_error(ErrorCode::invalid_argument, "the file holds no jobs");
+  if (ids.empty()) throw_error(ErrorCode::invalid_argument, "{} holds no jobs", options.file);
   if (ids.size() == 1)
     fmt::print("{}\n", number_of(ids[0]));
   else
@@ -128,39 +149,77 @@ int run_command_job(const Arguments& arguments) {
   return 0;
 }
 
-int run_command_dep(const Arguments& arguments) {
-  constexpr Setting kTable[] = {{"help", "-h", "", "", "", "this text"}};
-  const Options options(kTable, arguments);
-  constexpr std::string_view kUsage = "kolo dep PARENT CHILD";
-  if (options.has("help")) {
-    print_options_help(kUsage, "Lets the job CHILD wait until the job PARENT has finished.", {});
-    return 0;
-  }
-  options.expect_words(2, 2, kUsage);
-  const auto parent = parse_job_id(options.words()[0]), child = parse_job_id(options.words()[1]);
+struct DepOptions {
+  std::string parent, child;
+  void declare(OptionSet& set);
+};
+constexpr Option<DepOptions> kDepRows[] = {
+    {&DepOptions::parent, "PARENT", "", "The number of the job that runs first."},
+    {&DepOptions::child, "CHILD", "", "The number of the job that waits for it."},
+};
+void DepOptions::declare(OptionSet& set) { set.add("Arguments", kDepRows, *this); }
+
+int run_dep(DepOptions& options) {
+  const auto parent = parse_job_id(options.parent), child = parse_job_id(options.child);
   open_jobs().add_dependency(parent, child);
   fmt::print("job {} waits for job {}\n", number_of(child), number_of(parent));
   return 0;
 }
 
-int run_command_modify(const Arguments& arguments) {
-  constexpr Setting kTable[] = {
-      {"type", "", "", "KIND", "", "as Balsam has it; fields know their types"},
-      {"help", "-h", "", "", "", "this text"}};
-  const Options options(kTable, arguments);
-  constexpr std::string_view kUsage = "kolo modify ID FIELD VALUE";
-  if (options.has("help")) {
-    print_options_help(kUsage, "Changes a field of a job that has not begun; `state` moves it on.",
-                       {});
-    fmt::print("\nFields: state environ");
-    for (const auto& field : jobs::fields()) fmt::print(" {}", field.name);
-    fmt::print("\n");
-    return 0;
-  }
-  options.expect_words(3, 3, kUsage);
-  const auto& words = options.words();
-  open_jobs().modify(parse_job_id(words[0]), words[1], words[2]);
+struct ModifyOptions {
+  std::string id, field, value, type;
+  void declare(OptionSet& set);
+};
+std::vector<NamedText> field_names(const OptionSet&) {
+  std::vector<NamedText> names{{"state", "The state of the job."},
+                               {"environ", "The variables of the job."}};
+  for (const auto& field : jobs::fields())
+    names.push_back({std::string(field.name), std::string(field.help)});
+  return names;
+}
+constexpr Option<ModifyOptions> kModifyRows[] = {
+    {&ModifyOptions::id, "ID", "", "The number of the job."},
+    {&ModifyOptions::field,
+     "FIELD",
+     "",
+     "The field to change: `state`, `environ`, or an option of `kolo job` with _ for -.",
+     {.names = field_names}},
+    {&ModifyOptions::value, "VALUE", "", "The new value."},
+    {&ModifyOptions::type, "type", "KIND",
+     "Accepted as Balsam has it, without effect: fields know their types."},
+};
+void ModifyOptions::declare(OptionSet& set) { set.add("Options", kModifyRows, *this); }
+
+int run_modify(ModifyOptions& options) {
+  open_jobs().modify(parse_job_id(options.id), options.field, options.value);
   return 0;
 }
+
+}  // namespace
+
+constinit const Command kJob{
+    .name = "job",
+    .summary = "Add a job, or many, and print their numbers",
+    .examples = "kolo job --name first --application hello --args world\n",
+    .notes = "Inside a job, `kolo job --parent $KOLO_JOB_ID …` adds one that starts after it.",
+    .options = declared<JobOptions>,
+    .run = run_declared<JobOptions, run_job>,
+};
+
+constinit const Command kDep{
+    .name = "dep",
+    .summary = "Let a job wait until another one has finished",
+    .examples = "kolo dep 3 4\n",
+    .options = declared<DepOptions>,
+    .run = run_declared<DepOptions, run_dep>,
+};
+
+constinit const Command kModify{
+    .name = "modify",
+    .summary = "Change a field of a job that has not started, or the state of a job",
+    .examples = "kolo modify 7 num_nodes 2\nkolo modify 7 state RESTART_READY\n",
+    .options = declared<ModifyOptions>,
+    .run = run_declared<ModifyOptions, run_modify>,
+};
 
 }  // namespace kolo::app

@@ -1,48 +1,140 @@
 // kolo launcher: runs jobs on the nodes it has.
+#include <fmt/format.h>
+
 #include "base/env.h"
 #include "base/errors.h"
-#include "base/log.h"
 #include "commands.h"
 #include "exec/binding.h"
 #include "exec/ssh.h"
 #include "jobs/pilot/launcher.h"
-#include "jobs_common.h"
+#include "jobs_database.h"
 #include "launch/allocation.h"
+#include "names.h"
 
 namespace kolo::app {
 namespace {
 
 using jobs::LauncherNode;
 
-constexpr Setting kTable[] = {
-    {"consume-all", "", "", "", "", "jobs of all workflows (the default)"},
-    {"wf-filter", "", "", "PART", "", "only jobs whose workflow has this part"},
-    {"job-mode", "-j", "", "MODE", "mixed",
-     "mixed: every job, nodes are shared as jobs permit; serial, mpi: as Balsam"},
-    {"time-limit-minutes", "-t", "", "N", "none",
-     "ends then; what runs is ended and runs again later"},
-    {"nodes", "-n", "", "N", "1", "so many nodes, all on this machine (to try things out)"},
-    {"hosts", "-H", "", "a:4,b:4", "the allocation's",
-     "these hosts, with so many cores each; reached by ssh"},
-    {"cpus-per-node", "", "", "N", "all", "cores that jobs may use on each node"},
-    {"gpus-per-node", "", "", "N", "0", "GPUs of each node"},
-    {"limit-nodes", "", "", "N", "all", "uses only so many of the nodes"},
-    {"offset-nodes", "", "", "N", "0", "and leaves out so many before them"},
-    {"runner", "", "", "NAME", "kolo, or srun in Slurm",
-     "starts jobs of several ranks: kolo, openmpi, mpich, srun, aprun, or a template"},
-    {"idle-seconds", "", "", "S", "10", "ends after having had nothing to do for so long"},
-    {"persistent", "", "", "", "", "never ends for that"},
-    {"lease-seconds", "", "", "S", "60", "silent for so long, its jobs are given to others"},
-    {"grace-seconds", "", "", "S", "10", "between SIGTERM and SIGKILL"},
-    {"num-transition-threads", "", "", "N", "5", "scripts and copies at the same time"},
-    {"help", "-h", "", "", "", "this text"}};
+struct LauncherCommandOptions {
+  jobs::LauncherOptions launcher;
+  bool consume_all = false;
+  std::string job_mode = "mixed";
+  std::optional<double> time_limit_minutes;
+  std::optional<int> nodes, cpus_per_node, limit_nodes;
+  std::string hosts;
+  int gpus_per_node = 0, offset_nodes = 0;
+  double grace_seconds = 10;
+  void declare(OptionSet& set);
+};
 
-std::vector<launch::Host> hosts_of(const Options& options, std::string& system) {
-  if (const auto list = options.text("hosts")) return launch::parse_hosts(*list);
-  if (const auto count = options.integer("nodes", 1)) {
-    std::vector<launch::Host> nodes(static_cast<std::size_t>(*count), {"localhost", 0});
+constexpr Option<jobs::LauncherOptions> kLauncherWorkflow[] = {
+    {&jobs::LauncherOptions::workflow, "wf-filter", "PART",
+     "Run only jobs whose workflow contains PART."},
+};
+constexpr Option<LauncherCommandOptions> kLauncherJobs[] = {
+    {&LauncherCommandOptions::consume_all, "consume-all", "",
+     "Run jobs of all workflows, which is the default."},
+    {&LauncherCommandOptions::job_mode,
+     "job-mode",
+     "mixed|serial|mpi",
+     "Run every job and share nodes as jobs permit (mixed), or only jobs of one rank (serial) or "
+     "of whole nodes (mpi) as Balsam does.",
+     {.aliases = "-j", .choices = "mixed|serial|mpi"}},
+};
+constexpr Option<LauncherCommandOptions> kLauncherNodes[] = {
+    {&LauncherCommandOptions::hosts,
+     "hosts",
+     "HOST:CORES,…",
+     "Use these hosts, with so many cores each, and reach them by ssh.",
+     {.aliases = "-H", .fallback = "those of the allocation, else this machine"}},
+    {&LauncherCommandOptions::nodes,
+     "nodes",
+     "N",
+     "Act as if this machine were N nodes, to try things out.",
+     {.aliases = "-n", .least = 1}},
+    {&LauncherCommandOptions::cpus_per_node,
+     "cpus-per-node",
+     "N",
+     "Let jobs use N cores of each node.",
+     {.fallback = "all", .least = 1}},
+    {&LauncherCommandOptions::gpus_per_node,
+     "gpus-per-node",
+     "N",
+     "Let jobs use N GPUs of each node.",
+     {.least = 0}},
+    {&LauncherCommandOptions::limit_nodes,
+     "limit-nodes",
+     "N",
+     "Use at most N of the nodes.",
+     {.fallback = "all", .least = 1}},
+    {&LauncherCommandOptions::offset_nodes,
+     "offset-nodes",
+     "N",
+     "Leave out the first N nodes, which another launcher may use.",
+     {.least = 0}},
+};
+constexpr Option<jobs::LauncherOptions> kLauncherRunner[] = {
+    {&jobs::LauncherOptions::runner,
+     "runner",
+     "NAME",
+     "Start jobs of several ranks by this runner, or by a template of a command; `kolo list "
+     "runners` shows the names.",
+     {.variables = "RUNNER", .fallback = "srun inside Slurm, else kolo", .names = runner_names}},
+};
+constexpr Option<LauncherCommandOptions> kLauncherTime[] = {
+    {&LauncherCommandOptions::time_limit_minutes,
+     "time-limit-minutes",
+     "N",
+     "End after N minutes. Jobs that still run are ended and run again later.",
+     {.aliases = "-t", .fallback = "none", .least = 0}},
+};
+constexpr Option<jobs::LauncherOptions> kLauncherIdle[] = {
+    {&jobs::LauncherOptions::idle_seconds,
+     "idle-seconds",
+     "SECONDS",
+     "End after so many seconds without a job to run.",
+     {.least = 0}},
+    {&jobs::LauncherOptions::persistent, "persistent", "",
+     "Wait for new jobs instead of ending when there are none."},
+    {&jobs::LauncherOptions::lease_seconds,
+     "lease-seconds",
+     "SECONDS",
+     "Let other launchers take over the jobs if this one is silent for so long.",
+     {.least = 0.1}},
+};
+constexpr Option<LauncherCommandOptions> kLauncherGrace[] = {
+    {&LauncherCommandOptions::grace_seconds,
+     "grace-seconds",
+     "SECONDS",
+     "Wait so long after SIGTERM before a job is ended by SIGKILL.",
+     {.least = 0}},
+};
+constexpr Option<jobs::LauncherOptions> kLauncherHooks[] = {
+    {&jobs::LauncherOptions::hooks_at_once,
+     "num-transition-threads",
+     "N",
+     "Run up to N preprocess and postprocess commands and copies at the same time.",
+     {.least = 1}},
+};
+
+void LauncherCommandOptions::declare(OptionSet& set) {
+  set.add("Jobs", kLauncherWorkflow, launcher);
+  set.add("Jobs", kLauncherJobs, *this);
+  set.add("Nodes", kLauncherNodes, *this);
+  set.add("Nodes", kLauncherRunner, launcher);
+  set.add("Time", kLauncherTime, *this);
+  set.add("Time", kLauncherIdle, launcher);
+  set.add("Time", kLauncherGrace, *this);
+  set.add("Other options", kLauncherHooks, launcher);
+}
+
+std::vector<launch::Host> launcher_hosts(const LauncherCommandOptions& options,
+                                         std::string& system) {
+  if (!options.hosts.empty()) return launch::parse_hosts(options.hosts);
+  if (options.nodes) {
     system = "here";
-    return nodes;
+    return {static_cast<std::size_t>(*options.nodes), {"localhost", 0}};
   }
   if (auto allocation = launch::find_allocation()) {
     system = allocation->system;
@@ -64,58 +156,58 @@ std::vector<std::string> link_command(const std::string& host, const std::string
   return exec::ssh_command(exec::ssh_from_environment(kolo), host);
 }
 
-}  // namespace
-
-int run_command_launcher(const Arguments& arguments) {
-  const Options options(kTable, arguments);
-  if (options.has("help")) {
-    print_options_help("kolo launcher [OPTIONS]",
-                       "Runs jobs of the database on the nodes of this allocation, or of this "
-                       "machine, until\nits time is over or nothing is left to do.",
-                       kTable);
-    return 0;
-  }
-  options.expect_words(0, 0, "kolo launcher [OPTIONS]");
-  auto database = open_jobs();
-  jobs::LauncherOptions launcher;
-  launcher.kolo = own_program();
-  std::string system;
-  auto hosts = hosts_of(options, system);
-  const auto first = static_cast<std::size_t>(options.integer("offset-nodes", 0).value_or(0));
+/// The nodes to use, out of all that there are.
+std::vector<LauncherNode> nodes_of(const LauncherCommandOptions& options, std::string& system) {
+  const auto hosts = launcher_hosts(options, system);
+  const auto first = static_cast<std::size_t>(options.offset_nodes);
   const auto most =
-      static_cast<std::size_t>(options.integer("limit-nodes", 1).value_or(std::ssize(hosts)));
+      options.limit_nodes ? static_cast<std::size_t>(*options.limit_nodes) : hosts.size();
   if (first >= hosts.size())
-    throw_error(ErrorCode::invalid_argument, "--offset-nodes {}: there are {} nodes", first,
+    throw_error(ErrorCode::invalid_argument, "--offset-nodes {}: there are only {} nodes", first,
                 hosts.size());
-  const auto cores = options.integer("cpus-per-node", 1);
+  const std::string& kolo = options.launcher.kolo;
+  std::vector<LauncherNode> nodes;
   for (std::size_t i = first; i < hosts.size() && i < first + most; ++i) {
     const bool here = system == "here";
-    LauncherNode node{here && hosts.size() > 1 ? fmt::format("{}{}", "node", i) : hosts[i].name,
-                      hosts[i].name, link_command(hosts[i].name, system, launcher.kolo)};
+    LauncherNode node{here && hosts.size() > 1 ? fmt::format("node{}", i) : hosts[i].name,
+                      hosts[i].name, link_command(hosts[i].name, system, kolo)};
     // A batch system's slots are tasks, not cores: the custodian counts those itself.
-    const bool given = options.has("hosts") && hosts[i].slots > 1;
-    node.cores = static_cast<int>(cores.value_or(given ? hosts[i].slots : 0));
-    node.gpus = static_cast<int>(options.integer("gpus-per-node", 0).value_or(0));
+    const bool given = !options.hosts.empty() && hosts[i].slots > 1;
+    node.cores = options.cpus_per_node.value_or(given ? hosts[i].slots : 0);
+    node.gpus = options.gpus_per_node;
     node.forward_environment = !node.command.empty() && node.command[0] != "srun";
-    launcher.nodes.push_back(std::move(node));
+    nodes.push_back(std::move(node));
   }
-  launcher.mode = jobs::parse_job_mode(options.text("job-mode").value_or("mixed"));
-  launcher.workflow = options.text("wf-filter").value_or("");
-  launcher.runner = options.text("runner").value_or(
-      environment("KOLO_RUNNER").value_or(system == "slurm" ? "srun" : "kolo"));
-  if (const auto minutes = options.number("time-limit-minutes", 0))
-    launcher.time_limit = std::chrono::seconds(static_cast<long long>(*minutes * 60));
-  launcher.lease_seconds = options.number("lease-seconds", 0.1).value_or(60);
-  launcher.idle_seconds = options.number("idle-seconds", 0).value_or(10);
-  launcher.persistent = options.has("persistent");
-  launcher.grace = std::chrono::milliseconds(
-      static_cast<long long>(options.number("grace-seconds", 0).value_or(10) * 1000));
-  launcher.hooks_at_once =
-      static_cast<int>(options.integer("num-transition-threads", 1).value_or(5));
+  return nodes;
+}
+
+int run_launcher(LauncherCommandOptions& options, OptionSet& given) {
+  auto database = open_jobs();
+  jobs::LauncherOptions& launcher = options.launcher;
+  launcher.kolo = own_program();
+  std::string system;
+  launcher.nodes = nodes_of(options, system);
+  launcher.mode = jobs::parse_job_mode(options.job_mode);
+  if (!given.given("runner")) launcher.runner = system == "slurm" ? "srun" : "kolo";
+  if (options.time_limit_minutes)
+    launcher.time_limit =
+        std::chrono::seconds(static_cast<long long>(*options.time_limit_minutes * 60));
+  launcher.grace = std::chrono::milliseconds(static_cast<long long>(options.grace_seconds * 1000));
   const auto summary = jobs::run_launcher(database, launcher);
   fmt::print("{} jobs finished, {} failed, {} runs\n", summary.finished, summary.failed,
              summary.runs);
   return 0;
 }
+
+}  // namespace
+
+constinit const Command kLauncher{
+    .name = "launcher",
+    .summary = "Run jobs of the database on the nodes of this allocation, or on this machine",
+    .examples = "kolo launcher --nodes 4\nkolo launcher --wf-filter TEST --time-limit-minutes 60\n",
+    .notes = "It ends when its time is over or when there is nothing left to do.",
+    .options = declared<LauncherCommandOptions>,
+    .run = run_declared<LauncherCommandOptions, run_launcher>,
+};
 
 }  // namespace kolo::app

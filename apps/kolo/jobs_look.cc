@@ -1,5 +1,6 @@
 // kolo explain, kolo stats, kolo log: what goes on, and why it does not.
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,8 +13,7 @@
 #include "commands.h"
 #include "jobs/database/explain.h"
 #include "jobs/database/statistics.h"
-#include "jobs_common.h"
-#include "study_settings.h"
+#include "jobs_database.h"
 
 namespace kolo::app {
 namespace {
@@ -34,34 +34,41 @@ std::vector<fs::path> log_files(const fs::path& folder) {
   return files;
 }
 
-}  // namespace
+struct ExplainOptions {
+  std::string id;
+  void declare(OptionSet& set);
+};
+constexpr Option<ExplainOptions> kExplainRows[] = {
+    {&ExplainOptions::id, "JOB", "", "The number of the job.", {.is_optional = true}},
+    {&ExplainOptions::id, "id", "N", "The same as JOB."},
+};
+void ExplainOptions::declare(OptionSet& set) { set.add("Options", kExplainRows, *this); }
 
-int run_command_explain(const Arguments& arguments) {
-  constexpr Setting kTable[] = {{"id", "", "", "N", "", "the job"}, kHelpSetting};
-  const Options options(kTable, arguments);
-  if (options.has("help")) {
-    print_options_help("kolo explain JOB", "Says why a job does not run.", {});
-    return 0;
-  }
-  const auto id = options.text("id");
-  options.expect_words(id ? 0 : 1, id ? 0 : 1, "kolo explain JOB");
+int run_explain(ExplainOptions& options) {
+  if (options.id.empty())
+    throw_error(ErrorCode::invalid_argument, "the number of the job is missing: kolo explain JOB");
   auto database = open_jobs();
-  for (const auto& line : jobs::explain(database, parse_job_id(id ? *id : options.words()[0])))
+  for (const auto& line : jobs::explain(database, parse_job_id(options.id)))
     fmt::print("{}\n", line);
   return 0;
 }
 
-int run_command_stats(const Arguments& arguments) {
-  constexpr Setting kTable[] = {
-      {"wf", "--wf-filter", "", "PART", "", "jobs whose workflow has this part"}, kHelpSetting};
-  const Options options(kTable, arguments);
-  if (options.has("help")) {
-    print_options_help("kolo stats [OPTIONS]", "Throughput, utilisation and errors.", kTable);
-    return 0;
-  }
-  options.expect_words(0, 0, "kolo stats [--wf PART]");
+struct StatsOptions {
+  std::string workflow;
+  void declare(OptionSet& set);
+};
+constexpr Option<StatsOptions> kStatsRows[] = {
+    {&StatsOptions::workflow,
+     "wf",
+     "PART",
+     "Count only jobs whose workflow contains PART.",
+     {.aliases = "--wf-filter"}},
+};
+void StatsOptions::declare(OptionSet& set) { set.add("Options", kStatsRows, *this); }
+
+int run_stats(StatsOptions& options) {
   auto database = open_jobs();
-  const auto stats = jobs::statistics(database, options.text("wf").value_or(""));
+  const auto stats = jobs::statistics(database, options.workflow);
   for (const auto& [state, count] : stats.states)
     fmt::print("{:<18} {}\n", jobs::to_string(state), count);
   if (stats.runs > 0) {
@@ -76,29 +83,37 @@ int run_command_stats(const Arguments& arguments) {
   return 0;
 }
 
-int run_command_log(const Arguments& arguments) {
-  constexpr Setting kTable[] = {{"follow", "-f", "", "", "", "go on as lines come"},
-                                {"id", "", "", "N", "", "the output of this job instead"},
-                                kHelpSetting};
-  const Options options(kTable, arguments);
-  if (options.has("help")) {
-    print_options_help("kolo log [-f] [--id N]", "Shows the log of the newest launch, or a job's.",
-                       kTable);
-    return 0;
+struct LogOptions {
+  bool follow = false;
+  std::string id;
+  void declare(OptionSet& set);
+};
+constexpr Option<LogOptions> kLogRows[] = {
+    {&LogOptions::follow,
+     "follow",
+     "",
+     "Keep printing new lines as they are written.",
+     {.aliases = "-f"}},
+    {&LogOptions::id, "id", "N", "Print the output of job N instead."},
+};
+void LogOptions::declare(OptionSet& set) { set.add("Options", kLogRows, *this); }
+
+/// The output of a job, or the log of the newest launch.
+fs::path log_file(jobs::JobDatabase& database, const std::string& id) {
+  if (!id.empty()) {
+    const auto job = database.job(parse_job_id(id));
+    return database.folder_of(job) / (job.name + ".out");
   }
-  options.expect_words(0, 0, "kolo log [-f] [--id N]");
+  const auto files = log_files(database.folder());
+  if (files.empty())
+    throw_error(ErrorCode::not_found, "there is no log in {}; no launcher has run yet",
+                (database.folder() / "log").string());
+  return files.back();
+}
+
+int run_log(LogOptions& options) {
   auto database = open_jobs();
-  fs::path file;
-  if (const auto id = options.text("id")) {
-    const auto job = database.job(parse_job_id(*id));
-    file = database.folder_of(job) / (job.name + ".out");
-  } else {
-    const auto files = log_files(database.folder());
-    if (files.empty())
-      throw_error(ErrorCode::not_found, "there is no log in {}",
-                  (database.folder() / "log").string());
-    file = files.back();
-  }
+  const fs::path file = log_file(database, options.id);
   const Fd log(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
   if (!log.valid()) throw_errno("cannot read {}", file.string());
   for (;;) {
@@ -106,11 +121,37 @@ int run_command_log(const Arguments& arguments) {
     const ssize_t got = ::read(log.get(), chunk.data(), chunk.size());
     if (got > 0)
       write_all(STDOUT_FILENO, {chunk.data(), static_cast<std::size_t>(got)}, "the log");
-    else if (!options.has("follow"))
+    else if (!options.follow)
       return 0;
     else
       std::this_thread::sleep_for(200ms);
   }
 }
+
+}  // namespace
+
+constinit const Command kExplain{
+    .name = "explain",
+    .summary = "Tell why a job does not run",
+    .examples = "kolo explain 7\n",
+    .options = declared<ExplainOptions>,
+    .run = run_declared<ExplainOptions, run_explain>,
+};
+
+constinit const Command kStats{
+    .name = "stats",
+    .summary = "Print throughput, utilisation and errors of jobs",
+    .examples = "kolo stats --wf TEST\n",
+    .options = declared<StatsOptions>,
+    .run = run_declared<StatsOptions, run_stats>,
+};
+
+constinit const Command kLog{
+    .name = "log",
+    .summary = "Print the log of the newest launch, or the output of a job",
+    .examples = "kolo log -f\n",
+    .options = declared<LogOptions>,
+    .run = run_declared<LogOptions, run_log>,
+};
 
 }  // namespace kolo::app

@@ -1,15 +1,15 @@
 // kolo ls
-#include <fmt/ranges.h>
+#include <fmt/chrono.h>
 
 #include <set>
 
-#include "base/env.h"
-#include "base/errors.h"
-#include "base/registry.h"
+#include "base/text_table.h"
 #include "commands.h"
 #include "jobs/database/fields.h"
 #include "jobs/database/queued_launches.h"
-#include "jobs_common.h"
+#include "jobs_database.h"
+#include "jobs_selection.h"
+#include "study_store.h"
 
 namespace kolo::app {
 namespace {
@@ -18,18 +18,49 @@ using jobs::Job;
 using jobs::JobDatabase;
 using jobs::JobId;
 
-constexpr std::int64_t kMostListed = 5000;
+struct LsOptions {
+  std::string what = "jobs";
+  JobSelection selection;
+  bool history = false, tree = false, by_states = false, verbose = false, json = false;
+  std::int64_t limit = 5000;
+  std::string columns;
+  void declare(OptionSet& set);
+};
+constexpr Option<LsOptions> kLsWhat[] = {
+    {&LsOptions::what,
+     "WHAT",
+     "",
+     "List jobs, applications (apps), workflows (wf), or launches in batch queues (queues).",
+     {.choices = "jobs|apps|wf|queues", .is_optional = true}},
+};
+constexpr Option<LsOptions> kLsRows[] = {
+    {&LsOptions::history, "history", "",
+     "Print all states that a job went through, with times and reasons."},
+    {&LsOptions::tree, "tree", "", "Print jobs below those that they wait for."},
+    {&LsOptions::by_states, "by-states", "", "Print how many jobs are in each state."},
+    {&LsOptions::verbose, "verbose", "", "Print all fields of jobs.", {.aliases = "-v"}},
+    {&LsOptions::columns,
+     "columns",
+     "FIELD:FIELD…",
+     "Add these fields of jobs as columns.",
+     {.variables = "LS_FIELDS"}},
+    {&LsOptions::limit, "limit", "N", "Print at most N jobs.", {.least = 1}},
+};
+void LsOptions::declare(OptionSet& set) {
+  set.add("Arguments", kLsWhat, *this);
+  selection.declare(set);
+  set.add("Output", kLsRows, *this);
+  set.add("Output", kJsonOutput, &json);
+}
 
-/// KOLO_LS_FIELDS=a:b adds columns.
-std::vector<std::string> further_columns() {
-  std::vector<std::string> columns;
-  std::string text = environment("KOLO_LS_FIELDS").value_or("");
-  for (std::size_t begin = 0; begin < text.size();) {
-    const auto end = std::min(text.find(':', begin), text.size());
-    columns.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return columns;
+/// "11-16-2026 04:05:06".
+std::string time_text(double seconds_since_1970) {
+  return fmt::format("{:%m-%d-%Y %H:%M:%S}",
+                     fmt::localtime(static_cast<std::time_t>(seconds_since_1970)));
+}
+
+void print_rows(const std::vector<std::vector<std::string>>& rows) {
+  fmt::print("{}", text_table(rows));
 }
 
 std::vector<std::string> row_of(const Job& job, const std::vector<std::string>& further) {
@@ -57,25 +88,25 @@ void print_tree(JobDatabase& database, const Job& job, int depth, std::set<JobId
     print_tree(database, database.job(child), depth + 1, seen);
 }
 
-void list_jobs(JobDatabase& database, const Options& options) {
-  auto filter = filter_of(options);
-  filter.limit = options.integer("limit", 1).value_or(kMostListed);
-  if (options.has("by-states")) {
+void list_jobs(JobDatabase& database, const LsOptions& options) {
+  auto filter = options.selection.filter();
+  filter.limit = options.limit;
+  if (options.by_states) {
     std::vector<std::vector<std::string>> rows = {{"workflow", "state", "jobs"}};
     for (const auto& count : database.count_by_state(filter.workflow))
       if (!filter.state || *filter.state == count.state)
         rows.push_back({count.workflow, std::string(jobs::to_string(count.state)),
                         std::to_string(count.jobs)});
-    return print_table(rows);
+    return print_rows(rows);
   }
   const auto found = database.find(filter);
-  if (options.has("json")) {
+  if (options.json) {
     Json all = Json::array();
     for (const auto& job : found) {
       Json one = jobs::job_json(job);
       for (const JobId parent : database.parents(job.id))
         one["parents"].push_back(number_of(parent));
-      if (options.has("history"))
+      if (options.history)
         for (const auto& entry : database.history(job.id))
           one["history"].push_back({{"state", jobs::to_string(entry.state)},
                                     {"time", entry.time},
@@ -89,11 +120,11 @@ void list_jobs(JobDatabase& database, const Options& options) {
     fmt::print(stderr, "{}\n", describe_nothing(filter));
     return;
   }
-  if (options.has("history")) {
+  if (options.history) {
     for (const auto& job : found) print_history(database, job);
     return;
   }
-  if (options.has("tree")) {
+  if (options.tree) {
     std::set<JobId> seen, listed;
     for (const auto& job : found) listed.insert(job.id);
     for (const auto& job : found) {
@@ -104,22 +135,22 @@ void list_jobs(JobDatabase& database, const Options& options) {
     }
     return;
   }
-  if (options.has("verbose")) {
+  if (options.verbose) {
     for (const auto& job : found) fmt::print("{}\n", jobs::job_json(job).dump(1));
     return;
   }
-  const auto further = further_columns();
+  const auto further = cli::split(options.columns, ':');
   std::vector<std::vector<std::string>> rows = {
       {"job_id", "name", "workflow", "application", "state"}};
   rows[0].insert(rows[0].end(), further.begin(), further.end());
   for (const auto& job : found) rows.push_back(row_of(job, further));
-  print_table(rows);
+  print_rows(rows);
   if (std::ssize(found) == filter.limit)
     fmt::print(stderr, "only the first {} are shown; --limit N shows more\n", filter.limit);
 }
 
-void list_applications(JobDatabase& database, const Options& options) {
-  if (options.has("json")) {
+void list_applications(JobDatabase& database, const LsOptions& options) {
+  if (options.json) {
     Json all = Json::array();
     for (const auto& one : database.applications())
       all.push_back({{"name", one.name},
@@ -134,22 +165,22 @@ void list_applications(JobDatabase& database, const Options& options) {
   std::vector<std::vector<std::string>> rows = {{"name", "executable", "description"}};
   for (const auto& one : database.applications())
     rows.push_back({one.name, one.executable, one.description});
-  print_table(rows);
+  print_rows(rows);
 }
 
-void list_workflows(JobDatabase& database, const Options& options) {
+void list_workflows(JobDatabase& database, const LsOptions& options) {
   std::map<std::string, std::int64_t> jobs_of;
-  for (const auto& count : database.count_by_state(options.text("wf").value_or("")))
+  for (const auto& count : database.count_by_state(options.selection.workflow))
     jobs_of[count.workflow] += count.jobs;
   std::vector<std::vector<std::string>> rows = {{"workflow", "jobs"}};
   for (const auto& [workflow, count] : jobs_of) rows.push_back({workflow, std::to_string(count)});
-  print_table(rows);
+  print_rows(rows);
 }
 
-void list_queues(JobDatabase& database, const Options& options) {
+void list_queues(JobDatabase& database, const LsOptions& options) {
   std::string trouble;
   const auto launches = jobs::queued_launches(database, true, trouble);
-  if (options.has("json")) {
+  if (options.json) {
     Json all = Json::array();
     for (const auto& one : launches)
       all.push_back({{"id", one.id},
@@ -164,44 +195,32 @@ void list_queues(JobDatabase& database, const Options& options) {
     for (const auto& one : launches)
       rows.push_back({std::to_string(one.id), one.scheduler, one.scheduler_id, one.state,
                       time_text(one.created)});
-    print_table(rows);
+    print_rows(rows);
   }
   if (!trouble.empty()) fmt::print(stderr, "kolo ls: {}\n", trouble);
 }
 
-}  // namespace
-
-int run_command_ls(const Arguments& arguments) {
-  std::vector<Setting> table(filter_settings().begin(), filter_settings().end());
-  table.insert(table.end(), {{"history", "", "", "", "", "all states, with times and reasons"},
-                             {"tree", "", "", "", "", "by dependencies"},
-                             {"by-states", "", "", "", "", "how many in each state"},
-                             {"verbose", "-v", "", "", "", "all fields"},
-                             {"limit", "", "", "N", "5000", "at most so many"},
-                             {"json", "", "", "", "", "for programs"},
-                             {"help", "-h", "", "", "", "this text"}});
-  const Options options(table, arguments);
-  if (options.has("help")) {
-    print_options_help("kolo ls [jobs|apps|wf|queues] [OPTIONS]",
-                       "Lists jobs, applications, workflows, or launches in batch queues.\n"
-                       "KOLO_LS_FIELDS=a:b adds columns to the list of jobs.",
-                       table);
-    return 0;
-  }
-  options.expect_words(0, 1, "kolo ls [jobs|apps|wf|queues]");
-  const std::string what = options.words().empty() ? "jobs" : options.words()[0];
+int run_ls(LsOptions& options) {
   auto database = open_jobs();
-  if (what == "jobs")
-    list_jobs(database, options);
-  else if (what == "apps")
+  if (options.what == "apps")
     list_applications(database, options);
-  else if (what == "wf")
+  else if (options.what == "wf")
     list_workflows(database, options);
-  else if (what == "queues")
+  else if (options.what == "queues")
     list_queues(database, options);
   else
-    throw_error(ErrorCode::invalid_argument, "jobs, apps, wf or queues, not '{}'", what);
+    list_jobs(database, options);
   return 0;
 }
+
+}  // namespace
+
+constinit const Command kLs{
+    .name = "ls",
+    .summary = "List jobs, applications, workflows, or launches in batch queues",
+    .examples = "kolo ls --state FAILED\nkolo ls queues\n",
+    .options = declared<LsOptions>,
+    .run = run_declared<LsOptions, run_ls>,
+};
 
 }  // namespace kolo::app

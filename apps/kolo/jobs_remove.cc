@@ -1,98 +1,145 @@
 // kolo rm, kolo kill: they select jobs as kolo ls does, and say so when nothing is selected.
+#include <fmt/format.h>
+
 #include "base/errors.h"
 #include "commands.h"
 #include "jobs/database/queued_launches.h"
-#include "jobs_common.h"
+#include "jobs_database.h"
+#include "jobs_selection.h"
 
 namespace kolo::app {
 namespace {
 
-std::vector<Setting> with_filters(std::initializer_list<Setting> more) {
-  std::vector<Setting> table(filter_settings().begin(), filter_settings().end());
-  table.insert(table.end(), more);
-  table.push_back({"help", "-h", "", "", "", "this text"});
-  return table;
+constexpr OptionText kSelectedIds{
+    "ID", "", "The number of a job or a launch.", {.is_optional = true}};
+constexpr OptionText kSelectAll{"all", "", "Select all of them."};
+
+/// Throws not_found when there are none, invalid_argument when nothing was selected.
+std::vector<jobs::JobId> selected(jobs::JobDatabase& database, const JobSelection& selection,
+                                  const std::vector<std::string>& ids, bool all) {
+  auto filter = selection.filter();
+  for (const auto& id : ids) filter.ids.push_back(parse_job_id(id));
+  const bool any =
+      filter.ids.empty() && !filter.state && filter.workflow.empty() && filter.name.empty();
+  if (any && !all)
+    throw_error(ErrorCode::invalid_argument,
+                "no jobs are selected: give numbers, --name, --wf, --state or --all");
+  std::vector<jobs::JobId> found;
+  for (const auto& job : database.find(filter)) found.push_back(job.id);
+  if (found.empty()) throw_error(ErrorCode::not_found, "{}", describe_nothing(filter));
+  return found;
 }
 
-/// Words are numbers of jobs, too.
-std::vector<jobs::JobId> selected(jobs::JobDatabase& database, const Options& options,
-                                  std::size_t first_word) {
-  auto filter = filter_of(options);
-  for (std::size_t i = first_word; i < options.words().size(); ++i)
-    filter.ids.push_back(parse_job_id(options.words()[i]));
-  const bool all =
-      filter.ids.empty() && !filter.state && filter.workflow.empty() && filter.name.empty();
-  if (all && !options.has("all"))
-    throw_error(ErrorCode::invalid_argument, "which jobs? --id, --name, --wf, --state or --all");
-  std::vector<jobs::JobId> ids;
-  for (const auto& job : database.find(filter)) ids.push_back(job.id);
-  if (ids.empty()) throw_error(ErrorCode::not_found, "{}", describe_nothing(filter));
-  return ids;
+struct RmOptions {
+  std::string what;
+  std::vector<std::string> ids;
+  JobSelection selection;
+  bool all = false, force = false;
+  void declare(OptionSet& set);
+};
+constexpr Option<RmOptions> kRmWhat[] = {
+    {&RmOptions::what,
+     "WHAT",
+     "",
+     "Remove jobs, applications (apps) or launches (queues).",
+     {.choices = "jobs|apps|queues"}},
+};
+constexpr Option<RmOptions> kRmRows[] = {
+    {&RmOptions::force,
+     "force",
+     "",
+     "Accepted as Balsam has it, without effect: nothing is asked.",
+     {.aliases = "-f"}},
+};
+void RmOptions::declare(OptionSet& set) {
+  set.add("Arguments", kRmWhat, *this);
+  set.add("Arguments", kSelectedIds, &ids);
+  selection.declare(set);
+  set.add("Selection", kSelectAll, &all);
+  set.add("Other options", kRmRows, *this);
+}
+
+void remove_applications(jobs::JobDatabase& database, const RmOptions& options) {
+  const std::string& name = options.selection.name;
+  if (name.empty() && !options.all)
+    throw_error(ErrorCode::invalid_argument, "no application is selected: give --name or --all");
+  std::int64_t removed = 0;
+  for (const auto& application : database.applications())
+    if (name.empty() || application.name == name) {
+      database.remove_application(application.name);
+      ++removed;
+    }
+  if (removed == 0 && !name.empty())
+    throw_error(ErrorCode::not_found, "there is no application '{}'", name);
+  fmt::print("removed {} applications\n", removed);
+}
+
+void cancel_launches(jobs::JobDatabase& database, const RmOptions& options) {
+  std::vector<std::int64_t> ids;
+  for (const auto& id : options.ids) ids.push_back(number_of(parse_job_id(id)));
+  if (ids.empty() && !options.all)
+    throw_error(ErrorCode::invalid_argument, "no launch is selected: give numbers or --all");
+  fmt::print("cancelled {} launches\n", jobs::cancel_launches(database, ids));
+}
+
+int run_rm(RmOptions& options) {
+  auto database = open_jobs();
+  if (options.what == "apps") {
+    remove_applications(database, options);
+  } else if (options.what == "queues") {
+    cancel_launches(database, options);
+  } else {
+    const auto ids = selected(database, options.selection, options.ids, options.all);
+    fmt::print("removed {} jobs\n", database.remove(ids));
+  }
+  return 0;
+}
+
+struct KillOptions {
+  std::vector<std::string> ids;
+  JobSelection selection;
+  bool all = false, recursive = false;
+  void declare(OptionSet& set);
+};
+constexpr Option<KillOptions> kKillRows[] = {
+    {&KillOptions::recursive,
+     "recursive",
+     "",
+     "Kill the jobs that wait for them as well.",
+     {.aliases = "-r"}},
+};
+void KillOptions::declare(OptionSet& set) {
+  set.add("Arguments", kSelectedIds, &ids);
+  selection.declare(set);
+  set.add("Selection", kSelectAll, &all);
+  set.add("Other options", kKillRows, *this);
+}
+
+int run_kill(KillOptions& options) {
+  auto database = open_jobs();
+  const auto ids = selected(database, options.selection, options.ids, options.all);
+  fmt::print("killed {} jobs\n", database.kill(ids, options.recursive));
+  return 0;
 }
 
 }  // namespace
 
-int run_command_rm(const Arguments& arguments) {
-  const auto table = with_filters(
-      {{"all", "", "", "", "", "all of them"}, {"force", "-f", "", "", "", "as Balsam has it"}});
-  const Options options(table, arguments);
-  constexpr std::string_view kUsage = "kolo rm jobs|apps|queues [ID …] [OPTIONS]";
-  if (options.has("help")) {
-    print_options_help(
-        kUsage,
-        "Removes jobs (not their folders) or applications; takes launches out of batch queues,\n"
-        "and ends those that run.",
-        table);
-    return 0;
-  }
-  if (options.words().empty()) throw_error(ErrorCode::invalid_argument, "usage: {}", kUsage);
-  auto database = open_jobs();
-  const std::string& what = options.words()[0];
-  if (what == "apps") {
-    std::int64_t removed = 0;
-    const auto part = options.text("name");
-    if (!part && !options.has("all"))
-      throw_error(ErrorCode::invalid_argument, "which applications? --name or --all");
-    for (const auto& application : database.applications())
-      if (!part || application.name == *part) {
-        database.remove_application(application.name);
-        ++removed;
-      }
-    if (removed == 0 && part)
-      throw_error(ErrorCode::not_found, "there is no application '{}'", *part);
-    fmt::print("removed {} applications\n", removed);
-    return 0;
-  }
-  if (what == "queues") {
-    std::vector<std::int64_t> ids;
-    for (std::size_t i = 1; i < options.words().size(); ++i)
-      ids.push_back(static_cast<std::int64_t>(parse_job_id(options.words()[i])));
-    if (ids.empty() && !options.has("all"))
-      throw_error(ErrorCode::invalid_argument, "which launches? Their numbers, or --all");
-    fmt::print("cancelled {} launches\n", jobs::cancel_launches(database, ids));
-    return 0;
-  }
-  if (what != "jobs")
-    throw_error(ErrorCode::invalid_argument, "jobs, apps or queues, not '{}'", what);
-  fmt::print("removed {} jobs\n", database.remove(selected(database, options, 1)));
-  return 0;
-}
+constinit const Command kRm{
+    .name = "rm",
+    .summary = "Remove jobs or applications, or take launches out of batch queues",
+    .examples = "kolo rm jobs --state FAILED\nkolo rm queues 3\n",
+    .notes = "The folders of removed jobs stay. Launches that run already are ended.",
+    .options = declared<RmOptions>,
+    .run = run_declared<RmOptions, run_rm>,
+};
 
-int run_command_kill(const Arguments& arguments) {
-  const auto table = with_filters({{"recursive", "-r", "", "", "", "and all that wait for them"},
-                                   {"all", "", "", "", "", "all of them"}});
-  const Options options(table, arguments);
-  if (options.has("help")) {
-    print_options_help("kolo kill [ID …] [OPTIONS]",
-                       "Ends jobs: what runs gets SIGTERM, then SIGKILL; jobs that wait for them "
-                       "fail.",
-                       table);
-    return 0;
-  }
-  auto database = open_jobs();
-  const auto killed = database.kill(selected(database, options, 0), options.has("recursive"));
-  fmt::print("killed {} jobs\n", killed);
-  return 0;
-}
+constinit const Command kKill{
+    .name = "kill",
+    .summary = "End jobs",
+    .examples = "kolo kill 7 8\n",
+    .notes = "A job that runs gets SIGTERM, then SIGKILL. Jobs that wait for it fail.",
+    .options = declared<KillOptions>,
+    .run = run_declared<KillOptions, run_kill>,
+};
 
 }  // namespace kolo::app

@@ -1,31 +1,29 @@
 // kolo submit-launch: a launcher in the queue of a batch system.
 #include <fmt/format.h>
 
+#include "allocation_options.h"
 #include "commands.h"
-#include "jobs_common.h"
+#include "jobs_database.h"
 
 namespace kolo::app {
+namespace {
 
-int run_command_submit_launch(const Arguments& arguments) {
-  const auto common = allocation_settings();
-  std::vector<Setting> table(common.begin(), common.end());
-  table.push_back({"wf-filter", "", "", "PART", "", "only jobs whose workflow has this part"});
-  table.push_back({"help", "-h", "", "", "", "this text"});
-  const Options options(table, arguments);
-  if (options.has("help")) {
-    print_options_help(
-        "kolo submit-launch -n NODES -t MINUTES [-q QUEUE] [-A PROJECT] [OPTIONS]",
-        "Submits a script to the batch system that runs a launcher on the nodes it gets.\n"
-        "job-template.sh in the database's folder replaces the system's template.",
-        table);
-    return 0;
-  }
-  options.expect_words(0, 0, "kolo submit-launch -n NODES -t MINUTES [OPTIONS]");
-  jobs::LaunchRequest request = allocation_of(options);
-  request.workflow = options.text("wf-filter").value_or("");
-  const auto system = launch::make_batch_system(options.text("scheduler").value_or(""));
+struct SubmitLaunchOptions {
+  AllocationOptions allocation;
+  void declare(OptionSet& set);
+};
+constexpr OptionText kLaunchWorkflow{"wf-filter", "PART",
+                                     "Run only jobs whose workflow contains PART."};
+void SubmitLaunchOptions::declare(OptionSet& set) {
+  allocation.declare(set);
+  set.add("Jobs", kLaunchWorkflow, &allocation.launch.workflow);
+}
+
+int run_submit_launch(SubmitLaunchOptions& options) {
+  const jobs::LaunchRequest request = options.allocation.request();
+  const auto system = launch::make_batch_system(options.allocation.scheduler);
   auto database = open_jobs();
-  if (options.has("dry-run")) {
+  if (options.allocation.dry_run) {
     fmt::print("{}", jobs::launch_script(database, *system, request,
                                          (database.folder() / "log/qlaunch.log").string()));
     return 0;
@@ -35,5 +33,18 @@ int run_command_submit_launch(const Arguments& arguments) {
              launch.scheduler_id);
   return 0;
 }
+
+}  // namespace
+
+constinit const Command kSubmitLaunch{
+    .name = "submit-launch",
+    .summary = "Submit a launcher to the batch system; it runs jobs on the nodes that it gets",
+    .examples = "kolo submit-launch -n 128 -t 180 -q default -A myproject --wf-filter TEST\n",
+    .notes =
+        "A file job-template.sh in the folder of the database replaces the template of the "
+        "batch system.",
+    .options = declared<SubmitLaunchOptions>,
+    .run = run_declared<SubmitLaunchOptions, run_submit_launch>,
+};
 
 }  // namespace kolo::app

@@ -1,15 +1,99 @@
-// kolo manual COMMAND: the table of a command's settings as it stands in docs/.
+// kolo manual, kolo completion: what the tables of all commands give besides their help.
+#include <fmt/format.h>
+
 #include "base/errors.h"
+#include "cli/completion.h"
 #include "commands.h"
-#include "run_settings.h"
 
 namespace kolo::app {
+namespace {
 
-int run_command_manual(const Arguments& arguments) {
-  if (arguments != Arguments{"run"})
-    throw_error(ErrorCode::invalid_argument, "there is a manual of: run");
-  fmt::print("{}", manual_text(run_settings()));
+struct ManualOptions {
+  std::vector<std::string> command;
+  bool table = false;
+  void declare(OptionSet& set);
+};
+constexpr Option<ManualOptions> kManualRows[] = {
+    {&ManualOptions::command,
+     "COMMAND",
+     "",
+     "The command, for example `run` or `analytics topk`; all of them if none is given.",
+     {.is_optional = true}},
+    {&ManualOptions::table, "table", "", "Print the table of its options alone."},
+};
+void ManualOptions::declare(OptionSet& set) { set.add("Options", kManualRows, *this); }
+
+/// A command and what is below it.
+std::string sections(const std::string& path, const Command& command) {
+  std::string text = &command == &kKolo ? "" : cli::manual_text(path, command);
+  for (const Command* part : command.subcommands)
+    if (!part->is_hidden)
+      text += (text.empty() ? "" : "\n") + sections(path + " " + std::string(part->name), *part);
+  return text;
+}
+
+int run_manual(ManualOptions& options) {
+  const Command* command = &kKolo;
+  std::string path = "kolo";
+  for (const auto& name : options.command) {
+    command = command->find(name);
+    path += " " + name;
+    if (command == nullptr || command->is_hidden)
+      throw_error(ErrorCode::invalid_argument, "there is no command '{}'; `kolo --help` lists them",
+                  path);
+  }
+  if (options.table && command->options == nullptr)
+    throw_error(ErrorCode::invalid_argument, "{} has no options of its own", path);
+  fmt::print("{}",
+             options.table ? cli::manual_table(command->options()) : sections(path, *command));
   return 0;
 }
+
+struct CompletionOptions {
+  std::string shell;
+  void declare(OptionSet& set);
+};
+constexpr Option<CompletionOptions> kCompletionRows[] = {
+    {&CompletionOptions::shell,
+     "SHELL",
+     "",
+     "The shell: bash, zsh or fish.",
+     {.choices = "bash|zsh|fish"}},
+};
+void CompletionOptions::declare(OptionSet& set) { set.add("Arguments", kCompletionRows, *this); }
+
+int run_completion(CompletionOptions& options) {
+  fmt::print("{}", cli::completion_script(options.shell));
+  return 0;
+}
+
+int run_complete(const cli::Arguments& words) {
+  const auto found = cli::complete(kKolo, words.empty() ? cli::Arguments{""} : words);
+  for (const auto& word : found.words) fmt::print("{}\t{}\n", word.name, word.summary);
+  if (found.files) fmt::print(":files\n");
+  return 0;
+}
+
+}  // namespace
+
+constinit const Command kManual{
+    .name = "manual",
+    .summary = "Print the reference of commands and options in Markdown",
+    .examples = "kolo manual run\n",
+    .options = declared<ManualOptions>,
+    .run = run_declared<ManualOptions, run_manual>,
+};
+
+constinit const Command kCompletion{
+    .name = "completion",
+    .summary = "Print a script that completes commands, options and names in a shell",
+    .examples =
+        "source <(kolo completion bash)\n"
+        "kolo completion fish > ~/.config/fish/completions/kolo.fish\n",
+    .options = declared<CompletionOptions>,
+    .run = run_declared<CompletionOptions, run_completion>,
+};
+
+constinit const Command kComplete{.name = "__complete", .forward = run_complete, .is_hidden = true};
 
 }  // namespace kolo::app

@@ -4,9 +4,7 @@
 
 #include "base/errors.h"
 #include "base/files.h"
-#include "base/registry.h"
 #include "commands.h"
-#include "options.h"
 #include "problem_templates.h"
 
 namespace kolo::app {
@@ -31,7 +29,7 @@ void check_name(const std::string& name) {
                                 [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; });
   if (!fine)
     throw_error(ErrorCode::invalid_argument,
-                "'{}' cannot be the name of a problem: letters, digits and _ are needed", name);
+                "'{}' cannot be the name of a problem: use letters, digits and _", name);
 }
 
 std::string filled(std::string text, std::string_view mark, const std::string& value) {
@@ -40,27 +38,24 @@ std::string filled(std::string text, std::string_view mark, const std::string& v
   return text;
 }
 
-}  // namespace
+struct NewProblemOptions {
+  std::string kind, name;
+  void declare(OptionSet& set);
+};
+constexpr Option<NewProblemOptions> kNewProblemRows[] = {
+    {&NewProblemOptions::kind,
+     "KIND",
+     "",
+     "What is searched: hyperparameters (hps) or architectures (nas).",
+     {.choices = "hps|nas"}},
+    {&NewProblemOptions::name, "NAME", "", "The name of the problem and of the new folder."},
+};
+void NewProblemOptions::declare(OptionSet& set) { set.add("Arguments", kNewProblemRows, *this); }
 
-int run_command_new_problem(const Arguments& arguments) {
-  constexpr Setting kTable[] = {{"help", "-h", "", "", "", "this text"}};
-  constexpr std::string_view kUsage = "kolo new-problem {hps,nas} NAME";
-  const Options options(kTable, arguments);
-  if (options.has("help")) {
-    fmt::print(
-        "Makes the folder NAME with a small problem that builds and runs at once, to begin "
-        "from.\n\n"
-        "Usage: {}\n",
-        kUsage);
-    return 0;
-  }
-  options.expect_words(2, 2, kUsage);
-  const std::string kind = options.words()[0], name = options.words()[1];
-  if (kind != "hps" && kind != "nas")
-    throw_error(ErrorCode::invalid_argument, "'{}' is no kind of problem; known: hps, nas", kind);
+int run_new_problem(NewProblemOptions& options) {
+  const auto& [kind, name] = options;
   check_name(name);
-  if (fs::exists(name))
-    throw_error(ErrorCode::already_exists, "there is a '{}' here already", name);
+  if (fs::exists(name)) throw_error(ErrorCode::already_exists, "'{}' exists already", name);
 
   std::string include;
   for (const auto& directory : include_directories())
@@ -83,5 +78,15 @@ int run_command_new_problem(const Arguments& arguments) {
       nas ? "" : fmt::format(" --run {0}/build/lib{0}.so:run", name));
   return 0;
 }
+
+}  // namespace
+
+constinit const Command kNewProblem{
+    .name = "new-problem",
+    .summary = "Make a folder with a small problem of your own that builds and runs at once",
+    .examples = "kolo new-problem hps mine\n",
+    .options = declared<NewProblemOptions>,
+    .run = run_declared<NewProblemOptions, run_new_problem>,
+};
 
 }  // namespace kolo::app

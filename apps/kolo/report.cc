@@ -1,8 +1,5 @@
 // kolo report: from inside a trial, a result to its study.
-#include <fmt/format.h>
-
 #include "base/env.h"
-#include "base/errors.h"
 #include "commands.h"
 #include "tune/protocol/trial_client.h"
 
@@ -10,37 +7,39 @@ namespace kolo::app {
 namespace {
 
 /// The trial shall end: a status that no success has.
-constexpr int kStop = 3;
+constexpr int kTrialShallEnd = 3;
 
-}  // namespace
-
-int run_command_report(const Arguments& arguments) {
-  Arguments words = arguments;
+struct ReportOptions {
+  std::vector<std::string> metrics;
   std::string checkpoint;
-  for (auto word = words.begin(); word != words.end();) {
-    if (*word == "--help" || *word == "-h") {
-      fmt::print(
-          "Reports results of the trial that calls it, and says whether to go on.\n\n"
-          "Usage: kolo report [--checkpoint DIRECTORY] NAME=VALUE…\n\n"
-          "  kolo report loss=0.31 epoch=4 || exit 0\n\n"
-          "Exit status: 0 go on, 3 the trial shall end, 1 the study is gone.\n");
-      return 0;
-    }
-    if (*word == "--checkpoint" && word + 1 != words.end()) {
-      checkpoint = *(word + 1);
-      word = words.erase(word, word + 2);
-    } else {
-      ++word;
-    }
-  }
-  if (words.empty())
-    throw_error(ErrorCode::invalid_argument, "what? Usage: kolo report NAME=VALUE…");
-  const auto metrics = tune::parse_assignments(words);
+  void declare(OptionSet& set);
+};
+constexpr Option<ReportOptions> kReportRows[] = {
+    {&ReportOptions::metrics, "NAME=VALUE", "", "A metric and its value."},
+    {&ReportOptions::checkpoint, "checkpoint", "DIRECTORY",
+     "Keep this directory as a checkpoint of the trial."},
+};
+void ReportOptions::declare(OptionSet& set) { set.add("Options", kReportRows, *this); }
+
+int run_report(ReportOptions& options) {
+  const auto metrics = tune::parse_assignments(options.metrics);
   // Of a trial of several ranks, rank 0 speaks.
   if (setting_integer("RANK").value_or(0) != 0) return 0;
   auto link = tune::TrialLink::from_environment(/*own_connection=*/true);
-  link.send(tune::report_line(metrics, checkpoint));
-  return link.wait_for_answer().reply == tune::Reply::proceed ? 0 : kStop;
+  link.send(tune::report_line(metrics, options.checkpoint));
+  return link.wait_for_answer().reply == tune::Reply::proceed ? 0 : kTrialShallEnd;
 }
+
+}  // namespace
+
+constinit const Command kReport{
+    .name = "report",
+    .summary = "Report results of the trial that calls it, and tell whether the trial goes on",
+    .examples = "kolo report loss=0.31 epoch=4 || exit 0\n",
+    .notes =
+        "Exit status: 0 if the trial goes on, 3 if it shall end, 1 if the study no longer runs.",
+    .options = declared<ReportOptions>,
+    .run = run_declared<ReportOptions, run_report>,
+};
 
 }  // namespace kolo::app

@@ -3,30 +3,45 @@
 
 #include <fmt/format.h>
 
-#include "base/errors.h"
 #include "base/files.h"
 #include "commands.h"
-#include "study_settings.h"
+#include "study_store.h"
 
 namespace kolo::app {
 namespace {
 
-constexpr Setting kSettings[] = {
-    kStorageSetting,
-    {"output", "-o", "", "FILE", "report.html", "where to"},
-    kHelpSetting,
+struct ReportHtmlOptions {
+  std::string study, storage, output = "report.html";
+  void declare(OptionSet& set);
 };
+constexpr Option<ReportHtmlOptions> kReportHtmlRows[] = {
+    {&ReportHtmlOptions::output,
+     "output",
+     "FILE",
+     "Write the page to this file.",
+     {.aliases = "-o"}},
+};
+void ReportHtmlOptions::declare(OptionSet& set) {
+  set.add("Arguments", kStudyArgument, &study);
+  set.add("Options", kReportHtmlRows, *this);
+  set.add("Options", kStorage, &storage);
+}
+
+int run_report_html(ReportHtmlOptions& options) {
+  const OpenStore open(options.storage);
+  write_file_atomically(options.output, tune::report_html(*open.store, options.study));
+  fmt::print("{}\n", options.output);
+  return 0;
+}
 
 }  // namespace
 
-int run_command_report_html(const Arguments& arguments) {
-  const ParsedCommand command(kSettings, arguments, "kolo report-html [OPTIONS] STUDY", 1, 1);
-  if (command.help) return 0;
-  const OpenStore open(command.settings);
-  const std::string file = command.settings.text("output").value_or("report.html");
-  write_file_atomically(file, tune::report_html(*open.store, command.words[0]));
-  fmt::print("{}\n", file);
-  return 0;
-}
+constinit const Command kReportHtml{
+    .name = "report-html",
+    .summary = "Write a study as one HTML page with charts",
+    .examples = "kolo report-html mnist -o mnist.html\n",
+    .options = declared<ReportHtmlOptions>,
+    .run = run_declared<ReportHtmlOptions, run_report_html>,
+};
 
 }  // namespace kolo::app

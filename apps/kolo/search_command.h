@@ -1,58 +1,23 @@
-// What `kolo hps` and `kolo nas` share: their options, and how a search is run and shown.
+// How `kolo hps` and `kolo nas` make a plan of their options, run it and show what came of it.
 #pragma once
 
-#include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
-#include "hps/search/search_plan.h"
-#include "hps/search/search_run.h"
-#include "options.h"
+#include "search_options.h"
 
 namespace kolo::app {
 
-/// One search that can be named on the command line.
-struct SearchRow {
-  std::string_view name;
-  std::string_view sampler;
-  std::string_view summary;
-  /// Which further options it takes.
-  bool models = false;   ///< --surrogate-model, --acq-func …
-  bool evolves = false;  ///< --population-size, --sample-size
-};
-
-/// The words of a command line: SEARCH, options, and after `--` a program.
-struct SearchArguments {
-  SearchArguments(std::span<const Setting> table, std::vector<std::string> arguments);
-  Options options;
-  std::string search{};
-  std::vector<std::string> program{};
-};
-
-/// Rows of options that every search takes, then those of `more`.
-std::vector<Setting> search_settings(std::span<const Setting> more = {});
-
-/// --num-agents and the settings of PPO.
-std::span<const Setting> ppo_settings();
-
-/// The searches of kolo nas.
-std::span<const SearchRow> nas_searches();
-/// The searches of kolo hps.
-std::span<const SearchRow> hps_searches();
-
-/// The row of a name. Throws invalid_argument, listing the known ones.
-const SearchRow& find_search(std::span<const SearchRow> rows, const std::string& name);
-
-/// Evaluators, limits, folder and the sampler's settings, as the options have them. Problem, space
-/// and run function are left to the caller.
-hps::SearchPlan plan_of(const SearchArguments& arguments, const SearchRow& row);
+/// Finishes the plan: limits, folder, and the settings of the sampler. Space and run function are
+/// left to the caller. Throws invalid_argument for options that the search does not take.
+const SearchRow& make_plan(SearchOptions& options, const cli::OptionSet& given,
+                           std::span<const SearchRow> rows);
 
 /// Runs it and prints the result; the exit status.
-int run_and_show(hps::SearchPlan plan, const Options& options);
+int run_and_show(hps::SearchPlan plan, const SearchOptions& options);
 
-void print_search_help(std::string_view usage, std::string_view about,
-                       std::span<const SearchRow> rows, std::span<const Setting> table);
+/// Throws invalid_argument if an option under this heading was given.
+void refuse(const cli::OptionSet& given, std::string_view heading, std::string_view search);
 
 /// A file, or LIB.so:NAME, as an absolute path: it must hold wherever evaluations start. Other
 /// names stay as they are.

@@ -103,7 +103,7 @@ TEST_F(Analytics, WorkloadAndLogTellTheSameStory) {
   std::ofstream(path("sums") + "/kolo.log", std::ios::app) << "{\"time\": 1, \"eve";
   const auto parsed = analytics({"parse", path("sums"), "-o", path("log.json")});
   ASSERT_TRUE(parsed.ok()) << parsed.errors;
-  EXPECT_THAT(parsed.errors, HasSubstr("not a whole event"));
+  EXPECT_THAT(parsed.errors, HasSubstr("this event is incomplete"));
   EXPECT_EQ(parse_json(content("log.json"), "log.json")["summary"]["evaluations"], 10);
 }
 
@@ -113,7 +113,7 @@ TEST_F(Analytics, ATornLineIsLeftOut) {
   ASSERT_EQ(::truncate(file.c_str(), static_cast<off_t>(std::filesystem::file_size(file) - 7)), 0);
   const auto result = analytics({"compare", path("sums"), "-o", path("compare.json")});
   ASSERT_TRUE(result.ok()) << result.errors;
-  EXPECT_THAT(result.errors, HasSubstr("the last line is not whole"));
+  EXPECT_THAT(result.errors, HasSubstr("the last line is incomplete"));
   EXPECT_EQ(parse_json(content("compare.json"), "compare.json")[0]["evaluations"], 4);
 }
 
@@ -127,7 +127,7 @@ TEST_F(Analytics, MistakesAreTold) {
   expect({"topk"}, 2, "usage: kolo analytics topk");
   expect({"topk", path("nowhere")}, 1, "nowhere");
   expect({"topk", path("nowhere"), "-o", "best.txt"}, 2, "must end in .yaml, .csv, .json");
-  expect({"quickplot", path("nowhere"), "--xy", "time"}, 2, "--xy needs two columns");
+  expect({"quickplot", path("nowhere"), "--xy", "time"}, 2, "--xy needs a value: --xy X Y");
   search("sums", "benchmark.hps.toy_sum", 3);
   expect({"quickplot", path("sums"), "--xy", "p:z", "objective", "-o", path("x.svg")}, 1,
          "column 'p:z' is unknown");

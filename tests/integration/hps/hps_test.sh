@@ -157,7 +157,7 @@ new_problem() {
   has "$("$kolo" hps ambs --problem mine/build/libmine.so:Problem --run mine/build/libmine.so:run --max-evals 20 \
     --num-workers 2 --log-dir log --quiet)" '20 evaluations, 0 failed'
   refused 1 'already' "$kolo" new-problem hps mine
-  refused 2 'known: hps, nas' "$kolo" new-problem cnn x
+  refused 2 'must be hps or nas' "$kolo" new-problem cnn x
   refused 2 'letters' "$kolo" new-problem hps ../x
   refused 1 'Problem' "$kolo" hps ambs --problem mine/build/libmine.so:Nothing --run mine/build/libmine.so:run
 }
@@ -183,24 +183,24 @@ submit() {
     has "$(<script)" "$line"
   done
   [[ ! -e test ]] || fail 'a dry run made a folder'
-  refused 2 'which problem' "$kolo" submit hps ambs -w x
-  refused 2 'which workflow' "$kolo" submit hps ambs --problem benchmark.hps.ackley
-  refused 2 'usage' "$kolo" submit cnn x
+  refused 2 '--problem is missing' "$kolo" submit hps ambs -w x
+  refused 2 'the name of the workflow is missing' "$kolo" submit hps ambs --problem benchmark.hps.ackley
+  refused 2 'must be hps or nas' "$kolo" submit cnn x
   refused 2 '-pe NAME 2' "$kolo" submit hps ambs -w refused -n 2 --scheduler grid-engine --problem benchmark.hps.ackley
   [[ ! -e refused ]] || fail 'what was refused left a database behind'
   refused 2 'agents need' "$kolo" submit nas ppo -w x -n 2 --num-agents 3 --problem benchmark.nas.linear_reg
 }
 
 bad_input() {
-  refused 2 'which search' "$kolo" hps
+  refused 2 'SEARCH is missing' "$kolo" hps
   refused 2 "did you mean 'ambs'" "$kolo" hps amb --problem benchmark.hps.ackley
-  refused 2 'which problem' "$kolo" hps ambs
+  refused 2 '--problem is missing' "$kolo" hps ambs
   refused 1 'benchmark.hps.ackley' "$kolo" hps ambs --problem benchmark.hps.ackle
   refused 1 'known: serial, thread, process, ranks, jobs' "$kolo" hps ambs --problem benchmark.hps.ackley --evaluator dask
-  refused 2 'the search random has no --kappa' "$kolo" hps random --problem benchmark.hps.ackley --kappa 1
+  refused 2 'the search random has no option --kappa' "$kolo" hps random --problem benchmark.hps.ackley --kappa 1
   refused 2 'did you mean' "$kolo" hps random --problem benchmark.hps.ackley --max-evalz 3
   refused 2 'several ranks' "$kolo" hps random --problem benchmark.hps.ackley --num-ranks-per-node 2 --max-evals 2
-  refused 2 'cache key' "$kolo" hps random --problem benchmark.hps.ackley --cache-key sha --max-evals 2
+  refused 2 'must be uuid or to_dict' "$kolo" hps random --problem benchmark.hps.ackley --cache-key sha --max-evals 2
   printf 'x: {uniform: [5, 1]}\n' >bad.yaml
   refused 2 'x' "$kolo" hps random --problem bad.yaml --max-evals 1 -- true
   printf 'x: {uniform: [0, 1]}\n' >good.yaml

@@ -206,7 +206,7 @@ lost_launcher() {
 }
 
 bad_input() {
-  refused 1 'which database' env -u KOLO_DB "$kolo" ls
+  refused 1 'no database of jobs is active' env -u KOLO_DB "$kolo" ls
   refused 1 'does not contain a job database' "$kolo" activate nowhere
   new_database
   refused 1 'already contains a job database' "$kolo" init testdb
@@ -224,7 +224,7 @@ bad_input() {
   head -c 10000000 /dev/zero | tr '\0' x | sed 's/^/{"args":"/; s/$/"}/' >big.jsonl
   refused 2 'write it to a file' "$kolo" job --name big --app hello --file big.jsonl
   refused 1 "no job has 'nothing' in its workflow" "$kolo" rm jobs --wf nothing
-  refused 2 'which jobs?' "$kolo" rm jobs
+  refused 2 'no jobs are selected' "$kolo" rm jobs
   a="$("$kolo" job --name a --app hello)"
   b="$("$kolo" job --name b --app hello --parent "$a")"
   refused 2 'wait for ever' "$kolo" dep "$b" "$a"
@@ -267,7 +267,7 @@ batch_fakes() {
   queue_says '1234.server.site  queued'
   ANSWER=R queue_says '1234.server.site  running'
   refused 1 'there is no launch 99' "$kolo" rm queues 99
-  refused 2 'which launches' "$kolo" rm queues
+  refused 2 'no launch is selected' "$kolo" rm queues
   same "$("$kolo" rm queues 1)" 'cancelled 1 launches'
   has "$(<calls)" 'qdel 1234.server.site'
   ANSWER='???' queue_says 'qstat answered: 1234.server kolo me 00:00:01 ??? fast'

@@ -107,7 +107,7 @@ bad_input() {
   refused 2 "did you mean 'regevo'" "$kolo" nas regvo --problem benchmark.nas.linear_reg
   refused 1 'benchmark.nas.linear_reg' "$kolo" nas random --problem benchmark.nas.linear_rag
   refused 1 'alpha' "$kolo" nas random --problem benchmark.nas.linear_reg --run beta
-  refused 2 'the search random has no --ent-coef' "$kolo" nas random --problem benchmark.nas.linear_reg --ent-coef 1
+  refused 2 'the search random has no option --ent-coef' "$kolo" nas random --problem benchmark.nas.linear_reg --ent-coef 1
   refused 1 'ppo_lnlstm_128' "$kolo" nas ppo --problem benchmark.nas.linear_reg --run quick --evaluator thread --network ppo_cnn --max-evals 4 --log-dir log
   refused 2 'no list' "$kolo" nas draw --problem benchmark.nas.linear_reg --arch 'abc'
   printf 'space: graph\nnonsense: 3\n' >bad.yaml

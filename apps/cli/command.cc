@@ -1,0 +1,73 @@
+#include "cli/command.h"
+
+#include <fmt/format.h>
+
+#include "base/errors.h"
+#include "base/registry.h"
+
+namespace kolo::cli {
+namespace {
+
+constexpr int kUsageError = 2;
+constexpr int kFailure = 1;
+
+int run_found(const FoundCommand& found) {
+  const Command& command = *found.command;
+  if (command.forward != nullptr) return command.forward(found.rest);
+  if (command.options != nullptr) {
+    OptionSet set = command.options();
+    set.read(found.rest, usage_text(found.path, command, set));
+    if (!set.wants_help()) return command.run(set);
+  } else if (!found.rest.empty() && found.rest[0] != "--help" && found.rest[0] != "-h") {
+    std::vector<std::string_view> known;
+    for (const Command* part : command.subcommands)
+      if (!part->is_hidden) known.push_back(part->name);
+    throw_unknown_name("command", found.rest[0], known, ErrorCode::invalid_argument);
+  }
+  fmt::print("{}", help_text(found.path, command));
+  return command.options == nullptr && found.rest.empty() ? kUsageError : 0;
+}
+
+}  // namespace
+
+const Command* Command::find(std::string_view subcommand) const {
+  for (const Command* part : subcommands)
+    if (part->name == subcommand) return part;
+  return nullptr;
+}
+
+FoundCommand find_command(const Command& root, const Arguments& arguments) {
+  FoundCommand found{&root, std::string(root.name), {}};
+  std::size_t i = 0;
+  for (; i < arguments.size(); ++i) {
+    const Command* const next = found.command->find(arguments[i]);
+    if (next == nullptr) break;
+    found.command = next;
+    found.path += " " + arguments[i];
+    if (next->forward != nullptr) {
+      ++i;
+      break;
+    }
+  }
+  found.rest.assign(arguments.begin() + static_cast<std::ptrdiff_t>(i), arguments.end());
+  return found;
+}
+
+int run_program(const Command& root, const Arguments& arguments) {
+  const bool wants_help = !arguments.empty() && arguments[0] == "help";  // kolo help run
+  const FoundCommand found =
+      find_command(root, {arguments.begin() + (wants_help ? 1 : 0), arguments.end()});
+  try {
+    if (!wants_help) return run_found(found);
+    fmt::print("{}", help_text(found.path, *found.command));
+    return 0;
+  } catch (const Error& error) {
+    fmt::print(stderr, "{}: {}\n", found.path, error.message());
+    return error.code() == ErrorCode::invalid_argument ? kUsageError : kFailure;
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "{}: {}\n", found.path, error.what());
+    return kFailure;
+  }
+}
+
+}  // namespace kolo::cli

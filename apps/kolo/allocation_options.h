@@ -1,0 +1,22 @@
+// An allocation of a batch system and the launcher in it, as submit and submit-launch take them.
+#pragma once
+
+#include <string>
+
+#include "cli/option_set.h"
+#include "jobs/database/queued_launches.h"
+
+namespace kolo::app {
+
+struct AllocationOptions {
+  jobs::LaunchRequest launch;
+  std::vector<std::string> launcher_flags;
+  std::string scheduler;
+  bool dry_run = false;
+
+  void declare(cli::OptionSet& set);
+  /// What was asked for. Throws invalid_argument.
+  [[nodiscard]] jobs::LaunchRequest request() const;
+};
+
+}  // namespace kolo::app

@@ -1,0 +1,162 @@
+#include "run_options.h"
+
+#include "names.h"
+
+namespace kolo::app {
+namespace {
+
+using cli::Option;
+
+constexpr Option<RunOptions> kRunProgram[] = {
+    {&RunOptions::program,
+     "PROGRAM",
+     "",
+     "The program that every rank runs, and its arguments. Options of kolo come before it.",
+     {.takes = cli::Takes::program}},
+};
+
+constexpr Option<RunOptions> kRunRanks[] = {
+    {&RunOptions::num_proc,
+     "num-proc",
+     "N",
+     "Start N ranks in total. The hosts must have at least as many slots.",
+     {.aliases = "-np -n",
+      .variables = "NUM_PROC",
+      .fallback = "one rank for each slot of the hosts",
+      .least = 1,
+      .most = 1'000'000}},
+    {&RunOptions::hosts,
+     "hosts",
+     "HOSTS",
+     "Run on these hosts, with so many slots each, as in `a:4,b,[fe80::1]:2`. A host without a "
+     "number has one slot.",
+     {.aliases = "-H", .variables = "HOSTS", .fallback = "this machine"}},
+    {&RunOptions::hostfile,
+     "hostfile",
+     "FILE",
+     "Read the hosts from a file with one `HOST slots=N`, `HOST:N` or `HOST` on each line; `#` "
+     "starts a comment.",
+     {.aliases = "-hostfile", .variables = "HOSTFILE"}},
+    {&RunOptions::bind_to,
+     "bind-to",
+     "core|socket|none",
+     "Bind each rank to a core or a socket of its host, one after the other.",
+     {.variables = "BIND_TO", .choices = "core|socket|none"}},
+    {&RunOptions::env,
+     "env",
+     "NAME[=VALUE]",
+     "Set a variable for all ranks on every host; without a value, pass on the one of this shell.",
+     {.aliases = "-x"}},
+};
+
+constexpr Option<RunOptions> kRunCommunication[] = {
+    {&RunOptions::transport,
+     "transport",
+     "NAME",
+     "Move bytes between ranks by this transport; `kolo list transports` shows the names.",
+     {.variables = "TRANSPORT",
+      .keys = "controller",
+      .fallback = "auto",
+      .names = transport_names}},
+    {&RunOptions::gloo, "gloo", "", "Use Gloo, as `--transport gloo` does."},
+    {&RunOptions::mpi, "mpi", "",
+     "Start the ranks with mpirun and use MPI, as `--transport mpi` does."},
+    {&RunOptions::network_interface,
+     "network-interface",
+     "NAME",
+     "Let the hosts meet and exchange data over this network interface, given by its name or "
+     "address.",
+     {.aliases = "--network-interfaces",
+      .variables = "NETWORK_INTERFACE",
+      .fallback = "the one that reaches the other hosts"}},
+    {&RunOptions::start_timeout,
+     "start-timeout",
+     "SECONDS",
+     "Give up if connecting to the hosts, or the first meeting of the ranks, takes longer.",
+     {.variables = "START_TIMEOUT", .least = 0.001, .most = 1e9}},
+};
+
+constexpr Option<RunOptions> kRunSsh[] = {
+    {&RunOptions::ssh_port,
+     "ssh-port",
+     "PORT",
+     "Connect to the ssh servers at this port.",
+     {.aliases = "-p",
+      .variables = "SSH_PORT",
+      .fallback = "as ssh is configured",
+      .least = 1,
+      .most = 65535}},
+    {&RunOptions::ssh_identity_file,
+     "ssh-identity-file",
+     "FILE",
+     "Log in with the private key in this file.",
+     {.aliases = "-i", .variables = "SSH_IDENTITY_FILE", .fallback = "as ssh is configured"}},
+    {&RunOptions::ssh,
+     "ssh",
+     "COMMAND",
+     "Run this command in place of ssh. It is split at blanks; no shell reads it.",
+     {.variables = "SSH"}},
+    {&RunOptions::remote_kolo,
+     "remote-kolo",
+     "FILE",
+     "Start kolo from this file on the other hosts.",
+     {.variables = "REMOTE_KOLO REMOTE_BINARY", .fallback = "the path of this kolo"}},
+};
+
+constexpr Option<RunOptions> kRunOutput[] = {
+    {&RunOptions::output_filename,
+     "output-filename",
+     "DIRECTORY",
+     "Write the output of each rank to DIRECTORY/rank.N/stdout and stderr as well.",
+     {.variables = "OUTPUT_FILENAME"}},
+    {&RunOptions::timestamps,
+     "prefix-output-with-timestamp",
+     "",
+     "Print the time in front of each line of output.",
+     {.aliases = "-prefix-timestamp", .variables = "PREFIX_OUTPUT_WITH_TIMESTAMP"}},
+    {&RunOptions::log_level,
+     "log-level",
+     "LEVEL",
+     "Log messages of kolo itself from this level on: trace, debug, info, warning, error or fatal.",
+     {.variables = "LOG_LEVEL",
+      .keys = "logging.level",
+      .fallback = "warning",
+      .choices = "trace|debug|info|warning|error|fatal"}},
+    {&RunOptions::verbose,
+     "verbose",
+     "",
+     "Print each step of starting and ending the ranks.",
+     {.variables = "VERBOSE"}},
+};
+
+constexpr Option<RunOptions> kRunOther[] = {
+    {&RunOptions::config_file,
+     "config-file",
+     "FILE",
+     "Read options from a YAML file whose keys are the long names of options. Options on the "
+     "command line and variables win over the file.",
+     {.variables = "CONFIG_FILE", .is_file = true}},
+    {&RunOptions::check_build,
+     "check-build",
+     "",
+     "Print what this kolo can do, as `kolo info` does, and exit.",
+     {.aliases = "-cb", .stands_alone = true}},
+};
+
+/// Sections of Horovod's files that mean nothing here.
+constexpr std::string_view kHorovodSections[] = {"params",      "autotune",        "timeline",
+                                                 "stall_check", "library_options", "logging"};
+
+}  // namespace
+
+void RunOptions::declare(cli::OptionSet& set) {
+  set.add("Arguments", kRunProgram, *this);
+  set.add("Ranks and hosts", kRunRanks, *this);
+  set.add("Communication", kRunCommunication, *this);
+  set.add("Other hosts", kRunSsh, *this);
+  set.add("Output", kRunOutput, *this);
+  set.add("Other options", kRunOther, *this);
+  set.pass_over(kHorovodSections);
+}
+
+}  // namespace kolo::app

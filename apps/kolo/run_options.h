@@ -1,0 +1,34 @@
+// What `kolo run` can be told.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/option_set.h"
+
+namespace kolo::app {
+
+struct RunOptions {
+  std::optional<int> num_proc;
+  std::string hosts, hostfile;
+  std::vector<std::string> env;
+  std::string transport;
+  bool gloo = false, mpi = false;
+  std::string network_interface;
+  std::optional<int> ssh_port;
+  std::string ssh_identity_file, ssh = "ssh", remote_kolo;
+  double start_timeout = 30;  ///< seconds
+  std::string bind_to = "none";
+  std::string output_filename;
+  bool timestamps = false;
+  std::string log_level;
+  bool verbose = false;
+  std::string config_file;
+  bool check_build = false;
+  std::vector<std::string> program;
+
+  void declare(cli::OptionSet& set);
+};
+
+}  // namespace kolo::app

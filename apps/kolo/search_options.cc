@@ -1,0 +1,389 @@
+#include "search_options.h"
+
+#include "names.h"
+
+namespace kolo::app {
+namespace {
+
+using cli::NamedText;
+using cli::Option;
+using cli::OptionSet;
+using hps::EvaluatorOptions;
+using hps::SearchPlan;
+
+constexpr std::string_view kSearchHeading = "Search";
+constexpr std::string_view kEvaluationHeading = "Evaluations";
+
+constexpr SearchRow kHpsSearches[] = {
+    {"ambs", "forest", "model the objective with trees (DeepHyper's AMBS and CBO)", true},
+    {"random", "random", "draw independent points"},
+    {"tpe", "tpe", "compare the densities of good and of other points (TPE)"},
+    {"gp", "gp", "model the objective with a Gaussian process"},
+    {"cmaes", "cmaes", "adapt the covariance of a normal distribution (CMA-ES)"},
+    {"evolution", "evolution", "change parameters of good points, aging evolution", false, true},
+    {"regevo", "evolution", "the same as evolution", false, true},
+    {"auto", "auto", "pick one of the other searches and say why"},
+    {"local_search", "local_search", "try neighbours of the best points"},
+    {"nsga2", "nsga2", "genetic search for several objectives"},
+    {"ga", "nsga2", "the same as nsga2"},
+    {"sobol", "sobol", "walk along a Sobol sequence"},
+    {"halton", "halton", "walk along a Halton sequence"},
+    {"lhs", "lhs", "draw from Latin hypercubes"},
+    {"grid", "grid", "try every combination"},
+};
+
+constexpr SearchRow kNasSearches[] = {
+    {"random", "random", "draw independent architectures"},
+    {"regevo", "evolution", "change one operation of a good architecture, aging evolution", false,
+     true},
+    {"agebo", "agebo", "evolve architectures and model the hyperparameters of training", false,
+     true},
+    {"ppo", "ppo", "learn a policy that builds architectures, with --num-agents agents"},
+    {"ambs", "forest", "model the objective with trees", true},
+    {"ambsmixed", "forest", "model architectures and hyperparameters together", true},
+    {"regevomixed", "evolution", "evolve architectures and hyperparameters together", false, true},
+    {"local_search", "local_search", "try neighbours of the best architectures"},
+    {"tpe", "tpe", "compare the densities of good and of other architectures (TPE)"},
+    {"auto", "auto", "pick one of the other searches and say why"},
+};
+
+std::vector<NamedText> names_of(std::span<const SearchRow> rows) {
+  std::vector<NamedText> names;
+  for (const auto& row : rows) names.push_back({std::string(row.name), std::string(row.summary)});
+  return names;
+}
+std::vector<NamedText> hps_names(const OptionSet&) { return names_of(kHpsSearches); }
+std::vector<NamedText> nas_names(const OptionSet&) { return names_of(kNasSearches); }
+
+constexpr Option<SearchPlan> kPlanRows[] = {
+    {&SearchPlan::problem,
+     "problem",
+     "NAME|FILE|LIB.so:NAME",
+     "Search this problem: a built-in one, a YAML file, or one in a library of yours.",
+     {.aliases = "-p", .names = problem_names, .is_needed = true}},
+    {&SearchPlan::run,
+     "run",
+     "NAME|PROGRAM|LIB.so:NAME",
+     "Evaluate points by this run function or program.",
+     {.aliases = "-r", .fallback = "the one of the problem"}},
+    {&SearchPlan::max_evals,
+     "max-evals",
+     "N",
+     "End the search after N evaluations; -1 searches until it is stopped.",
+     {.least = -1}},
+};
+constexpr Option<SearchOptions> kTimeoutRow[] = {
+    {&SearchOptions::timeout,
+     "timeout",
+     "SECONDS",
+     "End the search after so many seconds.",
+     {.least = 0}},
+};
+constexpr Option<SearchPlan> kPlanFiles[] = {
+    {&SearchPlan::seed, "seed", "N", "Draw the random numbers of the search from this seed."},
+    {&SearchPlan::log_dir, "log-dir", "DIR",
+     "Write results.csv, kolo.log, checkpoints and the database of the search to this folder."},
+    {&SearchPlan::warm_start, "warm-start", "FILE",
+     "Learn from the results.csv of an earlier search before the first evaluation."},
+    {&SearchPlan::cache_key,
+     "cache-key",
+     "uuid|to_dict",
+     "With to_dict, evaluate each configuration once and use its result again.",
+     {.choices = "uuid|to_dict"}},
+};
+constexpr Option<SearchOptions> kSamplerSettings[] = {
+    {&SearchOptions::set, "set", "NAME=VALUE",
+     "Change a setting of the search algorithm; docs/search.md lists them."},
+};
+
+constexpr Option<EvaluatorOptions> kEvaluations[] = {
+    {&EvaluatorOptions::num_workers,
+     "num-workers",
+     "N",
+     "Run N evaluations at the same time.",
+     {.fallback = "as many as fit", .least = 1}},
+    {&EvaluatorOptions::num_nodes_per_eval,
+     "num-nodes-per-eval",
+     "N",
+     "Give each evaluation N nodes (evaluators ranks and jobs).",
+     {.least = 1}},
+    {&EvaluatorOptions::num_ranks_per_node,
+     "num-ranks-per-node",
+     "N",
+     "Start N ranks of an evaluation on each of its nodes.",
+     {.least = 1}},
+    {&EvaluatorOptions::num_threads_per_rank,
+     "num-threads-per-rank",
+     "N",
+     "Give each rank N threads.",
+     {.aliases = "--num-cpus-per-task", .least = 1}},
+    {&EvaluatorOptions::num_evals_per_node,
+     "num-evals-per-node",
+     "N",
+     "Let N evaluations share a node (evaluator jobs).",
+     {.least = 1}},
+    {&EvaluatorOptions::num_gpus_per_task,
+     "num-gpus-per-task",
+     "N",
+     "Give each evaluation N GPUs.",
+     {.least = 0}},
+};
+constexpr Option<SearchOptions> kEvaluationTime[] = {
+    {&SearchOptions::eval_timeout_minutes,
+     "eval-timeout-minutes",
+     "N",
+     "Let an evaluation that takes longer than N minutes fail.",
+     {.least = 0}},
+};
+constexpr Option<EvaluatorOptions> kEvaluator[] = {
+    {&EvaluatorOptions::method,
+     "evaluator",
+     "NAME",
+     "Run evaluations by this evaluator; `kolo list evaluators` shows the names.",
+     {.names = evaluator_names}},
+};
+constexpr Option<SearchOptions> kHostsRow[] = {
+    {&SearchOptions::hosts,
+     "hosts",
+     "HOST:SLOTS,…",
+     "Run evaluations of several nodes on these hosts (evaluator ranks).",
+     {.aliases = "-H"}},
+};
+
+constexpr Option<SearchOptions> kModels[] = {
+    {&SearchOptions::surrogate_model,
+     "surrogate-model",
+     "ET|RF|GP|DUMMY",
+     "Model the objective by extra trees (ET), a random forest (RF) or a Gaussian process (GP); "
+     "DUMMY draws at random.",
+     {.fallback = "ET"}},
+    {&SearchOptions::acq_func,
+     "acq-func",
+     "NAME",
+     "Choose points by this acquisition function: UCB, EI or PI; a d at its end (UCBd) counts the "
+     "deviation between trees alone.",
+     {.fallback = "UCBd"}},
+    {&SearchOptions::liar_strategy,
+     "liar-strategy",
+     "NAME",
+     "Choose several points at once by this strategy: qUCB, cl_min, cl_mean, cl_max, topk or "
+     "boltzmann.",
+     {.aliases = "--multi-point-strategy", .fallback = "qUCB"}},
+    {&SearchOptions::kappa,
+     "kappa",
+     "X",
+     "Explore more with UCB the larger X is.",
+     {.fallback = "1.96", .least = 0}},
+    {&SearchOptions::xi,
+     "xi",
+     "X",
+     "Explore more with EI and PI the larger X is.",
+     {.fallback = "0.001", .least = 0}},
+    {&SearchOptions::n_jobs,
+     "n-jobs",
+     "N",
+     "Accepted as DeepHyper has it, without effect: the model needs one thread.",
+     {.least = -1}},
+};
+
+constexpr Option<SearchOptions> kEvolution[] = {
+    {&SearchOptions::population_size,
+     "population-size",
+     "N",
+     "Keep a population of N points, but at most a tenth of --max-evals.",
+     {.fallback = "100", .least = 1}},
+    {&SearchOptions::sample_size,
+     "sample-size",
+     "N",
+     "Take the best of N random members of the population as a parent.",
+     {.fallback = "10", .least = 1}},
+};
+
+constexpr Option<SearchPlan> kSearchResume[] = {
+    {&SearchPlan::resume, "resume", "",
+     "Continue the search in the folder of --log-dir, from its database or its results.csv."},
+};
+constexpr Option<SearchOptions> kSearchOutput[] = {
+    {&SearchOptions::json, "json", "", "Print events as JSON, one object on each line."},
+    {&SearchOptions::quiet, "quiet", "", "Print the result alone.", {.aliases = "-q"}},
+};
+
+constexpr Option<PpoCommandOptions> kAgentsRow[] = {
+    {&PpoCommandOptions::num_agents,
+     "num-agents",
+     "N",
+     "Let N agents learn together, each in a process of its own.",
+     {.fallback = "1", .least = 1}},
+};
+constexpr Option<nas::PpoOptions> kPpoRows[] = {
+    {&nas::PpoOptions::network, "network", "NAME",
+     "Use this policy network: ppo_{lstm,lnlstm}_{32,64,128}."},
+    {&nas::PpoOptions::lr, "lr", "X", "Train the policy with this learning rate.", {.least = 0}},
+    {&nas::PpoOptions::cliprange,
+     "cliprange",
+     "X",
+     "Clip the ratio between the new and the old policy to 1 ± X.",
+     {.least = 0}},
+    {&nas::PpoOptions::ent_coef,
+     "ent-coef",
+     "X",
+     "Weigh the entropy of the policy by X in the loss.",
+     {.least = 0}},
+    {&nas::PpoOptions::vf_coef,
+     "vf-coef",
+     "X",
+     "Weigh the error of the value function by X in the loss.",
+     {.least = 0}},
+    {&nas::PpoOptions::gamma, "gamma", "X", "Discount later rewards by X per step.", {.least = 0}},
+    {&nas::PpoOptions::lam,
+     "lam",
+     "X",
+     "Estimate advantages with this lambda (GAE).",
+     {.least = 0}},
+    {&nas::PpoOptions::max_grad_norm,
+     "max-grad-norm",
+     "X",
+     "Scale gradients with a larger norm down to X.",
+     {.least = 0}},
+    {&nas::PpoOptions::nminibatches,
+     "nminibatches",
+     "N",
+     "Split each batch into N minibatches.",
+     {.least = 1}},
+    {&nas::PpoOptions::noptepochs,
+     "noptepochs",
+     "N",
+     "Pass N times over each batch.",
+     {.least = 1}},
+};
+
+constexpr Option<SearchOptions> kHpsSearch[] = {
+    {&SearchOptions::search,
+     "SEARCH",
+     "",
+     "How the next points are chosen:",
+     {.names = hps_names, .only_names = true}},
+};
+constexpr Option<SearchOptions> kNasSearch[] = {
+    {&SearchOptions::search,
+     "SEARCH",
+     "",
+     "How the next architectures are chosen:",
+     {.names = nas_names, .only_names = true}},
+};
+constexpr Option<HpsOptions> kHpsProgram[] = {
+    {&HpsOptions::program,
+     "PROGRAM",
+     "",
+     "A program that evaluates a point; {NAME} in its arguments is the value of a parameter, and "
+     "its last line of output is the objective.",
+     {.is_optional = true, .takes = cli::Takes::separated}},
+};
+
+constexpr Option<NasDrawOptions> kDrawRows[] = {
+    {&NasDrawOptions::problem,
+     "problem",
+     "NAME|FILE|LIB.so:NAME",
+     "Draw the space of this problem.",
+     {.aliases = "-p", .is_needed = true}},
+    {&NasDrawOptions::arch,
+     "arch",
+     "LIST",
+     "Draw one architecture, given by its choices, as in '[1, 0, 3]'.",
+     {.fallback = "the whole space"}},
+    {&NasDrawOptions::dot, "dot", "", "Write Graphviz code instead of an SVG picture."},
+    {&NasDrawOptions::output,
+     "output",
+     "FILE",
+     "Write to this file.",
+     {.aliases = "-o", .fallback = "standard output"}},
+};
+
+constexpr Option<NasPostTrainOptions> kPostTrainRows[] = {
+    {&NasPostTrainOptions::problem,
+     "problem",
+     "NAME|FILE|LIB.so:NAME",
+     "The problem that was searched.",
+     {.aliases = "-p", .is_needed = true}},
+    {&NasPostTrainOptions::log_dir, "log-dir", "DIR",
+     "Read the results of the search from this folder."},
+    {&NasPostTrainOptions::k,
+     "k",
+     "N",
+     "Train the N best architectures.",
+     {.aliases = "-k", .least = 1}},
+    {&NasPostTrainOptions::num_epochs,
+     "num-epochs",
+     "N",
+     "Train each of them for N epochs.",
+     {.fallback = "as the problem says", .least = 1}},
+    {&NasPostTrainOptions::repeat,
+     "repeat",
+     "N",
+     "Train each of them N times, with different seeds.",
+     {.fallback = "as the problem says", .least = 1}},
+    {&NasPostTrainOptions::run, "run", "NAME", "Train by this run function.", {.aliases = "-r"}},
+    {&NasPostTrainOptions::threads,
+     "num-threads-per-rank",
+     "N",
+     "Compute with N threads.",
+     {.least = 1}},
+};
+
+constexpr Option<EvaluateOptions> kEvaluateRows[] = {
+    {&EvaluateOptions::problem, "problem", "NAME", "The problem."},
+    {&EvaluateOptions::run, "run", "NAME", "The run function."},
+    {&EvaluateOptions::log_dir, "log-dir", "DIR", "The folder of the search."},
+    {&EvaluateOptions::config, "config", "FILE", "The configuration to evaluate."},
+    {&EvaluateOptions::result, "result", "FILE", "Where the result goes."},
+    {&EvaluateOptions::id, "id", "N", "The number of the evaluation.", {.least = 0}},
+    {&EvaluateOptions::threads, "threads", "N", "Compute with N threads.", {.least = 1}},
+};
+
+}  // namespace
+
+std::span<const SearchRow> hps_searches() { return kHpsSearches; }
+std::span<const SearchRow> nas_searches() { return kNasSearches; }
+
+void declare_search(OptionSet& set, SearchOptions& options) {
+  set.add(kSearchHeading, kPlanRows, options.plan);
+  set.add(kSearchHeading, kTimeoutRow, options);
+  set.add(kSearchHeading, kPlanFiles, options.plan);
+  set.add(kSearchHeading, kSamplerSettings, options);
+  set.add(kEvaluationHeading, kEvaluations, options.plan.evaluator);
+  set.add(kEvaluationHeading, kEvaluationTime, options);
+  set.add(kModelHeading, kModels, options);
+  set.add(kEvolutionHeading, kEvolution, options);
+}
+
+void declare_search_here(OptionSet& set, SearchOptions& options) {
+  set.add(kSearchHeading, kSearchResume, options.plan);
+  set.add(kEvaluationHeading, kEvaluator, options.plan.evaluator);
+  set.add(kEvaluationHeading, kHostsRow, options);
+  set.add("Output", kSearchOutput, options);
+}
+
+void declare_ppo(OptionSet& set, PpoCommandOptions& options) {
+  set.add(kPpoHeading, kAgentsRow, options);
+  set.add(kPpoHeading, kPpoRows, options.ppo);
+}
+
+void HpsOptions::declare(OptionSet& set) {
+  set.add("Arguments", kHpsSearch, static_cast<SearchOptions&>(*this));
+  set.add("Arguments", kHpsProgram, *this);
+  declare_search(set, *this);
+  declare_search_here(set, *this);
+}
+
+void NasOptions::declare(OptionSet& set) {
+  set.add("Arguments", kNasSearch, static_cast<SearchOptions&>(*this));
+  declare_search(set, *this);
+  declare_ppo(set, *this);
+  declare_search_here(set, *this);
+}
+
+void NasDrawOptions::declare(OptionSet& set) { set.add("Options", kDrawRows, *this); }
+void NasPostTrainOptions::declare(OptionSet& set) { set.add("Options", kPostTrainRows, *this); }
+void EvaluateOptions::declare(OptionSet& set) { set.add("Options", kEvaluateRows, *this); }
+
+}  // namespace kolo::app

@@ -1,0 +1,38 @@
+// The database of studies, as the commands about them open it.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "cli/option.h"
+#include "kolo/tune/analysis.h"
+#include "names.h"
+#include "store/study_store.h"
+
+namespace kolo::app {
+
+inline constexpr cli::OptionText kStorage{
+    "storage",
+    "URL",
+    "Keep studies in this database: a file, or postgresql://user@host/database.",
+    {.variables = "STORAGE", .fallback = "~/kolo_results/kolo.db"}};
+inline constexpr cli::OptionText kStudyArgument{
+    "STUDY", "", "The name of the study; `kolo studies` lists them.", {.names = study_names}};
+inline constexpr cli::OptionText kJsonOutput{"json", "", "Print JSON instead of a table."};
+
+/// `storage` as in --storage; "" = the default place. Throws not_found.
+struct OpenStore {
+  explicit OpenStore(const std::string& storage);
+  std::unique_ptr<store::Database> database;
+  std::unique_ptr<store::StudyStore> store;
+};
+
+/// A cell of a table, for people: numbers have five digits.
+std::string cell_text(const tune::Value& value);
+void print_table(const tune::Table& table);
+
+/// A trial by its number or id. Throws not_found.
+std::int64_t trial_number(store::StudyStore& store, const store::StudyRecord& study,
+                          const std::string& text);
+
+}  // namespace kolo::app

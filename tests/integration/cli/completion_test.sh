@@ -1,0 +1,81 @@
+#!/bin/bash
+# Completes command lines in a real shell: completion_test.sh bash|zsh|fish KOLO
+set -euo pipefail
+shell="$1" kolo="$2"
+command -v "$shell" >/dev/null || { echo "$shell is not installed"; exit 77; }
+
+scratch="$(mktemp -d)"
+trap 'rm -rf "$scratch"' EXIT
+cd "$scratch"
+mkdir bin home
+ln -s "$kolo" bin/kolo
+export PATH="$scratch/bin:$PATH" HOME="$scratch/home" KOLO_DB="$scratch/jobs" TERM=dumb
+unset KOLO_STORAGE
+touch space.yaml
+
+kolo init jobs >/dev/null
+kolo app --name hello --executable 'echo hello' >/dev/null
+printf 'x: {uniform: [0, 1]}\n' >uniform.yaml
+kolo tune --space uniform.yaml --metric x --mode min --name mnist --quiet -- sh -c 'echo x=1' >/dev/null
+
+# What the shell offers for a line, one word on each line.
+in_bash() {
+  bash --norc --noprofile -c '
+    source <(kolo completion bash)
+    # Words as readline cuts them: at blanks, and around "=".
+    line="$1"
+    read -ra COMP_WORDS <<<"${line//=/ = }"
+    [[ "$line" == *" " || "$line" == *= ]] && COMP_WORDS+=("")
+    COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
+    complete -p kolo >/dev/null
+    _kolo
+    printf "%s\n" "${COMPREPLY[@]}"' bash "$1"
+}
+in_fish() {
+  fish --no-config -c 'kolo completion fish | source; complete -C $argv[1]' "$1" | cut -f1
+}
+in_zsh() {
+  # The line is typed into an interactive shell, and the list that it shows is read.
+  zsh -f -c '
+    zmodload zsh/zpty
+    zpty shell zsh -f -i
+    zpty -w shell "PS1=; PROMPT_EOL_MARK=; unsetopt zle_bracketed_paste; LISTMAX=1000; COLUMNS=200"
+    zpty -w shell "autoload -U compinit && compinit -u -D && source <(kolo completion zsh)"
+    zpty -w shell "zstyle \":completion:*\" list-separator \"#\"; print READY-\$((1+1))"
+    zpty -r -m shell seen "*READY-2*"
+    zpty -n -w shell "$1"$'"'"'\C-d'"'"'
+    zpty -n -w shell $'"'"'\C-u'"'"'"print DONE-\$((1+1))"$'"'"'\n'"'"'
+    zpty -r -m shell seen "*DONE-2*"
+    print -r -- "$seen"' zsh "$1" | tr -d '\r' | sed 's/\x1b\[[0-9;?]*[A-Za-z]//g' | tr -s ' \t' '\n'
+}
+
+fail() {
+  echo "FAIL: $*" >&2
+  exit 1
+}
+offers() { # LINE WORD…
+  local line="$1" found word
+  shift
+  found="$("in_$shell" "$line")"
+  for word in "$@"; do
+    grep -qxF -- "$word" <<<"$found" || fail "'$line' does not offer '$word', but: $found"
+  done
+}
+hides() { # LINE WORD
+  if "in_$shell" "$1" | grep -qxF -- "$2"; then fail "'$1' offers '$2'"; fi
+}
+
+offers 'kolo tr' trials
+offers 'kolo re' resume report report-html
+hides 'kolo ' custodian
+offers 'kolo analytics ' topk compare
+offers 'kolo run --ho' --hosts --hostfile
+offers 'kolo run --bind-to ' core socket none
+offers 'kolo tune --space sp' space.yaml
+offers 'kolo best ' mnist
+offers 'kolo job --application ' hello
+offers 'kolo nas post-train --num' --num-epochs
+case "$shell" in
+  bash) offers 'kolo tune --mode=m' min max ;;
+  fish) offers 'kolo tune --mode=m' --mode=min --mode=max ;;
+esac

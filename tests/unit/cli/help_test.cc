@@ -1,0 +1,58 @@
+#include <gmock/gmock.h>
+
+#include "example_command.h"
+#include "kolo/error.h"
+
+namespace kolo::cli {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+constexpr Command kExample{.name = "example",
+                           .summary = "Show how the help of a command looks",
+                           .examples = "kolo example mnist\n",
+                           .options = declared<Example>};
+
+TEST(HelpTest, SaysEverythingThatTheTableHas) {
+  const std::string help = help_text("kolo example", kExample);
+  EXPECT_THAT(help, ::testing::StartsWith("Show how the help of a command looks.\n\nUsage: "));
+  EXPECT_THAT(
+      help,
+      AllOf(HasSubstr("Usage: kolo example [OPTIONS] STUDY [FILE.yaml] [PROGRAM [ARGUMENTS]...]\n"),
+            HasSubstr("\nExamples:\n  kolo example mnist\n"),
+            HasSubstr("  -np, -n, --num-proc N\n          Start N ranks. "
+                      "[env: KOLO_TEST_NUM_PROC, KOLO_TEST_OLD_NUM_PROC]\n"),
+            HasSubstr("  --start-timeout SECONDS\n          Wait so long. [default: 30]\n"),
+            HasSubstr("Set a variable. May be given several times.\n")));
+}
+
+TEST(HelpTest, TheManualIsATable) {
+  EXPECT_THAT(manual_table(declared<Example>()),
+              HasSubstr("| `--mode min\\|max` | `KOLO_TEST_MODE` | min | Look for small or large "
+                        "values. |\n"));
+}
+
+TEST(HelpTest, HelpIsACommandToo) {
+  ::testing::internal::CaptureStdout();
+  EXPECT_EQ(run_program(kExample, {"help"}), 0);
+  EXPECT_EQ(::testing::internal::GetCapturedStdout(), help_text("example", kExample));
+}
+
+int fails(OptionSet& /*given*/) { throw Error(ErrorCode::not_found, "no such study"); }
+
+TEST(HelpTest, ErrorsAreOneLineAndAStatus) {
+  constexpr Command kFails{.name = "kolo fails", .options = declared<Example>, .run = fails};
+  ::testing::internal::CaptureStderr();
+  EXPECT_EQ(run_program(kFails, {"mnist"}), 1);
+  EXPECT_EQ(run_program(kFails, {"mnist", "--mode", "low"}), 2);
+  EXPECT_EQ(run_program(kFails, {}), 2);
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(),
+            "kolo fails: no such study\n"
+            "kolo fails: --mode: must be min or max, not 'low'\n"
+            "kolo fails: STUDY is missing; usage: kolo fails [OPTIONS] STUDY [FILE.yaml] [PROGRAM "
+            "[ARGUMENTS]...]\n");
+}
+
+}  // namespace
+}  // namespace kolo::cli
