@@ -39,7 +39,7 @@ function check(file, line, header, name, parts, module, other, prefix) {
   split(file, parts, "/")
   module = parts[1] == "src" ? parts[2] : parts[1]
   if (module == "plugins") module = "comm"
-  if (module == "tests" || module == "bench" || module == "scripts") return
+  if (module == "tests" || module == "bench") return
 
   for (prefix in fence)
     if (index(header, prefix) == 1 && file !~ fence[prefix])
