@@ -1,5 +1,5 @@
 #!/bin/bash
-# Completes command lines in a real shell: completion_test.sh bash|zsh|fish KOLO
+# Completes command lines in a real shell: completion_test.sh bash|fish KOLO
 set -euo pipefail
 shell="$1" kolo="$2"
 command -v "$shell" >/dev/null || { echo "$shell is not installed"; exit 77; }
@@ -34,21 +34,6 @@ in_bash() {
 in_fish() {
   fish --no-config -c 'kolo completion fish | source; complete -C $argv[1]' "$1" | cut -f1
 }
-in_zsh() {
-  # The line is typed into an interactive shell, and the list that it shows is read.
-  zsh -f -c '
-    zmodload zsh/zpty
-    zpty shell zsh -f -i
-    zpty -w shell "PS1=; PROMPT_EOL_MARK=; unsetopt zle_bracketed_paste; LISTMAX=1000; COLUMNS=200"
-    zpty -w shell "autoload -U compinit && compinit -u -D && source <(kolo completion zsh)"
-    zpty -w shell "zstyle \":completion:*\" list-separator \"#\"; print READY-\$((1+1))"
-    zpty -r -m shell seen "*READY-2*"
-    zpty -n -w shell "$1"$'"'"'\C-d'"'"'
-    zpty -n -w shell $'"'"'\C-u'"'"'"print DONE-\$((1+1))"$'"'"'\n'"'"'
-    zpty -r -m shell seen "*DONE-2*"
-    print -r -- "$seen"' zsh "$1" | tr -d '\r' | sed 's/\x1b\[[0-9;?]*[A-Za-z]//g' | tr -s ' \t' '\n'
-}
-
 fail() {
   echo "FAIL: $*" >&2
   exit 1

@@ -171,7 +171,7 @@ kill_jobs() {
   eventually 20 is_state "$a" RUNNING
   has "$("$kolo" explain "$b")" "it waits for job $a"
   has "$("$kolo" explain "$a")" 'has it'
-  refused 1 'with launcher' "$kolo" rm jobs --id "$a"
+  refused 1 'holds job' "$kolo" rm jobs --id "$a"
   has "$("$kolo" kill --id "$a" --recursive)" 'killed 3 jobs'
   same "$(state "$c")" USER_KILLED
   nothing_sleeps() { ! pgrep -f '^sleep 61$' >/dev/null; }
@@ -227,8 +227,8 @@ bad_input() {
   refused 2 'no jobs are selected' "$kolo" rm jobs
   a="$("$kolo" job --name a --app hello)"
   b="$("$kolo" job --name b --app hello --parent "$a")"
-  refused 2 'wait for ever' "$kolo" dep "$b" "$a"
-  refused 2 'wait for ever' "$kolo" dep "$a" "$a"
+  refused 2 'neither could start' "$kolo" dep "$b" "$a"
+  refused 2 'neither could start' "$kolo" dep "$a" "$a"
   large="$("$kolo" job --name large --app hello --threads-per-rank 100000)"
   many="$("$kolo" job --name many --app hello --num-nodes 50)"
   other="$("$kolo" job --name other --workflow elsewhere --app hello)"
