@@ -32,8 +32,6 @@ constexpr auto kClaimTime = 5s;
 constexpr std::size_t kMostStrangers = 64;
 /// Without descriptors nobody can be let in; trying again and again would only burn time.
 constexpr auto kAcceptAgain = 100ms;
-/// A custodian that ends gives its owners this long to take what it still has to say.
-constexpr auto kLastWords = 2s;
 
 /// SIGTERM comes from the guard when that is killed, or ends a custodian that listens. Other
 /// signals of a terminal or a batch system are for the owner: it decides, and its end is ours.
@@ -94,17 +92,15 @@ int Custodian::run() {
     }
     if (has_children()) ::poll(nullptr, 0, 1);
   }
-  flush();
-  flush_to_the_end();
   return 0;
 }
 
 bool Custodian::is_over() const {
-  if (listener_.valid() && !is_told_to_end_) return false;
+  if (listener_.valid()) return false;
   const bool is_bound = std::any_of(owners_.begin(), owners_.end(), [](const auto& entry) {
     return entry.second.is_bound && !entry.second.channel.closed();
   });
-  return (!is_bound || is_told_to_end_) && table_.empty();
+  return !is_bound && table_.empty();
 }
 
 int Custodian::poll_timeout_ms(Time now) const {
@@ -250,7 +246,6 @@ void Custodian::start(OwnerId id, Owner& owner, Task task) {
   for (std::size_t i = 0; i < task.descriptors.size(); ++i)
     passed.push_back(owner.channel.take_descriptor());
   try {
-    if (is_told_to_end_) throw_error(ErrorCode::cancelled, "the custodian of this host is ending");
     if (table_.contains(id, task.id))
       throw_error(ErrorCode::already_exists, "a task numbered {} runs already", task.id);
     if (std::any_of(passed.begin(), passed.end(), [](const Fd& fd) { return !fd.valid(); }))
@@ -305,9 +300,10 @@ void Custodian::take_signals() {
   signalfd_siginfo info{};
   while (::read(signals_.get(), &info, sizeof info) == sizeof info) {
     if (info.ssi_signo != SIGTERM) continue;
-    is_told_to_end_ = true;
+    // Owners see the link close before their tasks end: what ends now ends because of this host,
+    // and must not be taken for a failure of the task.
     listener_.reset();
-    for (const auto& [id, owner] : owners_) table_.owner_lost(id, Clock::now());
+    while (!owners_.empty()) lose(owners_.begin()->first);
   }
   reap();
 }
@@ -344,16 +340,6 @@ void Custodian::tell(OwnerId owner, std::string_view message) {
   if (found == owners_.end()) return;  // it is gone
   found->second.channel.send(message);
   found->second.has_news = true;
-}
-
-void Custodian::flush_to_the_end() {
-  const Time until = Clock::now() + kLastWords;
-  for (auto& [id, owner] : owners_)
-    while (owner.channel.write_fd() >= 0 && Clock::now() < until) {
-      pollfd poll{owner.channel.write_fd(), POLLOUT, 0};
-      ::poll(&poll, 1, 100);
-      owner.channel.flush();
-    }
 }
 
 void Custodian::flush() {

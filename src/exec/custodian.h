@@ -89,7 +89,6 @@ class Custodian final : private Processes {
   void tell_ends(Time now);
   void tell(OwnerId owner, std::string_view message);
   void flush();
-  void flush_to_the_end();
   void wait_for_events(Time now);
   [[nodiscard]] bool is_over() const;
   [[nodiscard]] int poll_timeout_ms(Time now) const;
@@ -104,7 +103,6 @@ class Custodian final : private Processes {
   std::string mark_prefix_;
   Environment environment_;
   std::optional<Time> accept_again_;
-  bool is_told_to_end_ = false;
 };
 
 }  // namespace kolo::exec

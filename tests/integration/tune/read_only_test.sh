@@ -94,7 +94,7 @@ case "$case_name" in
     [[ "$(grep -o TERMINATED <<<"$said" | wc -l)" == 4 ]] || fail "not four trials: $said"
     ;;
   jobs)
-    refused 'cannot make shut/db: Permission denied' init shut/db
+    refused 'cannot create the folder shut/db: Permission denied' init shut/db
     works init open/db
     export KOLO_DB="$scratch/open/db"
     works app --name hi --exec 'echo hi'

@@ -108,6 +108,22 @@ TEST(KillTest, NothingIsLeftBehind) {
   }
 }
 
+TEST(KillTest, AKilledGuardIsALostHostAndNotAFailedTask) {
+  const std::string entry = fmt::format("KOLO_KILL_TEST={}.guard", ::getpid());
+  ::setenv("KOLO_KILL_TEST", entry.substr(entry.find('=') + 1).c_str(), 1);
+  Owner owner;
+  ::unsetenv("KOLO_KILL_TEST");
+  owner.link().start(Owner::shell(1, "echo up; sleep 1000"));
+  ASSERT_TRUE(owner.wait_for_output(1, "up"));
+  for (const auto& process : marked_with(entry))
+    if (process.name == "kolo-guard") ::kill(process.pid, SIGKILL);
+  EXPECT_TRUE(owner.wait_for_close());
+  EXPECT_FALSE(owner.ends.contains(1));
+  const Deadline deadline = Deadline::after(30s);
+  while (!marked_with(entry).empty() && !deadline.passed()) ::poll(nullptr, 0, 2);
+  EXPECT_TRUE(marked_with(entry).empty());
+}
+
 /// The numbers of open descriptors and of pages of the custodian.
 std::pair<std::size_t, long> size_of(pid_t custodian) {
   std::size_t descriptors = 0;
