@@ -108,8 +108,11 @@ TEST_F(TuneStorage, ADatabaseThatStaysAwayEndsTheStudyCleanly) {
   const auto analysis = read_study(store, "gone");
   EXPECT_LE(analysis.trials().size(), static_cast<std::size_t>(started));
   EXPECT_GE(analysis.trials().size(), 2U);
-  for (const auto& trial : analysis.trials())
-    if (trial.status == TrialStatus::terminated) EXPECT_EQ(trial.results.size(), 1U);
+  for (const auto& trial : analysis.trials()) {
+    if (trial.status == TrialStatus::terminated) {
+      EXPECT_EQ(trial.results.size(), 1U);
+    }
+  }
 }
 
 TEST_F(TuneStorage, APostgresqlServerThatIsRestartedIsWaitedFor) {
