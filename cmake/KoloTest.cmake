@@ -34,7 +34,7 @@ function(kolo_test name)
   if(T_TORCH)
     kolo_shares_torch_header(kolo_${name})
     kolo_torch_test_environment(${name})
-  elseif(KOLO_UNITY)
+  elseif(KOLO_UNITY AND NOT T_DEPENDS MATCHES "kolo_(train|nas|torch)")  # libtorch has flags of its own
     kolo_shares_header(kolo_${name} kolo_test_pch)
   endif()
 endfunction()
