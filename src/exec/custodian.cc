@@ -30,6 +30,8 @@ constexpr std::size_t kTailBytes = 2048;
 /// Strangers have this long to prove who they are, and there are never more of them than this.
 constexpr auto kClaimTime = 5s;
 constexpr std::size_t kMostStrangers = 64;
+/// A custodian that ends gives its owners this long to take what it still has to say.
+constexpr auto kLastWords = 2s;
 /// Without descriptors nobody can be let in; trying again and again would only burn time.
 constexpr auto kAcceptAgain = 100ms;
 
@@ -66,6 +68,7 @@ Custodian::Custodian(Fd family_lock)
       family_lock_(std::move(family_lock)),
       mark_prefix_(fmt::format("{}.{:x}.", ::getpid(),
                                Clock::now().time_since_epoch().count() & 0xffffffff)),
+      parent_(::getppid()),
       environment_(without_launcher_variables(current_environment())) {
   adopt_orphans();
 }
@@ -92,13 +95,15 @@ int Custodian::run() {
     }
     if (has_children()) ::poll(nullptr, 0, 1);
   }
+  flush();
+  flush_to_the_end();
   return 0;
 }
 
 bool Custodian::is_over() const {
   if (listener_.valid()) return false;
   const bool is_bound = std::any_of(owners_.begin(), owners_.end(), [](const auto& entry) {
-    return entry.second.is_bound && !entry.second.channel.closed();
+    return entry.second.is_bound && !entry.second.is_finished && !entry.second.channel.closed();
   });
   return !is_bound && table_.empty();
 }
@@ -209,6 +214,7 @@ void Custodian::obey(OwnerId id, Owner& owner, const Frame& order) {
     case Kind::end: table_.end(id, decode_task_id(order.payload), Clock::now()); break;
     case Kind::kill: table_.kill(id, decode_task_id(order.payload), Clock::now()); break;
     case Kind::renew: break;
+    case Kind::finish: owner.is_finished = true; break;
     default: throw_error(ErrorCode::corruption, "an order of kind {} is unknown", order.type);
   }
 }
@@ -299,7 +305,9 @@ void Custodian::drain(TaskKey key, Outputs& outputs) {
 void Custodian::take_signals() {
   signalfd_siginfo info{};
   while (::read(signals_.get(), &info, sizeof info) == sizeof info) {
-    if (info.ssi_signo != SIGTERM) continue;
+    // A batch system that cancels a job sends it to every process; only the guard's end and the
+    // request to a custodian that listens are meant.
+    if (info.ssi_signo != SIGTERM || (!listener_.valid() && ::getppid() == parent_)) continue;
     // Owners see the link close before their tasks end: what ends now ends because of this host,
     // and must not be taken for a failure of the task.
     listener_.reset();
@@ -340,6 +348,16 @@ void Custodian::tell(OwnerId owner, std::string_view message) {
   if (found == owners_.end()) return;  // it is gone
   found->second.channel.send(message);
   found->second.has_news = true;
+}
+
+void Custodian::flush_to_the_end() {
+  const Time until = Clock::now() + kLastWords;
+  for (auto& [id, owner] : owners_)
+    while (owner.channel.write_fd() >= 0 && Clock::now() < until) {
+      pollfd poll{owner.channel.write_fd(), POLLOUT, 0};
+      ::poll(&poll, 1, 100);
+      owner.channel.flush();
+    }
 }
 
 void Custodian::flush() {

@@ -50,9 +50,10 @@ class Custodian final : private Processes {
   struct Owner {
     Channel channel;
     std::string name;
-    bool is_bound = false;    // its end is ours
-    bool is_trusted = false;  // takes orders
-    std::string nonce;        // for its proof
+    bool is_bound = false;     // its end is ours
+    bool is_trusted = false;   // takes orders
+    bool is_finished = false;  // no task will follow
+    std::string nonce;         // for its proof
     std::chrono::milliseconds lease{0};
     std::optional<Time> lost_at;  // unless it speaks before
     Environment environment;
@@ -89,6 +90,7 @@ class Custodian final : private Processes {
   void tell_ends(Time now);
   void tell(OwnerId owner, std::string_view message);
   void flush();
+  void flush_to_the_end();
   void wait_for_events(Time now);
   [[nodiscard]] bool is_over() const;
   [[nodiscard]] int poll_timeout_ms(Time now) const;
@@ -101,6 +103,7 @@ class Custodian final : private Processes {
   OwnerId next_owner_ = 1;
   std::uint64_t next_mark_ = 1;
   std::string mark_prefix_;
+  pid_t parent_;  // the guard, as long as it lives
   Environment environment_;
   std::optional<Time> accept_again_;
 };

@@ -152,6 +152,7 @@ void Link::start(const Task& task) {
 void Link::end(TaskId task) { send(Kind::end, encode(task)); }
 void Link::kill(TaskId task) { send(Kind::kill, encode(task)); }
 void Link::renew() { send(Kind::renew); }
+void Link::finish() { send(Kind::finish); }
 
 std::vector<Event> Link::receive() {
   std::vector<Event> events;

@@ -61,6 +61,9 @@ class Link {
   void end(TaskId task);
   void kill(TaskId task);
   void renew();
+  /// No task will follow. A custodian that was started for this link then ends by itself when its
+  /// tasks have, even if the link is cut and nobody can tell it.
+  void finish();
   void flush() { channel_.flush(); }
 
   /// What has come; reads once. Throws corruption.

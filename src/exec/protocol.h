@@ -32,6 +32,7 @@ enum class Kind : std::uint8_t {
   end = 4,          ///< TaskId: SIGTERM, and SIGKILL after the grace time
   kill = 5,         ///< TaskId: SIGKILL
   renew = 6,        ///< the lease begins anew
+  finish = 7,       ///< no task will follow: the custodian may end when all have ended
   // custodian to owner
   hello = 64,    ///< Hello
   output = 65,   ///< Output

@@ -1,5 +1,6 @@
 #include "launch/supervisor.h"
 
+#include <fcntl.h>
 #include <fmt/ranges.h>
 #include <poll.h>
 #include <signal.h>
@@ -7,10 +8,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <set>
 
+#include "base/env.h"
 #include "base/errors.h"
 #include "base/secret.h"
 #include "base/subprocess.h"
@@ -79,6 +82,17 @@ class Supervisor {
   Deadline start_deadline_;
   std::optional<Deadline> give_up_;
 };
+
+/// Of a run inside a trial: its ranks speak to the study over the descriptor that this process has
+/// inherited.
+std::vector<exec::PassedDescriptor> descriptor_of_trial() {
+  constexpr const char* kVariable = "KOLO_TRIAL_FD";
+  const auto number = environment(kVariable);
+  if (!number) return {};
+  const int fd = std::atoi(number->c_str());
+  if (fd < 3 || ::fcntl(fd, F_GETFD) < 0) return {};
+  return {{fd, kVariable}};
+}
 
 int total_ranks(const Job& job) {
   int ranks = 0;
@@ -186,12 +200,14 @@ void Supervisor::start_host(HostEntry& host, const std::string& rendezvous) {
     task.environment = rank_variables(job_.placements, placement, local, rendezvous);
     task.directory = job_.directory;
     task.streams.to_owner = true;
+    if (placement.is_local) task.descriptors = descriptor_of_trial();
     task.secret = secret_.bytes();
     task.share = {local, placement.ranks, job_.bind_to};
     task.grace = {job_.grace, job_.grace, job_.grace};
     task.tell_exit = true;
     host.link->start(task);
   }
+  host.link->finish();
   host.state = HostState::running;
 }
 

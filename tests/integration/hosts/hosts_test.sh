@@ -160,7 +160,7 @@ case_study() {
   export KOLO_REMOTE_KOLO="$kolo" TUNE_PROGRAM_HOSTS="${hosts[0]},${hosts[1]}"
   output="$(run_on "${hosts[0]}" timeout 60 "$study_program" "$work" ring hosts 3 2>&1 </dev/null)" ||
     bad "the study ended with $?: $output"
-  [[ "$output" == '3 trials, 0 errors' ]] || bad "$output"
+  [[ "$output" == '3 trials, 0 errors' ]] || bad "$output; $(cat "$work"/ring/*/stderr)"
   # Four ranks took part in every epoch of every trial.
   [[ "$(cat "$work"/ring/*/result.json | grep -c '"sum": *4')" == 12 ]] ||
     bad "not 12 reports of four ranks: $(cat "$work"/ring/*/result.json)"

@@ -103,7 +103,7 @@ case "$case_name" in
     chmod 555 open/db/data
     works launcher --idle-seconds 0.2
     works ls --history
-    has "$said" 'FAILED] cannot make'
+    has "$said" 'FAILED] cannot create'
     chmod 755 open/db/data
     chmod 444 open/db/kolo.db*
     refused 'it may only be read' job --name b --app hi

@@ -129,7 +129,7 @@ TEST(NaProblem, SeveralOutputsNeedLossesForAll) {
   problem.loss({{"output_0", "mse"}});
   EXPECT_THAT(error_of([&] { (void)problem.losses(); }), HasSubstr("output_1 has no loss"));
   problem.loss({{"output_0", "mse"}, {"output_2", "mse"}});
-  EXPECT_THAT(error_of([&] { (void)problem.losses(); }), HasSubstr("no 'output_2'"));
+  EXPECT_THAT(error_of([&] { (void)problem.losses(); }), HasSubstr("'output_2' does not exist"));
 }
 
 TEST(Catalog, KnowsTheNamesOfTheReference) {
