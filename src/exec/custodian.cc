@@ -89,12 +89,7 @@ int Custodian::run() {
     tell_ends(now);
   }
   // Those who threw their mark away.
-  while (has_children()) {
-    signal_descendants(SIGKILL);
-    while (::waitpid(-1, nullptr, WNOHANG) > 0) {
-    }
-    if (has_children()) ::poll(nullptr, 0, 1);
-  }
+  kill_descendants();
   flush();
   flush_to_the_end();
   return 0;

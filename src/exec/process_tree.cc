@@ -1,6 +1,7 @@
 #include "exec/process_tree.h"
 
 #include <dirent.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -101,6 +102,15 @@ int signal_descendants(int signal) {
   const auto found = descendants();
   for (pid_t pid : found) ::kill(pid, signal);
   return static_cast<int>(found.size());
+}
+
+void kill_descendants() {
+  while (has_children()) {
+    signal_descendants(SIGKILL);
+    while (::waitpid(-1, nullptr, WNOHANG) > 0) {
+    }
+    if (has_children()) ::poll(nullptr, 0, 1);
+  }
 }
 
 std::vector<pid_t> children() {

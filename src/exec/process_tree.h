@@ -22,6 +22,10 @@ std::vector<pid_t> descendants();
 /// Sends a signal to each of them, once; how many there were.
 int signal_descendants(int signal);
 
+/// Kills everything below this process, again and again until nothing is left: a process may fork
+/// between being seen and being killed.
+void kill_descendants();
+
 /// This process's own children, adopted ones too.
 std::vector<pid_t> children();
 

@@ -21,7 +21,6 @@ namespace kolo::exec {
 
 using namespace std::string_view_literals;
 inline constexpr std::string_view kGreeting = "\0kolo custodian 1\n"sv;
-inline constexpr std::size_t kFrameLimit = 64U << 20;
 
 /// Numbers are part of the protocol: never reuse one.
 enum class Kind : std::uint8_t {

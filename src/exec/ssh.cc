@@ -5,23 +5,9 @@
 
 #include "base/env.h"
 #include "base/errors.h"
+#include "base/words.h"
 
 namespace kolo::exec {
-namespace {
-
-/// As one word for the shell at the other end.
-std::string quoted(const std::string& text) {
-  std::string result = "'";
-  for (const char c : text) {
-    if (c == '\'')
-      result += "'\\''";
-    else
-      result += c;
-  }
-  return result + "'";
-}
-
-}  // namespace
 
 SshOptions ssh_from_environment(const std::string& kolo) {
   SshOptions ssh;
@@ -53,7 +39,7 @@ std::vector<std::string> ssh_command(const SshOptions& options, const std::strin
   if (options.port) argv.insert(argv.end(), {"-p", std::to_string(*options.port)});
   if (!options.identity_file.empty()) argv.insert(argv.end(), {"-i", options.identity_file});
   argv.insert(argv.end(),
-              {"--", host, fmt::format("exec {} custodian", quoted(options.remote_kolo))});
+              {"--", host, fmt::format("exec {} custodian", shell_quoted(options.remote_kolo))});
   return argv;
 }
 

@@ -80,12 +80,7 @@ void guard_a_custodian(int family_lock) {
     if (ended == custodian) status = one;
     if (ended < 0 && errno != EINTR) break;
   }
-  while (has_children()) {
-    signal_descendants(SIGKILL);
-    while (::waitpid(-1, nullptr, WNOHANG) > 0) {
-    }
-    if (has_children()) ::poll(nullptr, 0, 1);
-  }
+  kill_descendants();
   if (WIFSIGNALED(status)) {  // who waits for this process learns how the custodian ended
     const rlimit none{0, 0};
     ::setrlimit(RLIMIT_CORE, &none);
