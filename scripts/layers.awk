@@ -8,10 +8,11 @@ BEGIN {
   level["base"] = 0
   level["comm"] = level["events"] = level["exec"] = 1
   level["engine"] = level["search"] = level["store"] = level["launch"] = 2
-  level["train"] = level["tune"] = level["jobs"] = 3
-  level["hps"] = 4
-  level["nas"] = 5
-  level["serve"] = level["apps"] = 6
+  level["train"] = level["jobs"] = 3
+  level["tune"] = 4
+  level["hps"] = 5
+  level["nas"] = 6
+  level["serve"] = level["apps"] = 7
 
   # header prefix -> the only folders that may name it
   fence["<gloo/"] = "^plugins/"

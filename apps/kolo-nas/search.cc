@@ -5,6 +5,7 @@
 #include "kolo/torch/threads.h"
 #include "nas_commands.h"
 #include "search_command.h"
+#include "tune/executor/executors.h"
 
 namespace kolo::app {
 
@@ -33,7 +34,7 @@ int run_nas_search(NasOptions& options, cli::OptionSet& given) {
     become_agent(plan, options, given.arguments());
   else
     refuse(given, kPpoHeading, row.name);
-  if (plan.evaluator.method == "thread" || plan.evaluator.method == "serial")
+  if (tune::canonical_executor(plan.evaluator.method) == "thread")
     set_compute_threads(plan.evaluator.num_threads_per_rank);
   return run_and_show(std::move(plan), options);
 }

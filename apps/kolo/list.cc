@@ -19,7 +19,7 @@ constexpr Family kFamilies[] = {
     {"transports", "ways to move bytes between ranks", transport_names},
     {"samplers", "algorithms that propose what to try next", sampler_names},
     {"schedulers", "rules that stop, pause and clone trials", scheduler_names},
-    {"evaluators", "ways to run the evaluations of a search", evaluator_names},
+    {"executors", "ways to run trials, which are the evaluations of a search", executor_names},
     {"problems", "built-in problems of `kolo hps`", problem_names},
     {"runners", "commands that start jobs of several ranks", runner_names},
     {"batch-systems", "batch systems that `kolo submit-launch` can use", batch_system_names},

@@ -1,14 +1,16 @@
 #include "names.h"
 
+#include <fmt/format.h>
+
 #include "cli/option_set.h"
 #include "comm/transports.h"
 #include "hps/problem/function_problems.h"
-#include "hps/search/evaluators.h"
 #include "jobs_database.h"
 #include "kolo/search.h"
 #include "launch/batch/batch_system.h"
 #include "launch/runners.h"
 #include "study_store.h"
+#include "tune/executor/executors.h"
 #include "tune/output/trial_log.h"
 
 namespace kolo::app {
@@ -29,7 +31,13 @@ std::vector<NamedText> named(const Rows& rows) {
 std::vector<NamedText> transport_names(const OptionSet&) { return named(comm::transports()); }
 std::vector<NamedText> sampler_names(const OptionSet&) { return named(search::samplers()); }
 std::vector<NamedText> scheduler_names(const OptionSet&) { return named(search::schedulers()); }
-std::vector<NamedText> evaluator_names(const OptionSet&) { return named(hps::evaluators()); }
+std::vector<NamedText> executor_names(const OptionSet&) {
+  std::vector<NamedText> names;
+  for (const auto& executor : tune::executors())
+    names.push_back({std::string(executor.name),
+                     fmt::format("{} (also: {})", executor.summary, executor.aliases)});
+  return names;
+}
 std::vector<NamedText> runner_names(const OptionSet&) { return named(launch::runners().entries()); }
 std::vector<NamedText> batch_system_names(const OptionSet&) {
   return named(launch::batch_systems().entries());

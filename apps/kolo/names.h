@@ -8,7 +8,7 @@ namespace kolo::app {
 std::vector<cli::NamedText> transport_names(const cli::OptionSet& typed);
 std::vector<cli::NamedText> sampler_names(const cli::OptionSet& typed);
 std::vector<cli::NamedText> scheduler_names(const cli::OptionSet& typed);
-std::vector<cli::NamedText> evaluator_names(const cli::OptionSet& typed);
+std::vector<cli::NamedText> executor_names(const cli::OptionSet& typed);
 std::vector<cli::NamedText> problem_names(const cli::OptionSet& typed);
 std::vector<cli::NamedText> runner_names(const cli::OptionSet& typed);
 std::vector<cli::NamedText> batch_system_names(const cli::OptionSet& typed);

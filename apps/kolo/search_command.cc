@@ -14,12 +14,6 @@ namespace kolo::app {
 namespace fs = std::filesystem;
 namespace {
 
-/// Names of evaluators in DeepHyper's versions.
-constexpr std::pair<std::string_view, std::string_view> kOldEvaluators[] = {
-    {"balsam", "jobs"},        {"ray", "process"},         {"rayhorovod", "ranks"},
-    {"subprocess", "process"}, {"processPool", "process"}, {"loky", "process"},
-    {"threadPool", "thread"},  {"mpicomm", "ranks"}};
-
 /// --surrogate-model and its companions, in the words of kolo's samplers.
 void take_model(const SearchOptions& options, tune::SearchAlg& algorithm) {
   auto& settings = algorithm.settings;
@@ -79,11 +73,6 @@ const SearchRow& make_plan(SearchOptions& options, const cli::OptionSet& given,
   plan.log_dir = fs::absolute(plan.log_dir).lexically_normal();
   if (plan.log_dir.filename().empty()) plan.log_dir = plan.log_dir.parent_path();
   auto& how = plan.evaluator;
-  for (const auto& [old, name] : kOldEvaluators)
-    if (how.method == old) {
-      how.method = name;
-      break;
-    }
   how.timeout = std::chrono::duration<double>(60 * options.eval_timeout_minutes);
   how.hosts = cli::split(options.hosts, ',');
   plan.kolo = program_beside("kolo");

@@ -139,8 +139,8 @@ constexpr Option<EvaluatorOptions> kEvaluator[] = {
     {&EvaluatorOptions::method,
      "evaluator",
      "NAME",
-     "Run evaluations by this evaluator; `kolo list evaluators` shows the names.",
-     {.names = evaluator_names}},
+     "Run evaluations by this executor; `kolo list executors` shows the names.",
+     {.aliases = "--executor", .names = executor_names}},
 };
 constexpr Option<SearchOptions> kHostsRow[] = {
     {&SearchOptions::hosts,

@@ -17,7 +17,7 @@
 
 namespace kolo::hps {
 
-/// How evaluations run. `kolo list evaluators` shows the names.
+/// How evaluations run. `kolo list executors` shows the names.
 struct EvaluatorOptions {
   std::string method = "process";
   int num_workers = 0;         ///< evaluations at once; 0 = what fits

@@ -5,14 +5,13 @@
 
 #include "base/errors.h"
 #include "base/files.h"
-#include "hps/search/caching_executor.h"
 #include "hps/search/evaluation.h"
 #include "hps/search/evaluators.h"
-#include "hps/search/jobs_executor.h"
 #include "hps/search/search_files.h"
 #include "hps/workers.h"
 #include "kolo/random.h"
 #include "search/space/json_value.h"
+#include "tune/executor/jobs_executor.h"
 #include "tune/protocol/value_text.h"
 #include "tune/study/resource_pool.h"
 #include "tune/study/steering.h"
@@ -113,7 +112,7 @@ tune::Options options_of(const SearchPlan& plan) {
 
 /// Fills the files and the cache with what the study already has.
 void tell_history(store::StudyStore& store, const store::StudyRecord& study, SearchFiles& files,
-                  ResultCache* cache) {
+                  tune::ResultCache* cache) {
   const auto trials = store.trials(study.id);
   std::unordered_map<std::int64_t, std::string> reports;
   for (auto& report : store.last_reports(study.id))
@@ -133,11 +132,11 @@ int workers_of(const SearchPlan& plan) {
   const auto& how = plan.evaluator;
   if (how.num_workers > 0) return how.num_workers;
   if (how.method == "serial") return 1;
-  if (how.method == "jobs") {
+  if (tune::canonical_executor(how.method) == "jobs") {
     if (auto allocation = Allocation::from_environment()) {
       allocation->evals_per_node = std::max(allocation->evals_per_node, how.num_evals_per_node);
       allocation->nodes_per_eval = how.num_nodes_per_eval;
-      allocation->search_nodes = find_jobs_place(plan.search).search_nodes;
+      allocation->search_nodes = tune::find_jobs_place(plan.search).study_nodes;
       return workers_in(*allocation);
     }
   }
@@ -223,8 +222,13 @@ SearchSummary run_search(SearchPlan plan) {
   if (continued)
     for (const auto& row : continued->rows) files->take_over(row);
   files->log().write(plan.resume ? "resume" : "start_infos", infos);
-  std::shared_ptr<ResultCache> cache;
-  if (plan.cache_key == "to_dict") cache = std::make_shared<ResultCache>();
+  std::shared_ptr<tune::ResultCache> cache;
+  if (plan.cache_key == "to_dict") {
+    std::vector<std::string> metrics;
+    for (std::size_t i = 0; i < plan.objectives; ++i)
+      metrics.push_back(objective_name(i, plan.objectives));
+    cache = std::make_shared<tune::ResultCache>(std::move(metrics));
+  }
 
   tune::StudySetup setup;
   setup.options = options_of(plan);
@@ -236,9 +240,7 @@ SearchSummary run_search(SearchPlan plan) {
   setup.observers = plan.observers;
   setup.observers.push_back(files);
   setup.make_executor = [&](const tune::ExecutorPlace& place) {
-    auto executor = make_evaluator(plan, id, place);
-    return cache ? make_caching_executor(place.inbox, std::move(executor), cache)
-                 : std::move(executor);
+    return make_evaluator(plan, id, place, cache);
   };
   tune::Study study(std::move(setup));
   // The study is claimed now: nobody else writes any more.

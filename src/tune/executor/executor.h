@@ -13,6 +13,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/deadline.h"
@@ -103,10 +104,14 @@ class Inbox {
   std::vector<Message> messages_;
 };
 
+/// Why a trial failed that ran longer than its time limit.
+inline constexpr std::string_view kTimeoutFailure = "F_timeout";
+
 /// What an executor is told about the study whose trials it runs.
 struct ExecutorPlace {
   std::shared_ptr<Inbox> inbox;
   std::string study;                ///< its name
+  std::string unique_name;          ///< a name that no other study has, the same after a resume
   std::filesystem::path directory;  ///< of the study; also the lock of its processes
   /// How long a run that was asked to stop may take before it is killed.
   std::chrono::milliseconds grace{5000};

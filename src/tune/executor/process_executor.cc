@@ -9,10 +9,10 @@
 #include <thread>
 #include <unordered_map>
 
-#include "base/env.h"
 #include "base/errors.h"
 #include "base/files.h"
 #include "base/subprocess.h"
+#include "tune/executor/trial_environment.h"
 #include "tune/executor/trial_tasks.h"
 #include "tune/output/trial_log.h"
 #include "tune/protocol/trial_channels.h"
@@ -35,11 +35,11 @@ std::string last_lines(const fs::path& path, std::uintmax_t from) {
 
 class ProcessExecutor final : public TrialExecutor {
  public:
-  ProcessExecutor(const ExecutorPlace& place, ProcessSetup setup)
-      : inbox_(place.inbox),
-        grace_(place.grace),
-        setup_(std::move(setup)),
-        tasks_(place.directory),
+  ProcessExecutor(ExecutorSetup setup, int ranks)
+      : setup_(std::move(setup)),
+        ranks_(ranks),
+        inbox_(setup_.place.inbox),
+        tasks_(setup_.place.directory),
         wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
         thread_([this] { listen(); }) {}
 
@@ -60,7 +60,7 @@ class ProcessExecutor final : public TrialExecutor {
       RunProcess process;
       process.id = id;
       process.argv = std::move(command.argv);
-      process.directory = std::move(command.directory);
+      process.directory = setup_.directory;
       process.out = run.out = order.directory / "stdout";
       process.err = order.directory / "stderr";
       std::error_code none;
@@ -71,8 +71,8 @@ class ProcessExecutor final : public TrialExecutor {
       process.environment.push_back(fmt::format("{}={}", kTrialToken, opened.token));
       process.environment.insert(process.environment.end(), command.environment.begin(),
                                  command.environment.end());
-      process.ranks = command.ranks;
-      process.grace = grace_;
+      process.ranks = ranks_;
+      process.grace = setup_.place.grace;
       run.channel = opened.channel;
       write_params(order.directory, order.config);
       tasks_.start(process);
@@ -149,36 +149,9 @@ class ProcessExecutor final : public TrialExecutor {
   }
 
   std::vector<std::string> environment_for(const StartOrder& order) {
-    auto entries = parameter_variables(order.config);
-    const auto set = [&entries](const char* name, const std::string& value) {
-      entries.push_back(fmt::format("{}={}", name, value));
-    };
-    set("KOLO_TRIAL_PROTOCOL", std::to_string(kTrialProtocol));
-    set(kTrialSocket, channels_.socket_path().string());
-    set(kTrialId, order.trial_id);
-    set(kTrialName, order.trial_name);
-    set(kTrialDir, order.directory.string());
-    set(kTrialIteration, std::to_string(order.iteration));
-    set(kTrialCheckpoint, order.checkpoint ? order.checkpoint->string() : "");
-    set(kTrialConfig, (order.directory / "params.json").string());
-    if (!order.grant.devices.empty()) {
-      // The numbers are places in what this process may see itself.
-      std::vector<std::string> visible;
-      if (const auto own = kolo::environment("CUDA_VISIBLE_DEVICES")) {
-        for (std::size_t start = 0; start <= own->size();) {
-          const auto comma = std::min(own->find(',', start), own->size());
-          visible.push_back(own->substr(start, comma - start));
-          start = comma + 1;
-        }
-      }
-      std::string devices;
-      for (const int device : order.grant.devices) {
-        const auto place = static_cast<std::size_t>(device);
-        devices += (devices.empty() ? "" : ",") +
-                   (place < visible.size() ? visible[place] : std::to_string(device));
-      }
-      set("CUDA_VISIBLE_DEVICES", devices);
-    }
+    auto entries = trial_environment(order);
+    entries.push_back(fmt::format("KOLO_TRIAL_PROTOCOL={}", kTrialProtocol));
+    entries.push_back(fmt::format("{}={}", kTrialSocket, channels_.socket_path().string()));
     return entries;
   }
 
@@ -255,9 +228,9 @@ class ProcessExecutor final : public TrialExecutor {
     inbox_->put(std::move(end));
   }
 
+  const ExecutorSetup setup_;
+  const int ranks_;
   std::shared_ptr<Inbox> inbox_;
-  std::chrono::milliseconds grace_;
-  ProcessSetup setup_;
   TrialTasks tasks_;
   std::mutex mutex_;
   TrialChannels channels_;
@@ -275,22 +248,8 @@ class ProcessExecutor final : public TrialExecutor {
 
 }  // namespace
 
-std::vector<std::string> parameter_variables(const Value& config) {
-  std::vector<std::string> entries;
-  for (const auto& [path, value] : flatten(config)) {
-    std::string name = "KOLO_PARAM_" + path;
-    for (char& c : name)
-      c = std::isalnum(static_cast<unsigned char>(c)) != 0
-              ? static_cast<char>(std::toupper(static_cast<unsigned char>(c)))
-              : '_';
-    entries.push_back(name + "=" + (value.is_string() ? value.as_string() : value.to_string()));
-  }
-  return entries;
-}
-
-std::unique_ptr<TrialExecutor> make_process_executor(const ExecutorPlace& place,
-                                                     ProcessSetup setup) {
-  return std::make_unique<ProcessExecutor>(place, std::move(setup));
+std::unique_ptr<TrialExecutor> make_process_executor(ExecutorSetup setup, int ranks) {
+  return std::make_unique<ProcessExecutor>(std::move(setup), ranks);
 }
 
 }  // namespace kolo::tune

@@ -16,7 +16,7 @@
 #include "base/files.h"
 #include "kolo/kolo.h"
 #include "launch/supervisor.h"
-#include "tune/executor/process_executor.h"
+#include "tune/executor/executors.h"
 #include "tune/protocol/trial_client.h"
 #include "tune/protocol/value_text.h"
 
@@ -154,6 +154,8 @@ void run_if_trial(const Runnable& trainable, const ClassPolicy& policy) {
 std::unique_ptr<TrialExecutor> make_self_executor(const ExecutorPlace& place,
                                                   const Runnable& trainable, const SelfCall& call) {
   if (trainable.ranks()) check_hosts(*trainable.ranks());
+  ExecutorSetup setup;
+  setup.place = place;
   TrialCommand command;
   command.argv = own_command_line();
   std::string past;
@@ -166,15 +168,14 @@ std::unique_ptr<TrialExecutor> make_self_executor(const ExecutorPlace& place,
   if (const auto& ranks = trainable.ranks()) {
     // On this machine the custodian of the study starts the ranks itself.
     role = ranks->num_hosts > 1 ? "coordinator" : "rank";
-    if (ranks->num_hosts == 1) command.ranks = ranks->num_slots;
+    if (ranks->num_hosts == 1) setup.shape.ranks_per_node = ranks->num_slots;
     command.environment = {fmt::format("KOLO_START_TIMEOUT={}", ranks->timeout.count())};
   }
   for (auto& entry : {fmt::format("{}={}", kRole, role), fmt::format("{}={}", kCall, call.number()),
                       fmt::format("{}={}", kPast, past)})
     command.environment.push_back(entry);
-  ProcessSetup setup;
   setup.command = [command](const StartOrder&) { return command; };
-  return make_process_executor(place, std::move(setup));
+  return make_executor(role == "rank" ? "ranks" : "process", std::move(setup));
 }
 
 }  // namespace kolo::tune

@@ -22,9 +22,6 @@
 
 namespace kolo::tune {
 
-/// Why a trial failed that ran longer than Options::trial_time_limit.
-inline constexpr std::string_view kTimeoutFailure = "F_timeout";
-
 class Controller {
  public:
   /// Replays the journal. The study must be claimed; `executor` puts its messages into `inbox`.

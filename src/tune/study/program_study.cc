@@ -9,7 +9,8 @@
 #include "base/registry.h"
 #include "base/subprocess.h"
 #include "search/space/json_value.h"
-#include "tune/executor/process_executor.h"
+#include "tune/executor/executors.h"
+#include "tune/executor/jobs_executor.h"
 #include "tune/protocol/trial_protocol.h"
 #include "tune/study/resource_pool.h"
 #include "tune/study/study.h"
@@ -31,6 +32,7 @@ constexpr std::string_view kKeys[] = {"name",
                                       "trial_time_limit",
                                       "seed",
                                       "np",
+                                      "executor",
                                       "program",
                                       "directory",
                                       "cpus",
@@ -89,6 +91,30 @@ void take_objectives(const Json& json, Options& options) {
     options.objectives.push_back({metric[i].get<std::string>(), modes[i] == "max"
                                                                     ? search::Direction::maximize
                                                                     : search::Direction::minimize});
+}
+
+/// Chooses the executor where none is named, and checks that it can run these trials.
+void settle_executor(ProgramStudy& study) {
+  std::string& name = study.executor;
+  Options& options = study.options;
+  if (name.empty()) name = study.np > 1 ? "ranks" : "process";
+  name = canonical_executor(name);
+  if (name == "thread")
+    throw_error(ErrorCode::invalid_argument,
+                "the executor 'thread' calls functions; the program {} needs process, ranks or "
+                "jobs",
+                study.program.front());
+  if (name == "process" && study.np > 1)
+    throw_error(ErrorCode::invalid_argument,
+                "trials of {} ranks need the executor ranks or jobs, not process", study.np);
+  if (name != "jobs") return;
+  static_cast<void>(find_jobs_place(options.name));
+  // The launchers have the resources; the study limits how many trials it gives them at once.
+  if (options.max_concurrent_trials > 0 && !options.total_resources) {
+    options.total_resources = options.resources_per_trial;
+    options.total_resources->cpu *= static_cast<double>(options.max_concurrent_trials);
+    options.total_resources->gpu *= static_cast<double>(options.max_concurrent_trials);
+  }
 }
 
 }  // namespace
@@ -152,6 +178,7 @@ ProgramStudy ProgramStudy::from_json(const Json& json) {
   take_seconds("time_budget", options.time_budget);
   take_seconds("trial_time_limit", options.trial_time_limit);
   take(json, "np", study.np);
+  take(json, "executor", study.executor);
   if (study.np < 1) throw_error(ErrorCode::invalid_argument, "np must be at least 1");
   options.resources_per_trial.cpu = study.np;
   take(json, "cpus", options.resources_per_trial.cpu);
@@ -227,6 +254,7 @@ std::vector<std::string> fill_in(const std::vector<std::string>& program, const 
 }
 
 ProgramResult run_program_study(ProgramStudy study, const ProgramRun& run) {
+  settle_executor(study);
   if (study.directory.empty()) study.directory = fs::current_path().string();
   find_program(study.program.front(), environment("PATH").value_or("/usr/bin:/bin"),
                study.directory);
@@ -240,18 +268,21 @@ ProgramResult run_program_study(ProgramStudy study, const ProgramRun& run) {
   setup.observers = run.observers;
   setup.interrupted = run.interrupted;
   setup.make_executor = [&](const ExecutorPlace& place) {
-    ProcessSetup process;
-    process.metric = study.first_metric();
-    process.last_line_reports = true;
-    process.command = [&study](const StartOrder& order) {
-      TrialCommand command;
-      command.argv = fill_in(study.program, order.config, order.trial_id, order.directory.string(),
-                             order.checkpoint ? order.checkpoint->string() : "");
-      if (study.np > 1) command.ranks = study.np;
-      command.directory = study.directory;
-      return command;
+    ExecutorSetup executor;
+    executor.place = place;
+    executor.directory = study.directory;
+    executor.metric = study.first_metric();
+    executor.last_line_reports = true;
+    executor.shape.ranks_per_node = study.np;
+    executor.shape.gpus = study.options.resources_per_trial.gpu;
+    executor.kolo = run.kolo;
+    executor.time_limit = study.options.trial_time_limit;
+    executor.command = [&study](const StartOrder& order) {
+      return TrialCommand{fill_in(study.program, order.config, order.trial_id,
+                                  order.directory.string(),
+                                  order.checkpoint ? order.checkpoint->string() : "")};
     };
-    return make_process_executor(place, std::move(process));
+    return make_executor(study.executor, std::move(executor));
   };
   Study running(std::move(setup));
   running.run();

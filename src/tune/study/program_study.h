@@ -26,6 +26,7 @@ struct ProgramStudy {
   Options options;
   std::vector<std::string> program;  ///< with {parameters}
   int np = 1;                        ///< ranks of each trial
+  std::string executor;              ///< "" = process, or ranks where np > 1
   std::string directory;             ///< where trials start
   Json description;                  ///< what from_json was given
 

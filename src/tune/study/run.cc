@@ -1,6 +1,7 @@
 #include "base/errors.h"
 #include "base/log.h"
 #include "kolo/tune.h"
+#include "tune/executor/executors.h"
 #include "tune/executor/self_executor.h"
 #include "tune/output/progress.h"
 #include "tune/study/study.h"
@@ -62,7 +63,8 @@ Analysis run(Runnable trainable, Options options) {
   setup.observers = default_observers(options);
   setup.make_executor = [&](const ExecutorPlace& place) -> std::unique_ptr<TrialExecutor> {
     call.remember(storage_url(options), place.study);
-    if (executor == Executor::thread) return make_thread_executor(place.inbox, trainable, policy);
+    if (executor == Executor::thread)
+      return make_executor("thread", {.place = place, .trainable = trainable, .policy = policy});
     return make_self_executor(place, trainable, call);
   };
   Study study(std::move(setup));

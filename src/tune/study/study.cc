@@ -55,6 +55,12 @@ store::StudyRecord find_or_create(store::StudyStore& store, const StudySetup& se
   return study;
 }
 
+/// Names of studies may be used again, in another database or after a removal.
+std::string unique_name(const store::StudyRecord& study) {
+  const std::string id = trial_id(study.name, study.created, 0);
+  return study.name + "-" + id.substr(0, id.find('_'));
+}
+
 }  // namespace
 
 fs::path results_directory(const Options& options) {
@@ -116,7 +122,7 @@ Study::Study(Checked checked)
   // Before anything else of the study, since it waits until nothing of an earlier session's trials
   // is left.
   executor_ = setup.make_executor(
-      {inbox_, record_.name, record_.directory,
+      {inbox_, record_.name, unique_name(record_), record_.directory,
        std::chrono::duration_cast<std::chrono::milliseconds>(setup.options.grace)});
   std::optional<search::Direction> first_objective;
   std::vector<std::string> metrics;

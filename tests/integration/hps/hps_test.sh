@@ -196,7 +196,7 @@ bad_input() {
   refused 2 "did you mean 'ambs'" "$kolo" hps amb --problem benchmark.hps.ackley
   refused 2 '--problem is missing' "$kolo" hps ambs
   refused 1 'benchmark.hps.ackley' "$kolo" hps ambs --problem benchmark.hps.ackle
-  refused 1 'known: serial, thread, process, ranks, jobs' "$kolo" hps ambs --problem benchmark.hps.ackley --evaluator dask
+  refused 1 'known: thread, process, ranks, jobs' "$kolo" hps ambs --problem benchmark.hps.ackley --evaluator dask
   refused 2 'the search random has no option --kappa' "$kolo" hps random --problem benchmark.hps.ackley --kappa 1
   refused 2 'did you mean' "$kolo" hps random --problem benchmark.hps.ackley --max-evalz 3
   refused 2 'several ranks' "$kolo" hps random --problem benchmark.hps.ackley --num-ranks-per-node 2 --max-evals 2

@@ -1,5 +1,5 @@
-// Evaluations as jobs of a database, without a launcher.
-#include "hps/search/jobs_executor.h"
+// Trials as jobs of a database, without a launcher.
+#include "tune/executor/jobs_executor.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -12,7 +12,7 @@
 #include "kolo/jobs.h"
 #include "store/database.h"
 
-namespace kolo::hps {
+namespace kolo::tune {
 namespace {
 
 using namespace std::chrono_literals;
@@ -23,18 +23,17 @@ class JobsExecutorTest : public testing::Test {
  protected:
   [[nodiscard]] std::filesystem::path folder() const { return scratch_.path() / "db"; }
 
-  [[nodiscard]] JobsSetup setup(const std::string& search = "random-1") const {
-    JobsSetup setup;
-    setup.database = folder();
-    setup.workflow = "flow";
-    setup.search = search;
-    setup.command = {"kolo", "evaluate"};
-    setup.patience = 20ms;
+  [[nodiscard]] ExecutorSetup setup(const std::string& study = "random-1",
+                                    const std::string& program = "/bin/kolo-evaluate") const {
+    ExecutorSetup setup;
+    setup.place = {inbox_, "random", study, scratch_.path()};
+    setup.jobs = JobsPlace{.database = folder(), .workflow = "flow", .patience = 20ms};
+    setup.command = [program](const StartOrder&) { return TrialCommand{{program, "x"}}; };
     return setup;
   }
 
-  [[nodiscard]] tune::StartOrder order(std::int64_t trial) const {
-    tune::StartOrder order;
+  [[nodiscard]] StartOrder order(std::int64_t trial) const {
+    StartOrder order;
     order.id = {trial, 0};
     order.trial_id = "t_" + std::to_string(trial);
     order.directory = scratch_.path() / order.trial_id;
@@ -63,7 +62,7 @@ class JobsExecutorTest : public testing::Test {
 
   TempDir scratch_;
   JobDatabase jobs_ = JobDatabase::init(folder());
-  std::shared_ptr<tune::Inbox> inbox_ = std::make_shared<tune::Inbox>();
+  std::shared_ptr<Inbox> inbox_ = std::make_shared<Inbox>();
 };
 
 ino_t inode_of(const std::filesystem::path& path) {
@@ -91,7 +90,7 @@ TEST_F(JobsExecutorTest, ABusyDatabaseMakesNoSecondJobForATrial) {
   earlier.name = "task1", earlier.workflow = "flow", earlier.application = "other";
   earlier.data = R"({"search": "random-1", "trial": 1})";
   jobs_.create(earlier);
-  const auto executor = make_jobs_executor(inbox_, setup());
+  const auto executor = make_jobs_executor(setup());
 
   const auto writer = store::open_database((folder() / "kolo.db").string());
   writer->begin(store::Locking::all);
@@ -104,43 +103,37 @@ TEST_F(JobsExecutorTest, ABusyDatabaseMakesNoSecondJobForATrial) {
   EXPECT_EQ(jobs_of(1).size(), 1U);
 }
 
-TEST_F(JobsExecutorTest, AnErrorThatDoesNotPassEndsTheEvaluation) {
-  const auto executor = make_jobs_executor(inbox_, setup());
-  jobs_.remove_application("kolo-evaluate-random-1");
+TEST_F(JobsExecutorTest, AnErrorThatDoesNotPassEndsTheTrial) {
+  const auto executor = make_jobs_executor(setup());
+  jobs_.remove_application("trials-random-1");
   executor->start(order(1));
   const auto messages = inbox_->take(Deadline::after(20s));
   ASSERT_EQ(messages.size(), 1U);
-  EXPECT_EQ(messages[0].kind, tune::Message::Kind::ended);
-  EXPECT_NE(messages[0].error.find("kolo-evaluate-random-1"), std::string::npos);
+  EXPECT_EQ(messages[0].kind, Message::Kind::ended);
+  EXPECT_NE(messages[0].error.find("trials-random-1"), std::string::npos);
 }
 
-TEST_F(JobsExecutorTest, SearchesOfProgramsWithOneNameRunEachItsOwn) {
+TEST_F(JobsExecutorTest, StudiesOfProgramsWithOneNameRunEachItsOwn) {
   jobs_.set_application({.name = "train.sh", .executable = "/home/user/train.sh"});
-  auto a = setup("random-1"), b = setup("random-2");
-  a.is_users_program = b.is_users_program = true;
-  a.command = {"/a/train.sh", "{x}"};
-  b.command = {"/b/train.sh", "{x}"};
-  const auto first = make_jobs_executor(inbox_, a), second = make_jobs_executor(inbox_, b);
+  const auto first = make_jobs_executor(setup("random-1", "/a/train.sh"));
+  const auto second = make_jobs_executor(setup("random-2", "/b/train.sh"));
   first->start(order(1));
   second->start(order(2));
-  const auto executable_of = [&](std::int64_t trial) {
-    return jobs_.application(await_jobs_of(trial).at(0).application).executable;
-  };
-  EXPECT_EQ(executable_of(1), "/a/train.sh");
-  EXPECT_EQ(executable_of(2), "/b/train.sh");
+  EXPECT_EQ(await_jobs_of(1).at(0).args, "/a/train.sh x");
+  EXPECT_EQ(await_jobs_of(2).at(0).args, "/b/train.sh x");
   EXPECT_EQ(jobs_.application("train.sh").executable, "/home/user/train.sh");
 }
 
 TEST_F(JobsExecutorTest, LeavesAnApplicationOfTheUserAlone) {
-  jobs_.set_application({.name = "kolo-evaluate-random-1", .executable = "/bin/mine"});
+  jobs_.set_application({.name = "trials-random-1", .executable = "/bin/mine"});
   try {
-    make_jobs_executor(inbox_, setup());
+    make_jobs_executor(setup());
     ADD_FAILURE() << "nothing was thrown";
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ErrorCode::already_exists) << error.message();
   }
-  EXPECT_EQ(jobs_.application("kolo-evaluate-random-1").executable, "/bin/mine");
+  EXPECT_EQ(jobs_.application("trials-random-1").executable, "/bin/mine");
 }
 
 }  // namespace
-}  // namespace kolo::hps
+}  // namespace kolo::tune

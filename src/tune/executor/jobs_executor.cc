@@ -1,4 +1,4 @@
-#include "hps/search/jobs_executor.h"
+#include "tune/executor/jobs_executor.h"
 
 #include <algorithm>
 #include <charconv>
@@ -15,25 +15,21 @@
 #include "base/json.h"
 #include "base/retry.h"
 #include "base/words.h"
-#include "hps/search/evaluation.h"
 #include "jobs/database/body.h"
 #include "jobs/database/schema.h"
 #include "kolo/jobs.h"
 #include "search/space/json_value.h"
+#include "tune/executor/trial_environment.h"
 #include "tune/protocol/trial_protocol.h"
 #include "tune/protocol/value_text.h"
-#include "tune/study/controller.h"
-#include "tune/study/program_study.h"
 
-namespace kolo::hps {
+namespace kolo::tune {
 namespace fs = std::filesystem;
 namespace {
 
 using namespace std::chrono_literals;
 using jobs::JobId;
 using jobs::JobState;
-using tune::RunId;
-using tune::Value;
 
 /// Between looks, should a notification be lost.
 constexpr auto kLook = 2s;
@@ -44,12 +40,13 @@ std::string joined_words(const std::vector<std::string>& words) {
   return text;
 }
 
-class JobsExecutor final : public tune::TrialExecutor {
+class JobsExecutor final : public TrialExecutor {
  public:
-  JobsExecutor(std::shared_ptr<tune::Inbox> inbox, JobsSetup setup)
-      : inbox_(std::move(inbox)),
-        setup_(std::move(setup)),
-        jobs_(jobs::JobDatabase::open(setup_.database, setup_.patience)),
+  explicit JobsExecutor(ExecutorSetup setup)
+      : setup_(std::move(setup)),
+        place_(setup_.jobs ? *setup_.jobs : find_jobs_place(setup_.place.study)),
+        inbox_(setup_.place.inbox),
+        jobs_(jobs::JobDatabase::open(place_.database, place_.patience)),
         watch_(body_of(jobs_).store->watch(jobs::kEndsChannel)) {
     add_application();
     find_earlier();
@@ -68,12 +65,12 @@ class JobsExecutor final : public tune::TrialExecutor {
     worker_.join();
   }
 
-  void start(tune::StartOrder order) override {
+  void start(StartOrder order) override {
     const std::lock_guard lock(mutex_);
     orders_.push_back(std::move(order));
     changed_.notify_all();
   }
-  void answer(RunId /*id*/, tune::Answer /*answer*/) override {}  // jobs report when they end
+  void answer(RunId /*id*/, Answer /*answer*/) override {}  // jobs report when they end
   void stop(RunId id) override { kill(id); }
   void kill(RunId id) override {
     const std::lock_guard lock(mutex_);
@@ -90,34 +87,31 @@ class JobsExecutor final : public tune::TrialExecutor {
     fs::path result;
   };
 
-  /// Each search has an application of its own: programs of one name may be different ones.
-  [[nodiscard]] std::string application() const {
-    const std::string program = setup_.is_users_program
-                                    ? fs::path(setup_.command.front()).filename().string()
-                                    : "kolo-evaluate";
-    return program + "-" + setup_.search;
-  }
+  /// Each study has an application of its own, which starts the words of a job in the directory
+  /// where the study starts programs: a job itself begins in a folder of its own.
+  [[nodiscard]] std::string application() const { return "trials-" + setup_.place.unique_name; }
 
   void add_application() {
+    const auto directory = setup_.directory.empty() ? fs::current_path() : setup_.directory;
     jobs::Application application;
     application.name = this->application();
-    application.executable = setup_.is_users_program ? shell_quoted(setup_.command.front())
-                                                     : joined_words(setup_.command);
-    application.envscript = setup_.envscript;
-    application.description = "evaluations of the search " + setup_.search;
+    application.executable =
+        joined_words({"/bin/sh", "-c", R"(cd "$0" && exec "$@")", directory.string()});
+    application.envscript = place_.envscript;
+    application.description = "trials of the study " + setup_.place.unique_name;
     for (const auto& other : jobs_.applications())
       if (other.name == application.name && other.description != application.description)
         throw_error(ErrorCode::already_exists,
-                    "the application '{}' in {} was not made by this search; rename or remove it",
-                    other.name, setup_.database.string());
+                    "the application '{}' in {} was not made by this study; rename or remove it",
+                    other.name, place_.database.string());
     jobs_.set_application(application);
   }
 
-  /// Jobs of an earlier session of this search.
+  /// Jobs of an earlier session of this study.
   void find_earlier() {
-    for (const auto& job : jobs_.find({.workflow = setup_.workflow})) {
+    for (const auto& job : jobs_.find({.workflow = place_.workflow})) {
       const Json data = Json::parse(job.data, nullptr, false);
-      if (!data.is_object() || data.value("search", "") != setup_.search) continue;
+      if (!data.is_object() || data.value("search", "") != setup_.place.unique_name) continue;
       if (job.state == JobState::user_killed) continue;  // the session ended it
       if (const auto trial = data.find("trial"); trial != data.end() && trial->is_number_integer())
         earlier_[trial->get<std::int64_t>()] = job.id;
@@ -175,14 +169,14 @@ class JobsExecutor final : public tune::TrialExecutor {
   }
 
   void fail(RunId id, const std::string& why) {
-    tune::Message end{tune::Message::Kind::ended, id};
+    Message end{Message::Kind::ended, id};
     end.error = why;
     inbox_->put(std::move(end));
   }
 
-  /// Each order leaves the list as soon as its evaluation has a job or has ended: what is left
+  /// Each order leaves the list as soon as its trial has a job or has ended: what is left
   /// after an error is what has to be tried again.
-  void create(std::vector<tune::StartOrder>& orders) {
+  void create(std::vector<StartOrder>& orders) {
     if (orders.empty()) return;
     if (create_in_doubt_) find_created(orders);
     std::vector<jobs::Job> created;
@@ -215,9 +209,9 @@ class JobsExecutor final : public tune::TrialExecutor {
   }
 
   /// A server may have created the jobs and gone away before it said so.
-  void find_created(std::vector<tune::StartOrder>& orders) {
-    const auto found = jobs_.find({.workflow = setup_.workflow});
-    std::erase_if(orders, [&](const tune::StartOrder& order) {
+  void find_created(std::vector<StartOrder>& orders) {
+    const auto found = jobs_.find({.workflow = place_.workflow});
+    std::erase_if(orders, [&](const StartOrder& order) {
       const std::string data = data_of(order);
       const auto job = std::find_if(found.begin(), found.end(),
                                     [&](const jobs::Job& one) { return one.data == data; });
@@ -227,57 +221,54 @@ class JobsExecutor final : public tune::TrialExecutor {
     });
   }
 
-  void wait_for(const tune::StartOrder& order, JobId job) {
-    tasks_.insert_or_assign(order.id.trial, Task{order.id, job, result_of(order)});
+  void wait_for(const StartOrder& order, JobId job) {
+    tasks_.insert_or_assign(order.id.trial, Task{order.id, job, result_file(order)});
   }
 
-  static fs::path result_of(const tune::StartOrder& order) {
-    return order.directory / "result.json";
-  }
-
-  /// Names the evaluation for later sessions, and this very order for this one.
-  [[nodiscard]] std::string data_of(const tune::StartOrder& order) const {
-    return Json{{"search", setup_.search},
+  /// Names the trial for later sessions, and this very order for this one.
+  [[nodiscard]] std::string data_of(const StartOrder& order) const {
+    return Json{{"search", setup_.place.unique_name},
                 {"trial", order.id.trial},
                 {"run", order.id.run},
                 {"session", session_}}
         .dump();
   }
 
-  jobs::Job job_for(const tune::StartOrder& order) const {
-    const fs::path result = result_of(order);
-    const fs::path config = order.directory / "params.json";
-    write_file_atomically(config, tune::encode(order.config) + "\n");
+  jobs::Job job_for(const StartOrder& order) const {
+    write_file_atomically(config_file(order), search::json_from_value(order.config).dump(2) + "\n");
     std::error_code ignored;
-    fs::remove(result, ignored);
-    const auto number = order.id.trial;
-    const auto& how = setup_.evaluator;
+    if (!setup_.last_line_reports) fs::remove(result_file(order), ignored);
+    const TrialCommand command = setup_.command(order);
+    const TrialShape& shape = setup_.shape;
     jobs::Job job;
-    job.name = "task" + std::to_string(number);
-    job.workflow = setup_.workflow;
+    job.name = "task" + std::to_string(order.id.trial);
+    job.workflow = place_.workflow;
     job.application = application();
-    job.num_nodes = how.num_nodes_per_eval;
-    job.ranks_per_node = how.num_ranks_per_node;
-    job.threads_per_rank = how.num_threads_per_rank;
-    job.gpus_per_rank = how.num_gpus_per_task / how.num_ranks_per_node;
-    job.node_packing_count = how.num_evals_per_node;
+    job.args = joined_words(command.argv);
+    job.environ = environment_of(order, command);
+    job.num_nodes = shape.nodes;
+    job.ranks_per_node = shape.ranks_per_node;
+    job.threads_per_rank = shape.threads_per_rank;
+    job.gpus_per_rank = shape.gpus / shape.ranks_per_node;
+    job.node_packing_count = shape.trials_per_node;
     job.auto_timeout_retry = false;
-    if (how.timeout) {
-      job.time_limit_seconds = how.timeout->count();
-      job.wall_time_minutes = std::max(1, static_cast<int>(how.timeout->count() / 60));
+    if (setup_.time_limit) {
+      job.time_limit_seconds = setup_.time_limit->count();
+      job.wall_time_minutes = std::max(1, static_cast<int>(setup_.time_limit->count() / 60));
     }
-    std::vector<std::string> words;
-    if (setup_.is_users_program) {
-      words =
-          tune::fill_in(setup_.command, order.config, order.trial_id, order.directory.string(), "");
-      words.erase(words.begin());
-    } else {
-      words = {"--config",      config.string(), "--result",
-               result.string(), "--id",          std::to_string(number)};
-    }
-    job.args = joined_words(words);
     job.data = data_of(order);
     return job;
+  }
+
+  /// Devices are the launcher's to give.
+  static std::vector<std::string> environment_of(const StartOrder& order,
+                                                 const TrialCommand& command) {
+    auto entries = trial_environment(order);
+    std::erase_if(entries, [](const std::string& entry) {
+      return entry.starts_with("CUDA_VISIBLE_DEVICES=");
+    });
+    entries.insert(entries.end(), command.environment.begin(), command.environment.end());
+    return entries;
   }
 
   void end(std::vector<RunId>& kills) {
@@ -302,7 +293,7 @@ class JobsExecutor final : public tune::TrialExecutor {
         ++it;
         continue;
       }
-      tune::Message end{tune::Message::Kind::ended, it->second.id};
+      Message end{Message::Kind::ended, it->second.id};
       if (job == found.end())
         end.error = fmt::format("job {} was removed from the database",
                                 static_cast<std::int64_t>(it->second.job));
@@ -313,7 +304,7 @@ class JobsExecutor final : public tune::TrialExecutor {
     }
   }
 
-  void read_end(const jobs::Job& job, const Task& task, tune::Message& end) {
+  void read_end(const jobs::Job& job, const Task& task, Message& end) {
     const auto number = static_cast<std::int64_t>(job.id);
     const fs::path output = jobs_.folder_of(job) / (job.name + ".out");
     if (job.state == JobState::user_killed) {
@@ -323,13 +314,13 @@ class JobsExecutor final : public tune::TrialExecutor {
       for (const auto& entry : jobs_.history(job.id))
         timeout = timeout || entry.state == JobState::run_timeout;
       end.error =
-          timeout ? std::string(tune::kTimeoutFailure)
+          timeout ? std::string(kTimeoutFailure)
                   : fmt::format("F_job: job {} failed; {} has its output", number, output.string());
-    } else if (setup_.is_users_program) {
-      end.last_words = tune::parse_last_words(read_output(output), setup_.metric);
+    } else if (setup_.last_line_reports) {
+      end.last_words = parse_last_words(read_output(output), setup_.metric);
     } else {
       try {
-        end.last_words = tune::decode(read_file(task.result), task.result.string());
+        end.last_words = decode(read_file(task.result), task.result.string());
       } catch (const Error& error) {
         end.error =
             fmt::format("F_result: job {} ended without a result: {}", number, error.message());
@@ -345,8 +336,9 @@ class JobsExecutor final : public tune::TrialExecutor {
     }
   }
 
-  std::shared_ptr<tune::Inbox> inbox_;
-  JobsSetup setup_;
+  ExecutorSetup setup_;
+  JobsPlace place_;
+  std::shared_ptr<Inbox> inbox_;
   jobs::JobDatabase jobs_;                 // of the working thread
   std::map<std::int64_t, Task> tasks_;     // under way, by trial; of the working thread
   std::map<std::int64_t, JobId> earlier_;  // of an earlier session; of the working thread
@@ -357,7 +349,7 @@ class JobsExecutor final : public tune::TrialExecutor {
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::vector<tune::StartOrder> orders_;
+  std::vector<StartOrder> orders_;
   std::vector<RunId> kills_;
   bool look_ = false, closing_ = false;
   std::thread worker_, watcher_;
@@ -370,7 +362,7 @@ JobsPlace find_jobs_place(const std::string& otherwise) {
   auto folder = environment("KOLO_DB");
   if (!folder || folder->empty())
     throw_error(ErrorCode::failed_precondition,
-                "the evaluator 'jobs' needs a job database: make one with `kolo init DIR` and set "
+                "the executor 'jobs' needs a job database: make one with `kolo init DIR` and set "
                 "KOLO_DB=DIR (or `eval $(kolo activate DIR)`)");
   place.database = *folder;
   place.workflow = otherwise;
@@ -380,15 +372,14 @@ JobsPlace find_jobs_place(const std::string& otherwise) {
     auto jobs = jobs::JobDatabase::open(place.database);
     const auto job = jobs.job(JobId{number});
     place.workflow = job.workflow;
-    place.search_nodes = job.num_nodes;
+    place.study_nodes = job.num_nodes;
     place.envscript = jobs.application(job.application).envscript;
   }
   return place;
 }
 
-std::unique_ptr<tune::TrialExecutor> make_jobs_executor(std::shared_ptr<tune::Inbox> inbox,
-                                                        JobsSetup setup) {
-  return std::make_unique<JobsExecutor>(std::move(inbox), std::move(setup));
+std::unique_ptr<TrialExecutor> make_jobs_executor(ExecutorSetup setup) {
+  return std::make_unique<JobsExecutor>(std::move(setup));
 }
 
-}  // namespace kolo::hps
+}  // namespace kolo::tune

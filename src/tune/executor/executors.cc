@@ -1,0 +1,99 @@
+#include "tune/executor/executors.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/errors.h"
+#include "base/registry.h"
+#include "base/words.h"
+#include "tune/executor/jobs_executor.h"
+#include "tune/executor/process_executor.h"
+
+namespace kolo::tune {
+namespace {
+
+struct MakeExecutor {
+  std::unique_ptr<TrialExecutor> (*make)(ExecutorSetup);
+  std::string_view aliases;
+};
+
+std::unique_ptr<TrialExecutor> make_threads(ExecutorSetup setup) {
+  if (!setup.trainable)
+    throw_error(ErrorCode::invalid_argument,
+                "the executor 'thread' calls functions of this process; a program needs the "
+                "executor process, ranks or jobs");
+  return make_thread_executor(setup.place.inbox, std::move(*setup.trainable), setup.policy);
+}
+
+std::unique_ptr<TrialExecutor> make_processes(ExecutorSetup setup) {
+  return make_process_executor(std::move(setup), 0);
+}
+
+/// On this machine the ranks are tasks of the study's custodian; on several `kolo run` starts them.
+std::unique_ptr<TrialExecutor> make_ranks(ExecutorSetup setup) {
+  const TrialShape& shape = setup.shape;
+  const int ranks = shape.nodes * shape.ranks_per_node;
+  if (shape.nodes == 1) return make_process_executor(std::move(setup), ranks);
+  if (static_cast<int>(shape.hosts.size()) < shape.nodes)
+    throw_error(ErrorCode::invalid_argument,
+                "trials of {} nodes with the executor 'ranks' need as many hosts, but {} are "
+                "named; inside an allocation use the executor 'jobs'",
+                shape.nodes, shape.hosts.size());
+  const std::vector<std::string> before{setup.kolo, "run",
+                                        "-np",      std::to_string(ranks),
+                                        "-H",       fmt::format("{}", fmt::join(shape.hosts, ",")),
+                                        "--"};
+  setup.command = [before, program = std::move(setup.command)](const StartOrder& order) {
+    TrialCommand command = program(order);
+    command.argv.insert(command.argv.begin(), before.begin(), before.end());
+    return command;
+  };
+  return make_process_executor(std::move(setup), 0);
+}
+
+constexpr Entry<MakeExecutor> kExecutors[] = {
+    {"thread",
+     "a thread of the study each: cheapest; a crash takes the study down",
+     {make_threads, "threadPool serial"}},
+    {"process",
+     "a process each: a crash is the trial's own",
+     {make_processes, "processPool subprocess loky ray"}},
+    {"ranks", "several ranks each, as `kolo run` starts them", {make_ranks, "rayhorovod mpicomm"}},
+    {"jobs",
+     "a job each, in the database of KOLO_DB, run by its launchers",
+     {make_jobs_executor, "balsam"}},
+};
+constexpr Registry<MakeExecutor> kExecutorTable{"executor", kExecutors};
+
+const Entry<MakeExecutor>& entry_of(std::string_view name) {
+  for (const auto& entry : kExecutorTable.entries()) {
+    const auto aliases = split_words(entry.make.aliases, "aliases");
+    if (std::find(aliases.begin(), aliases.end(), name) != aliases.end()) return entry;
+  }
+  return kExecutorTable.at(name);
+}
+
+}  // namespace
+
+std::vector<ExecutorInfo> executors() {
+  std::vector<ExecutorInfo> infos;
+  for (const auto& entry : kExecutorTable.entries())
+    infos.push_back({entry.name, entry.make.aliases, entry.summary});
+  return infos;
+}
+
+std::string_view canonical_executor(std::string_view name) { return entry_of(name).name; }
+
+std::unique_ptr<TrialExecutor> make_executor(std::string_view name, ExecutorSetup setup) {
+  const auto& entry = entry_of(name);
+  if (entry.make.make != make_threads && !setup.command)
+    throw_error(ErrorCode::invalid_argument, "the executor '{}' has no program to run", name);
+  const auto inbox = setup.place.inbox;
+  const auto cache = setup.cache;
+  auto executor = entry.make.make(std::move(setup));
+  return cache ? make_caching_executor(inbox, std::move(executor), cache) : std::move(executor);
+}
+
+}  // namespace kolo::tune

@@ -1,0 +1,85 @@
+// The family of executors: where the trials of a study run.
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kolo/tune/trainable.h"
+#include "tune/executor/caching_executor.h"
+#include "tune/executor/executor.h"
+
+namespace kolo::tune {
+
+/// The program that is run for a trial.
+struct TrialCommand {
+  std::vector<std::string> argv;
+  std::vector<std::string> environment{};  ///< NAME=VALUE, besides trial_environment()
+};
+
+/// How large a trial is, for executors whose trials may have several ranks.
+struct TrialShape {
+  int nodes = 1;
+  int ranks_per_node = 1;
+  int threads_per_rank = 1;
+  double gpus = 0;                   ///< of `jobs`: of each node
+  std::vector<std::string> hosts{};  ///< of `ranks` with several nodes: HOST or HOST:SLOTS
+  int trials_per_node = 1;           ///< of `jobs`: so many share a node
+};
+
+/// Where trials that are jobs are found: the database of KOLO_DB, and the workflow of the job that
+/// the study itself is, or else its own.
+struct JobsPlace {
+  std::filesystem::path database;
+  std::string workflow;
+  int study_nodes = 1;      ///< of the job that the study itself is
+  std::string envscript{};  ///< of its application: trials need it too
+  /// How long each call waits for a busy database. What fails is tried again.
+  std::chrono::milliseconds patience = std::chrono::seconds(5);
+};
+
+/// All that executors need; each takes its part.
+struct ExecutorSetup {
+  ExecutorPlace place{};
+
+  /// Of `thread`: what a trial calls.
+  std::optional<Runnable> trainable{};
+  ClassPolicy policy{};
+
+  /// Of the others: what a trial runs. The first word of the command is the same for all trials.
+  std::function<TrialCommand(const StartOrder&)> command{};
+  std::filesystem::path directory{};  ///< where programs start; "" = here
+  /// The last line of output is a result, unless the trial reports otherwise. A bare number in it
+  /// is this metric.
+  bool last_line_reports = false;
+  std::string metric{};
+  TrialShape shape{};
+  std::string kolo{};  ///< of `ranks`: path of the program `kolo`
+  std::optional<std::chrono::duration<double>> time_limit{};  ///< of `jobs`: of one trial
+  std::optional<JobsPlace> jobs{};                            ///< unset = find_jobs_place()
+
+  /// Configurations that are known are not run again.
+  std::shared_ptr<ResultCache> cache{};
+};
+
+struct ExecutorInfo {
+  std::string_view name;
+  std::string_view aliases;  ///< words of DeepHyper, separated by blanks
+  std::string_view summary;
+};
+/// The table, for `kolo list executors`.
+std::vector<ExecutorInfo> executors();
+
+/// The name of the executor that this name or alias means. Throws not_found, listing the names.
+std::string_view canonical_executor(std::string_view name);
+
+/// Throws not_found for an unknown name, and invalid_argument when the setup lacks what the
+/// executor needs.
+std::unique_ptr<TrialExecutor> make_executor(std::string_view name, ExecutorSetup setup);
+
+}  // namespace kolo::tune

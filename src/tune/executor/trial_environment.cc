@@ -1,0 +1,73 @@
+#include "tune/executor/trial_environment.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+
+#include "base/env.h"
+#include "tune/protocol/trial_protocol.h"
+#include "tune/protocol/value_text.h"
+
+namespace kolo::tune {
+namespace {
+
+/// The devices of a grant are places in what this process itself may see.
+std::string visible_devices(const std::vector<int>& places) {
+  std::vector<std::string> visible;
+  if (const auto own = environment("CUDA_VISIBLE_DEVICES")) {
+    for (std::size_t start = 0; start <= own->size();) {
+      const auto comma = std::min(own->find(',', start), own->size());
+      visible.push_back(own->substr(start, comma - start));
+      start = comma + 1;
+    }
+  }
+  std::string devices;
+  for (const int device : places) {
+    const auto place = static_cast<std::size_t>(device);
+    devices += (devices.empty() ? "" : ",") +
+               (place < visible.size() ? visible[place] : std::to_string(device));
+  }
+  return devices;
+}
+
+}  // namespace
+
+std::vector<std::string> parameter_variables(const Value& config) {
+  std::vector<std::string> entries;
+  for (const auto& [path, value] : flatten(config)) {
+    std::string name = "KOLO_PARAM_" + path;
+    for (char& c : name)
+      c = std::isalnum(static_cast<unsigned char>(c)) != 0
+              ? static_cast<char>(std::toupper(static_cast<unsigned char>(c)))
+              : '_';
+    entries.push_back(name + "=" + (value.is_string() ? value.as_string() : value.to_string()));
+  }
+  return entries;
+}
+
+std::filesystem::path config_file(const StartOrder& order) {
+  return order.directory / "params.json";
+}
+
+std::filesystem::path result_file(const StartOrder& order) {
+  return order.directory / "result.json";
+}
+
+std::vector<std::string> trial_environment(const StartOrder& order) {
+  auto entries = parameter_variables(order.config);
+  const auto set = [&entries](const char* name, const std::string& value) {
+    entries.push_back(fmt::format("{}={}", name, value));
+  };
+  set(kTrialId, order.trial_id);
+  set(kTrialName, order.trial_name);
+  set(kTrialDir, order.directory.string());
+  set(kTrialIteration, std::to_string(order.iteration));
+  set(kTrialCheckpoint, order.checkpoint ? order.checkpoint->string() : "");
+  set(kTrialConfig, config_file(order).string());
+  if (!order.grant.devices.empty())
+    set("CUDA_VISIBLE_DEVICES", visible_devices(order.grant.devices));
+  return entries;
+}
+
+}  // namespace kolo::tune
