@@ -7,7 +7,7 @@
 //   constexpr Option<BestOptions> kBest[] = {
 //       {&BestOptions::study, "STUDY", "", "The name of the study."},
 //       {&BestOptions::mode, "mode", "min|max", "Whether a small or a large value is good.",
-//        {.choices = "min|max"}},
+//        choices("min|max")},
 //   };
 //
 // The member's initial value is the default. A name in capital letters is an argument that stands
@@ -35,6 +35,8 @@ struct NamedText {
 };
 /// Names that may stand for a value. The set holds what has been typed so far.
 using Names = std::vector<NamedText> (*)(const OptionSet& typed);
+/// Whether a word may be a value; other words belong to the next argument.
+using Fits = bool (*)(std::string_view word);
 
 /// Which words a positional argument takes.
 enum class Takes {
@@ -59,7 +61,7 @@ struct OptionDetails {
   bool is_file = false;       ///< names a YAML file that holds values of other options
   bool stands_alone = false;  ///< with it, nothing else is needed
   Takes takes = Takes::one;   ///< of a positional argument
-  bool (*fits)(std::string_view word) = nullptr;  ///< other words belong to the next argument
+  Fits fits = nullptr;
 };
 
 struct OptionText {
@@ -87,14 +89,54 @@ using Member =
                  std::optional<int> V::*, std::optional<std::int64_t> V::*,
                  std::optional<double> V::*, std::optional<std::string> V::*>;
 
-/// One row. `V` holds the values.
+/// One row. `V` holds the values; what few rows need follows the help text: least(0),
+/// aliases("-n").
 template <class V>
 struct Option {
+  template <class... Details>
+  constexpr Option(Member<V> member_, std::string_view name_, std::string_view value_,
+                   std::string_view help_, Details... set)
+      : member(member_), name(name_), value(value_), help(help_) {
+    (set(details), ...);
+  }
+
   Member<V> member;
   std::string_view name;
   std::string_view value;
   std::string_view help;
   OptionDetails details{};
 };
+
+/// Fields of OptionDetails, to be written behind the help text of a row.
+inline namespace rows {
+
+#define KOLO_OPTION_DETAIL(name, Type)                                \
+  constexpr auto name(Type value) {                                   \
+    return [value](OptionDetails& details) { details.name = value; }; \
+  }
+KOLO_OPTION_DETAIL(aliases, std::string_view)
+KOLO_OPTION_DETAIL(variables, std::string_view)
+KOLO_OPTION_DETAIL(keys, std::string_view)
+KOLO_OPTION_DETAIL(fallback, std::string_view)
+KOLO_OPTION_DETAIL(choices, std::string_view)
+KOLO_OPTION_DETAIL(least, double)
+KOLO_OPTION_DETAIL(most, double)
+KOLO_OPTION_DETAIL(names, Names)
+KOLO_OPTION_DETAIL(takes, Takes)
+KOLO_OPTION_DETAIL(fits, Fits)
+#undef KOLO_OPTION_DETAIL
+
+constexpr auto only(Names names) {
+  return [names](OptionDetails& details) {
+    details.names = names;
+    details.only_names = true;
+  };
+}
+constexpr auto is_optional = [](OptionDetails& details) { details.is_optional = true; };
+constexpr auto is_needed = [](OptionDetails& details) { details.is_needed = true; };
+constexpr auto is_file = [](OptionDetails& details) { details.is_file = true; };
+constexpr auto stands_alone = [](OptionDetails& details) { details.stands_alone = true; };
+
+}  // namespace rows
 
 }  // namespace kolo::cli

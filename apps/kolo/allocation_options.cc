@@ -9,43 +9,30 @@ namespace kolo::app {
 namespace {
 
 using cli::Option;
+using namespace cli::rows;
 using launch::BatchRequest;
 
 constexpr Option<BatchRequest> kBatchRows[] = {
-    {&BatchRequest::nodes, "nodes", "N", "Ask for N nodes.", {.aliases = "-n", .least = 1}},
-    {&BatchRequest::minutes,
-     "time-minutes",
-     "N",
-     "Ask for N minutes.",
-     {.aliases = "-t --wall-minutes", .least = 1}},
-    {&BatchRequest::queue,
-     "queue",
-     "NAME",
-     "Submit to this queue or partition.",
-     {.aliases = "-q", .fallback = "the batch system's own"}},
-    {&BatchRequest::project,
-     "project",
-     "NAME",
-     "Charge this project or account.",
-     {.aliases = "-A"}},
+    {&BatchRequest::nodes, "nodes", "N", "Ask for N nodes.", aliases("-n"), least(1)},
+    {&BatchRequest::minutes, "time-minutes", "N", "Ask for N minutes.",
+     aliases("-t --wall-minutes"), least(1)},
+    {&BatchRequest::queue, "queue", "NAME", "Submit to this queue or partition.", aliases("-q"),
+     fallback("the batch system's own")},
+    {&BatchRequest::project, "project", "NAME", "Charge this project or account.", aliases("-A")},
     {&BatchRequest::flags, "sched-flags", "WORDS",
      "Add a directive for the batch system to the script, as in --sched-flags '-m be'."},
 };
 constexpr Option<jobs::LaunchRequest> kModeRow[] = {
-    {&jobs::LaunchRequest::job_mode,
-     "job-mode",
-     "mixed|serial|mpi",
-     "Run jobs in this mode; `kolo launcher --help` describes them.",
-     {.aliases = "-j", .choices = "mixed|serial|mpi"}},
+    {&jobs::LaunchRequest::job_mode, "job-mode", "mixed|serial|mpi",
+     "Run jobs in this mode; `kolo launcher --help` describes them.", aliases("-j"),
+     choices("mixed|serial|mpi")},
 };
 constexpr Option<AllocationOptions> kLaunchRows[] = {
     {&AllocationOptions::launcher_flags, "launcher-flags", "WORDS",
      "Pass these options on to `kolo launcher`."},
-    {&AllocationOptions::scheduler,
-     "scheduler",
-     "NAME",
+    {&AllocationOptions::scheduler, "scheduler", "NAME",
      "Use this batch system; `kolo list batch-systems` shows the names.",
-     {.fallback = "the one found here", .names = batch_system_names}},
+     fallback("the one found here"), names(batch_system_names)},
     {&AllocationOptions::dry_run, "dry-run", "", "Print the script and submit nothing."},
 };
 

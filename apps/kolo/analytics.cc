@@ -56,12 +56,9 @@ struct TopkOptions {
 };
 constexpr Option<TopkOptions> kTopkRows[] = {
     {&TopkOptions::path, "PATH", "", kPathHelp},
-    {&TopkOptions::k, "k", "N", "Print the N best evaluations.", {.aliases = "-k", .least = 1}},
-    {&TopkOptions::output,
-     "output",
-     "FILE",
-     "Write FILE.yaml, FILE.csv or FILE.json instead of a table.",
-     {.aliases = "-o"}},
+    {&TopkOptions::k, "k", "N", "Print the N best evaluations.", aliases("-k"), least(1)},
+    {&TopkOptions::output, "output", "FILE",
+     "Write FILE.yaml, FILE.csv or FILE.json instead of a table.", aliases("-o")},
 };
 void TopkOptions::declare(OptionSet& set) { set.add("Options", kTopkRows, *this); }
 
@@ -110,11 +107,8 @@ struct ParseOptions {
 };
 constexpr Option<ParseOptions> kParseRows[] = {
     {&ParseOptions::file, "PATH", "", "The kolo.log of a search, or the folder that holds it."},
-    {&ParseOptions::output,
-     "output",
-     "FILE",
-     "Write to FILE.json.",
-     {.aliases = "-o", .fallback = "standard output"}},
+    {&ParseOptions::output, "output", "FILE", "Write to FILE.json.", aliases("-o"),
+     fallback("standard output")},
 };
 void ParseOptions::declare(OptionSet& set) { set.add("Options", kParseRows, *this); }
 
@@ -143,26 +137,17 @@ struct QuickplotOptions {
 };
 constexpr Option<QuickplotOptions> kQuickplotRows[] = {
     {&QuickplotOptions::paths, "PATH", "", kPathHelp},
-    {&QuickplotOptions::xy,
-     "xy",
-     "X Y",
+    {&QuickplotOptions::xy, "xy", "X Y",
      "Draw Y against X: evaluations, time, seconds, objective, or a column of results.csv "
      "(p:NAME, m:NAME).",
-     {.fallback = "evaluations objective"}},
+     fallback("evaluations objective")},
     {&QuickplotOptions::optimum, "optimum", "VALUE",
      "Draw how far the objective is from this value."},
     {&QuickplotOptions::log_x, "log-x", "", "Use a logarithmic scale for X."},
     {&QuickplotOptions::log_y, "log-y", "", "Use a logarithmic scale for Y."},
-    {&QuickplotOptions::title,
-     "title",
-     "TEXT",
-     "Write this title above the picture.",
-     {.fallback = "the name of the search"}},
-    {&QuickplotOptions::output,
-     "output",
-     "FILE",
-     "Write the picture to FILE.svg.",
-     {.aliases = "-o"}},
+    {&QuickplotOptions::title, "title", "TEXT", "Write this title above the picture.",
+     fallback("the name of the search")},
+    {&QuickplotOptions::output, "output", "FILE", "Write the picture to FILE.svg.", aliases("-o")},
 };
 void QuickplotOptions::declare(OptionSet& set) { set.add("Options", kQuickplotRows, *this); }
 
@@ -191,22 +176,14 @@ struct WorkloadOptions {
   void declare(OptionSet& set);
 };
 constexpr Option<WorkloadOptions> kWorkloadRows[] = {
-    {&WorkloadOptions::path, "PATH", "", kPathHelp, {.is_optional = true}},
-    {&WorkloadOptions::workflow,
-     "workflow",
-     "PART",
+    {&WorkloadOptions::path, "PATH", "", kPathHelp, is_optional},
+    {&WorkloadOptions::workflow, "workflow", "PART",
      "Look at jobs of the database whose workflow contains PART, instead of a search.",
-     {.aliases = "-w --wf"}},
-    {&WorkloadOptions::num_workers,
-     "num-workers",
-     "N",
-     "Compare with N workers.",
-     {.fallback = "as many as the search had", .least = 1}},
-    {&WorkloadOptions::output,
-     "output",
-     "FILE",
-     "Write the numbers to FILE.json or a picture to FILE.svg.",
-     {.aliases = "-o"}},
+     aliases("-w --wf")},
+    {&WorkloadOptions::num_workers, "num-workers", "N", "Compare with N workers.",
+     fallback("as many as the search had"), least(1)},
+    {&WorkloadOptions::output, "output", "FILE",
+     "Write the numbers to FILE.json or a picture to FILE.svg.", aliases("-o")},
 };
 void WorkloadOptions::declare(OptionSet& set) { set.add("Options", kWorkloadRows, *this); }
 
@@ -250,21 +227,12 @@ struct CompareOptions {
 };
 constexpr Option<CompareOptions> kCompareRows[] = {
     {&CompareOptions::paths, "PATH", "", kPathHelp},
-    {&CompareOptions::after,
-     "after",
-     "N",
-     "Also compare the best of the first N evaluations.",
-     {.fallback = "as many as all searches have", .least = 1}},
-    {&CompareOptions::objective,
-     "objective",
-     "I",
-     "Compare objective number I, counted from 0, of several.",
-     {.least = 0}},
-    {&CompareOptions::output,
-     "output",
-     "FILE",
-     "Write FILE.json instead of a table.",
-     {.aliases = "-o"}},
+    {&CompareOptions::after, "after", "N", "Also compare the best of the first N evaluations.",
+     fallback("as many as all searches have"), least(1)},
+    {&CompareOptions::objective, "objective", "I",
+     "Compare objective number I, counted from 0, of several.", least(0)},
+    {&CompareOptions::output, "output", "FILE", "Write FILE.json instead of a table.",
+     aliases("-o")},
 };
 void CompareOptions::declare(OptionSet& set) { set.add("Options", kCompareRows, *this); }
 

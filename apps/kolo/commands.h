@@ -13,6 +13,7 @@ using cli::OptionSet;
 using cli::OptionText;
 using cli::run_declared;
 using cli::Takes;
+using namespace cli::rows;
 
 /// `kolo` itself, with all its commands.
 extern const Command kKolo;

@@ -21,12 +21,10 @@ struct InitOptions {
 };
 constexpr Option<InitOptions> kInitRows[] = {
     {&InitOptions::folder, "DIR", "", "The folder to make."},
-    {&InitOptions::db,
-     "db",
-     "URL",
+    {&InitOptions::db, "db", "URL",
      "Keep jobs on a PostgreSQL server, which launchers on several hosts can share: "
      "postgresql://user@host/name. With - the URL comes on standard input.",
-     {.fallback = "an SQLite file in DIR"}},
+     fallback("an SQLite file in DIR")},
 };
 void InitOptions::declare(OptionSet& set) { set.add("Options", kInitRows, *this); }
 
@@ -92,16 +90,10 @@ struct AppOptions {
   void declare(OptionSet& set);
 };
 constexpr Option<jobs::Application> kAppRows[] = {
-    {&jobs::Application::name,
-     "name",
-     "NAME",
-     "Give the application this name, which jobs use.",
-     {.is_needed = true}},
-    {&jobs::Application::executable,
-     "executable",
-     "WORDS",
-     "Run this program, with these first arguments. No shell reads it.",
-     {.is_needed = true}},
+    {&jobs::Application::name, "name", "NAME", "Give the application this name, which jobs use.",
+     is_needed},
+    {&jobs::Application::executable, "executable", "WORDS",
+     "Run this program, with these first arguments. No shell reads it.", is_needed},
     {&jobs::Application::preprocess, "preprocess", "WORDS",
      "Run this command in the folder of a job before the job."},
     {&jobs::Application::postprocess, "postprocess", "WORDS",

@@ -39,7 +39,7 @@ struct ExplainOptions {
   void declare(OptionSet& set);
 };
 constexpr Option<ExplainOptions> kExplainRows[] = {
-    {&ExplainOptions::id, "JOB", "", "The number of the job.", {.is_optional = true}},
+    {&ExplainOptions::id, "JOB", "", "The number of the job.", is_optional},
     {&ExplainOptions::id, "id", "N", "The same as JOB."},
 };
 void ExplainOptions::declare(OptionSet& set) { set.add("Options", kExplainRows, *this); }
@@ -58,11 +58,8 @@ struct StatsOptions {
   void declare(OptionSet& set);
 };
 constexpr Option<StatsOptions> kStatsRows[] = {
-    {&StatsOptions::workflow,
-     "wf",
-     "PART",
-     "Count only jobs whose workflow contains PART.",
-     {.aliases = "--wf-filter"}},
+    {&StatsOptions::workflow, "wf", "PART", "Count only jobs whose workflow contains PART.",
+     aliases("--wf-filter")},
 };
 void StatsOptions::declare(OptionSet& set) { set.add("Options", kStatsRows, *this); }
 
@@ -89,11 +86,8 @@ struct LogOptions {
   void declare(OptionSet& set);
 };
 constexpr Option<LogOptions> kLogRows[] = {
-    {&LogOptions::follow,
-     "follow",
-     "",
-     "Keep printing new lines as they are written.",
-     {.aliases = "-f"}},
+    {&LogOptions::follow, "follow", "", "Keep printing new lines as they are written.",
+     aliases("-f")},
     {&LogOptions::id, "id", "N", "Print the output of job N instead."},
 };
 void LogOptions::declare(OptionSet& set) { set.add("Options", kLogRows, *this); }

@@ -27,24 +27,19 @@ struct LsOptions {
   void declare(OptionSet& set);
 };
 constexpr Option<LsOptions> kLsWhat[] = {
-    {&LsOptions::what,
-     "WHAT",
-     "",
+    {&LsOptions::what, "WHAT", "",
      "List jobs, applications (apps), workflows (wf), or launches in batch queues (queues).",
-     {.choices = "jobs|apps|wf|queues", .is_optional = true}},
+     choices("jobs|apps|wf|queues"), is_optional},
 };
 constexpr Option<LsOptions> kLsRows[] = {
     {&LsOptions::history, "history", "",
      "Print all states that a job went through, with times and reasons."},
     {&LsOptions::tree, "tree", "", "Print jobs below those that they wait for."},
     {&LsOptions::by_states, "by-states", "", "Print how many jobs are in each state."},
-    {&LsOptions::verbose, "verbose", "", "Print all fields of jobs.", {.aliases = "-v"}},
-    {&LsOptions::columns,
-     "columns",
-     "FIELD:FIELD…",
-     "Add these fields of jobs as columns.",
-     {.variables = "LS_FIELDS"}},
-    {&LsOptions::limit, "limit", "N", "Print at most N jobs.", {.least = 1}},
+    {&LsOptions::verbose, "verbose", "", "Print all fields of jobs.", aliases("-v")},
+    {&LsOptions::columns, "columns", "FIELD:FIELD…", "Add these fields of jobs as columns.",
+     variables("LS_FIELDS")},
+    {&LsOptions::limit, "limit", "N", "Print at most N jobs.", least(1)},
 };
 void LsOptions::declare(OptionSet& set) {
   set.add("Arguments", kLsWhat, *this);

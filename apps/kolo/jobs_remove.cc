@@ -38,18 +38,12 @@ struct RmOptions {
   void declare(OptionSet& set);
 };
 constexpr Option<RmOptions> kRmWhat[] = {
-    {&RmOptions::what,
-     "WHAT",
-     "",
-     "Remove jobs, applications (apps) or launches (queues).",
-     {.choices = "jobs|apps|queues"}},
+    {&RmOptions::what, "WHAT", "", "Remove jobs, applications (apps) or launches (queues).",
+     choices("jobs|apps|queues")},
 };
 constexpr Option<RmOptions> kRmRows[] = {
-    {&RmOptions::force,
-     "force",
-     "",
-     "Accepted as Balsam has it, without effect: nothing is asked.",
-     {.aliases = "-f"}},
+    {&RmOptions::force, "force", "", "Accepted as Balsam has it, without effect: nothing is asked.",
+     aliases("-f")},
 };
 void RmOptions::declare(OptionSet& set) {
   set.add("Arguments", kRmWhat, *this);
@@ -102,11 +96,8 @@ struct KillOptions {
   void declare(OptionSet& set);
 };
 constexpr Option<KillOptions> kKillRows[] = {
-    {&KillOptions::recursive,
-     "recursive",
-     "",
-     "Kill the jobs that wait for them as well.",
-     {.aliases = "-r"}},
+    {&KillOptions::recursive, "recursive", "", "Kill the jobs that wait for them as well.",
+     aliases("-r")},
 };
 void KillOptions::declare(OptionSet& set) {
   set.add("Arguments", kSelectedIds, &ids);

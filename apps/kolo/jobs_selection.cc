@@ -7,21 +7,18 @@
 #include "names.h"
 
 namespace kolo::app {
+
+using namespace cli::rows;
+
 namespace {
 
 constexpr cli::Option<JobSelection> kSelectionRows[] = {
     {&JobSelection::ids, "id", "N", "Select the job with this number."},
     {&JobSelection::name, "name", "PART", "Select jobs whose name contains PART."},
-    {&JobSelection::workflow,
-     "wf",
-     "PART",
-     "Select jobs whose workflow contains PART.",
-     {.aliases = "--wf-filter --workflow"}},
-    {&JobSelection::state,
-     "state",
-     "STATE",
-     "Select jobs in this state, for example FAILED.",
-     {.names = job_state_names}},
+    {&JobSelection::workflow, "wf", "PART", "Select jobs whose workflow contains PART.",
+     aliases("--wf-filter --workflow")},
+    {&JobSelection::state, "state", "STATE", "Select jobs in this state, for example FAILED.",
+     names(job_state_names)},
 };
 
 }  // namespace

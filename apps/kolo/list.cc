@@ -39,11 +39,7 @@ struct ListOptions {
   void declare(OptionSet& set);
 };
 constexpr Option<ListOptions> kListRows[] = {
-    {&ListOptions::family,
-     "FAMILY",
-     "",
-     "What to list:",
-     {.names = family_names, .only_names = true}},
+    {&ListOptions::family, "FAMILY", "", "What to list:", only(family_names)},
 };
 void ListOptions::declare(OptionSet& set) { set.add("Arguments", kListRows, *this); }
 

@@ -14,11 +14,9 @@ struct ManualOptions {
   void declare(OptionSet& set);
 };
 constexpr Option<ManualOptions> kManualRows[] = {
-    {&ManualOptions::command,
-     "COMMAND",
-     "",
+    {&ManualOptions::command, "COMMAND", "",
      "The command, for example `run` or `analytics topk`; all of them if none is given.",
-     {.is_optional = true}},
+     is_optional},
     {&ManualOptions::table, "table", "", "Print the table of its options alone."},
 };
 void ManualOptions::declare(OptionSet& set) { set.add("Options", kManualRows, *this); }
@@ -54,11 +52,8 @@ struct CompletionOptions {
   void declare(OptionSet& set);
 };
 constexpr Option<CompletionOptions> kCompletionRows[] = {
-    {&CompletionOptions::shell,
-     "SHELL",
-     "",
-     "The shell: bash, zsh or fish.",
-     {.choices = "bash|zsh|fish"}},
+    {&CompletionOptions::shell, "SHELL", "", "The shell: bash, zsh or fish.",
+     choices("bash|zsh|fish")},
 };
 void CompletionOptions::declare(OptionSet& set) { set.add("Arguments", kCompletionRows, *this); }
 

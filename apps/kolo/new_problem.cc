@@ -43,11 +43,8 @@ struct NewProblemOptions {
   void declare(OptionSet& set);
 };
 constexpr Option<NewProblemOptions> kNewProblemRows[] = {
-    {&NewProblemOptions::kind,
-     "KIND",
-     "",
-     "What is searched: hyperparameters (hps) or architectures (nas).",
-     {.choices = "hps|nas"}},
+    {&NewProblemOptions::kind, "KIND", "",
+     "What is searched: hyperparameters (hps) or architectures (nas).", choices("hps|nas")},
     {&NewProblemOptions::name, "NAME", "", "The name of the problem and of the new folder."},
 };
 void NewProblemOptions::declare(OptionSet& set) { set.add("Arguments", kNewProblemRows, *this); }

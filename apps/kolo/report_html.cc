@@ -15,11 +15,7 @@ struct ReportHtmlOptions {
   void declare(OptionSet& set);
 };
 constexpr Option<ReportHtmlOptions> kReportHtmlRows[] = {
-    {&ReportHtmlOptions::output,
-     "output",
-     "FILE",
-     "Write the page to this file.",
-     {.aliases = "-o"}},
+    {&ReportHtmlOptions::output, "output", "FILE", "Write the page to this file.", aliases("-o")},
 };
 void ReportHtmlOptions::declare(OptionSet& set) {
   set.add("Arguments", kStudyArgument, &study);

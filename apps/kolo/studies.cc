@@ -34,22 +34,15 @@ struct BestOptions {
   void declare(OptionSet& set);
 };
 constexpr Option<BestOptions> kBestRows[] = {
-    {&BestOptions::metric,
-     "metric",
-     "NAME",
-     "Compare trials by this metric.",
-     {.fallback = "the metric of the study"}},
-    {&BestOptions::mode,
-     "mode",
-     "min|max",
-     "Look for the smallest (min) or the largest (max) value.",
-     {.fallback = "the mode of the study", .choices = "min|max"}},
-    {&BestOptions::scope,
-     "scope",
-     "SCOPE",
+    {&BestOptions::metric, "metric", "NAME", "Compare trials by this metric.",
+     fallback("the metric of the study")},
+    {&BestOptions::mode, "mode", "min|max",
+     "Look for the smallest (min) or the largest (max) value.", fallback("the mode of the study"),
+     choices("min|max")},
+    {&BestOptions::scope, "scope", "SCOPE",
      "Compare the last value of each trial (last), its best one (all), the mean of all (avg), or "
      "the mean of the last 5 or 10 (last-5-avg, last-10-avg).",
-     {.choices = "last|all|avg|last-5-avg|last-10-avg"}},
+     choices("last|all|avg|last-5-avg|last-10-avg")},
 };
 void BestOptions::declare(OptionSet& set) {
   set.add("Arguments", kStudyArgument, &study);
@@ -63,11 +56,8 @@ struct StopOptions {
   void declare(OptionSet& set);
 };
 constexpr Option<StopOptions> kStopRows[] = {
-    {&StopOptions::trial,
-     "TRIAL",
-     "",
-     "Stop this trial alone, given by its number or its id.",
-     {.is_optional = true}},
+    {&StopOptions::trial, "TRIAL", "", "Stop this trial alone, given by its number or its id.",
+     is_optional},
 };
 void StopOptions::declare(OptionSet& set) {
   set.add("Arguments", kStudyArgument, &study);
@@ -81,16 +71,10 @@ struct ExportOptions {
   void declare(OptionSet& set);
 };
 constexpr Option<ExportOptions> kExportRows[] = {
-    {&ExportOptions::output,
-     "output",
-     "FILE",
-     "Write to this file.",
-     {.aliases = "-o", .fallback = "standard output"}},
-    {&ExportOptions::format,
-     "format",
-     "csv|json",
-     "Write comma-separated values or JSON.",
-     {.fallback = "json for a file that ends in .json, else csv", .choices = "csv|json"}},
+    {&ExportOptions::output, "output", "FILE", "Write to this file.", aliases("-o"),
+     fallback("standard output")},
+    {&ExportOptions::format, "format", "csv|json", "Write comma-separated values or JSON.",
+     fallback("json for a file that ends in .json, else csv"), choices("csv|json")},
     {&ExportOptions::reports, "reports", "", "Write a row for each report, not for each trial."},
 };
 void ExportOptions::declare(OptionSet& set) {

@@ -28,26 +28,16 @@ struct SubmitOptions : SearchOptions, PpoCommandOptions {
   void declare(OptionSet& set);
 };
 constexpr Option<SubmitOptions> kSubmitRows[] = {
-    {&SubmitOptions::kind,
-     "KIND",
-     "",
-     "Search for hyperparameters (hps) or for architectures (nas).",
-     {.choices = "hps|nas"}},
-    {&SubmitOptions::names,
-     "SEARCH",
-     "",
+    {&SubmitOptions::kind, "KIND", "",
+     "Search for hyperparameters (hps) or for architectures (nas).", choices("hps|nas")},
+    {&SubmitOptions::names, "SEARCH", "",
      "The search, as `kolo hps` and `kolo nas` take it; ambs or regevo if there is none.",
-     {.is_optional = true}},
-    {&SubmitOptions::workflow,
-     "workflow",
-     "NAME",
-     "Give the jobs this workflow, and the new folder this name.",
-     {.aliases = "-w"}},
-    {&SubmitOptions::setup,
-     "setup",
-     "FILE",
+     is_optional},
+    {&SubmitOptions::workflow, "workflow", "NAME",
+     "Give the jobs this workflow, and the new folder this name.", aliases("-w")},
+    {&SubmitOptions::setup, "setup", "FILE",
      "Let bash source this file before the search and before each evaluation.",
-     {.aliases = "-as --activation-script"}},
+     aliases("-as --activation-script")},
 };
 void SubmitOptions::declare(OptionSet& set) {
   set.add("Submission", kSubmitRows, *this);

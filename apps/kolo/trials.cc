@@ -25,21 +25,15 @@ struct TrialsOptions {
   void declare(OptionSet& set);
 };
 constexpr Option<TrialsOptions> kTrialsRows[] = {
-    {&TrialsOptions::sort,
-     "sort",
-     "COLUMNS",
-     "Sort by these columns, separated by commas.",
-     {.fallback = "the number of the trial"}},
+    {&TrialsOptions::sort, "sort", "COLUMNS", "Sort by these columns, separated by commas.",
+     fallback("the number of the trial")},
     {&TrialsOptions::desc, "desc", "", "Sort from large to small."},
     {&TrialsOptions::filter, "filter", "CONDITION",
      "Print only trials for which a condition holds, as in 'loss < 0.3'; it compares with ==, !=, "
      "<, <=, > or >=."},
-    {&TrialsOptions::columns,
-     "columns",
-     "COLUMNS",
-     "Print these columns alone, separated by commas.",
-     {.fallback = "all that matter"}},
-    {&TrialsOptions::limit, "limit", "N", "Print at most N trials.", {.least = 0}},
+    {&TrialsOptions::columns, "columns", "COLUMNS",
+     "Print these columns alone, separated by commas.", fallback("all that matter")},
+    {&TrialsOptions::limit, "limit", "N", "Print at most N trials.", least(0)},
     {&TrialsOptions::csv, "csv", "", "Print comma-separated values instead of a table."},
 };
 void TrialsOptions::declare(OptionSet& set) {

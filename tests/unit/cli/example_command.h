@@ -27,32 +27,22 @@ inline std::vector<NamedText> example_studies(const OptionSet& typed) {
 }
 
 inline constexpr Option<Example> kExampleArguments[] = {
-    {&Example::study, "STUDY", "", "The study.", {.names = example_studies}},
-    {&Example::description, "FILE.yaml", "", "A file.", {.is_optional = true, .fits = is_yaml}},
-    {&Example::program,
-     "PROGRAM",
-     "",
-     "The program.",
-     {.is_optional = true, .takes = Takes::program}},
+    {&Example::study, "STUDY", "", "The study.", names(example_studies)},
+    {&Example::description, "FILE.yaml", "", "A file.", is_optional, fits(is_yaml)},
+    {&Example::program, "PROGRAM", "", "The program.", is_optional, takes(Takes::program)},
 };
 inline constexpr Option<Example> kExampleOptions[] = {
-    {&Example::ranks,
-     "num-proc",
-     "N",
-     "Start N ranks.",
-     {.aliases = "-np -n", .variables = "TEST_NUM_PROC TEST_OLD_NUM_PROC", .least = 1, .most = 64}},
-    {&Example::mode,
-     "mode",
-     "min|max",
-     "Look for small or large values.",
-     {.variables = "TEST_MODE", .keys = "search.mode", .choices = "min|max"}},
-    {&Example::seconds, "start-timeout", "SECONDS", "Wait so long.", {.least = 0.001}},
+    {&Example::ranks, "num-proc", "N", "Start N ranks.", aliases("-np -n"),
+     variables("TEST_NUM_PROC TEST_OLD_NUM_PROC"), least(1), most(64)},
+    {&Example::mode, "mode", "min|max", "Look for small or large values.", variables("TEST_MODE"),
+     keys("search.mode"), choices("min|max")},
+    {&Example::seconds, "start-timeout", "SECONDS", "Wait so long.", least(0.001)},
     {&Example::seed, "seed", "N", "Draw from this seed."},
-    {&Example::verbose, "verbose", "", "Print each step.", {.variables = "TEST_VERBOSE"}},
+    {&Example::verbose, "verbose", "", "Print each step.", variables("TEST_VERBOSE")},
     {&Example::waits, "no-wait", "", "Do not wait."},
-    {&Example::env, "env", "NAME=VALUE", "Set a variable.", {.aliases = "-x"}},
+    {&Example::env, "env", "NAME=VALUE", "Set a variable.", aliases("-x")},
     {&Example::pair, "xy", "X Y", "Draw Y against X."},
-    {&Example::config, "config-file", "FILE", "Read options from a file.", {.is_file = true}},
+    {&Example::config, "config-file", "FILE", "Read options from a file.", is_file},
 };
 inline constexpr std::string_view kUnused[] = {"search", "params"};
 
