@@ -232,8 +232,13 @@ struct Scaled {
 
 constexpr size_t kBlock = 512;
 
+// The steps over one block are functions of their own, never inlined: each is compiled once for
+// its types instead of once for every combination of types, operation and factors that uses it.
+// A call per 512 elements costs nothing that could be measured.
+#define KOLO_STEP __attribute__((noinline)) void
+
 template <class In, class A>
-inline void load_block(A* acc, const Loose<In>* in, size_t n) {
+KOLO_STEP load_block(A* acc, const Loose<In>* in, size_t n) {
   size_t i = 0;
 #ifdef __F16C__
   if constexpr (__is_same(In, Half)) {
@@ -247,7 +252,7 @@ inline void load_block(A* acc, const Loose<In>* in, size_t n) {
 }
 
 template <class Out, class A>
-inline void store_block(Loose<Out>* out, const A* acc, size_t n) {
+KOLO_STEP store_block(Loose<Out>* out, const A* acc, size_t n) {
   size_t i = 0;
 #ifdef __F16C__
   if constexpr (__is_same(Out, Half)) {
@@ -258,6 +263,26 @@ inline void store_block(Loose<Out>* out, const A* acc, size_t n) {
 #endif
   KOLO_ELEMENTWISE
   for (size_t j = i; j < n; ++j) out[j] = Narrow<Out>::from(acc[j]);
+}
+
+template <class Op, class A>
+KOLO_STEP combine_block(A* acc, const Loose<A>* in, size_t n) {
+  KOLO_ELEMENTWISE
+  for (size_t i = 0; i < n; ++i) acc[i] = Op::apply(acc[i], in[i]);
+}
+
+template <class A>
+KOLO_STEP scale_block_before(A* acc, size_t n, const ReduceScale& given) {
+  const ReduceScale scale = given;
+  KOLO_ELEMENTWISE
+  for (size_t i = 0; i < n; ++i) acc[i] = Scaled::before(acc[i], scale);
+}
+
+template <class A>
+KOLO_STEP scale_block_after(A* acc, size_t n, const ReduceScale& given) {
+  const ReduceScale scale = given;
+  KOLO_ELEMENTWISE
+  for (size_t i = 0; i < n; ++i) acc[i] = Scaled::after(acc[i], scale);
 }
 
 /// A handful of elements, one by one: the preparations of a vector loop would cost more than the
@@ -283,15 +308,19 @@ constexpr size_t kFew = 8;
 
 /// Two inputs, up to two outputs, same plain type: all in registers.
 template <class T, class Op, class Scale>
-void reduce_two(const Loose<T>* a, const Loose<T>* b, Loose<T>* x, Loose<T>* y, size_t count,
-                const ReduceScale& given) {
-  const ReduceScale scale = given;
-  if (y == nullptr) {
+void reduce_two(const ReduceCall& call) {
+  const auto* a = static_cast<const Loose<T>*>(call.inputs[0]);
+  const auto* b = static_cast<const Loose<T>*>(call.inputs[1]);
+  auto* x = static_cast<Loose<T>*>(call.outputs[0]);
+  const size_t count = call.count;
+  const ReduceScale scale = call.scale;
+  if (call.output_count < 2) {
     KOLO_ELEMENTWISE
     for (size_t i = 0; i < count; ++i)
       x[i] = Scale::after(Op::apply(Scale::before(a[i], scale), Scale::before(b[i], scale)), scale);
     return;
   }
+  auto* y = static_cast<Loose<T>*>(call.outputs[1]);
   KOLO_ELEMENTWISE
   for (size_t i = 0; i < count; ++i) {
     T value =
@@ -301,41 +330,28 @@ void reduce_two(const Loose<T>* a, const Loose<T>* b, Loose<T>* x, Loose<T>* y, 
   }
 }
 
-template <class In, class Out, class Op, class Scale>
+template <class In, class Out, class Op>
 void reduce_blocks(const ReduceCall& call) {
   using A = typename AccumulatorOf<In>::type;
-  if (call.count <= kFew) return reduce_few<In, Out, Op, Scale>(call);
-  const ReduceScale scale = call.scale;
-  if constexpr (__is_same(In, A) && __is_same(Out, A)) {
-    if (call.input_count == 2 && call.output_count <= 2) {
-      reduce_two<A, Op, Scale>(
-          static_cast<const Loose<A>*>(call.inputs[0]),
-          static_cast<const Loose<A>*>(call.inputs[1]), static_cast<Loose<A>*>(call.outputs[0]),
-          call.output_count == 2 ? static_cast<Loose<A>*>(call.outputs[1]) : nullptr, call.count,
-          scale);
-      return;
-    }
-  }
   alignas(64) A acc[kBlock];
   alignas(64) A next[kBlock];
   for (size_t start = 0; start < call.count; start += kBlock) {
     const size_t n = call.count - start < kBlock ? call.count - start : kBlock;
     load_block<In>(acc, static_cast<const Loose<In>*>(call.inputs[0]) + start, n);
-    KOLO_ELEMENTWISE
-    for (size_t i = 0; i < n; ++i) acc[i] = Scale::before(acc[i], scale);
+    if (call.scaled) scale_block_before(acc, n, call.scale);
     for (size_t k = 1; k < call.input_count; ++k) {
       const Loose<In>* in = static_cast<const Loose<In>*>(call.inputs[k]) + start;
       if constexpr (__is_same(In, A)) {
-        KOLO_ELEMENTWISE
-        for (size_t i = 0; i < n; ++i) acc[i] = Op::apply(acc[i], Scale::before(in[i], scale));
-      } else {
-        load_block<In>(next, in, n);
-        KOLO_ELEMENTWISE
-        for (size_t i = 0; i < n; ++i) acc[i] = Op::apply(acc[i], Scale::before(next[i], scale));
+        if (!call.scaled) {
+          combine_block<Op>(acc, in, n);
+          continue;
+        }
       }
+      load_block<In>(next, in, n);
+      if (call.scaled) scale_block_before(next, n, call.scale);
+      combine_block<Op>(acc, next, n);
     }
-    KOLO_ELEMENTWISE
-    for (size_t i = 0; i < n; ++i) acc[i] = Scale::after(acc[i], scale);
+    if (call.scaled) scale_block_after(acc, n, call.scale);
     for (size_t o = 0; o < call.output_count; ++o)
       store_block<Out>(static_cast<Loose<Out>*>(call.outputs[o]) + start, acc, n);
   }
@@ -343,10 +359,18 @@ void reduce_blocks(const ReduceCall& call) {
 
 template <class In, class Out, class Op>
 void reduce_any(const ReduceCall& call) {
-  if (call.scaled)
-    reduce_blocks<In, Out, Op, Scaled>(call);
-  else
-    reduce_blocks<In, Out, Op, Unscaled>(call);
+  using A = typename AccumulatorOf<In>::type;
+  if (call.count <= kFew)
+    return call.scaled ? reduce_few<In, Out, Op, Scaled>(call)
+                       : reduce_few<In, Out, Op, Unscaled>(call);
+  if constexpr (__is_same(In, A) && __is_same(Out, A)) {
+    if (call.input_count == 2 && call.output_count <= 2) {
+      if (!call.scaled) return reduce_two<A, Op, Unscaled>(call);
+      // Integers with factors are rare and go through doubles: not worth loops of their own.
+      if constexpr (kIsFloating<A>) return reduce_two<A, Op, Scaled>(call);
+    }
+  }
+  reduce_blocks<In, Out, Op>(call);
 }
 
 template <class In, class Out>
