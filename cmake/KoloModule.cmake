@@ -40,9 +40,9 @@ if(KOLO_SANITIZE)
   add_link_options(-fsanitize=${KOLO_SANITIZE})
 endif()
 
-# kolo_room(NAME SOURCES … [DEPENDS …] [PRIVATE_DEPENDS …])
+# kolo_module(NAME SOURCES … [DEPENDS …] [PRIVATE_DEPENDS …])
 # Makes the static library kolo_NAME with the alias kolo::NAME. DEPENDS are other modules or libraries.
-function(kolo_room name)
+function(kolo_module name)
   cmake_parse_arguments(ROOM "" "" "SOURCES;DEPENDS;PRIVATE_DEPENDS" ${ARGN})
   add_library(kolo_${name} STATIC ${ROOM_SOURCES})
   add_library(kolo::${name} ALIAS kolo_${name})
@@ -55,5 +55,5 @@ function(kolo_room name)
   target_compile_features(kolo_${name} PUBLIC cxx_std_20)
   target_link_libraries(kolo_${name} PUBLIC ${ROOM_DEPENDS} PRIVATE ${ROOM_PRIVATE_DEPENDS}
                                      $<BUILD_INTERFACE:kolo_warnings>)
-  set_property(GLOBAL APPEND PROPERTY KOLO_ROOMS kolo_${name})
+  set_property(GLOBAL APPEND PROPERTY KOLO_MODULES kolo_${name})
 endfunction()
