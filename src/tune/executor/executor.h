@@ -62,7 +62,9 @@ struct Message {
   std::filesystem::path checkpoint{};
   /// In a report: the trial can save a checkpoint whenever it is asked to, as classes can.
   bool saves_on_request = false;
-  std::string error{};                ///< in an end: why the run failed; "" = it did not
+  std::string error{};  ///< in an end: why the run failed; "" = it did not
+  /// In an end: SIGTERM or SIGINT ended it, and this study did not send it.
+  bool was_terminated = false;
   std::optional<Value> last_words{};  ///< in an end: the result that the program left
   std::chrono::steady_clock::time_point came = std::chrono::steady_clock::now();
 };

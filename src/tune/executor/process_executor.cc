@@ -217,13 +217,15 @@ class ProcessExecutor final : public TrialExecutor {
       } else if (setup_.last_line_reports && !run->reported) {
         words = parse_last_words(tail_of_file(run->out, kTailBytes, run->out_from), setup_.metric);
       }
-      finish(end.id, error, std::move(words));
+      finish(end.id, error, std::move(words), end.was_terminated);
     }
   }
 
-  void finish(RunId id, const std::string& error, std::optional<Value> words) {
+  void finish(RunId id, const std::string& error, std::optional<Value> words,
+              bool was_terminated = false) {
     Message end{Message::Kind::ended, id};
     end.error = error;
+    end.was_terminated = was_terminated;
     end.last_words = std::move(words);
     inbox_->put(std::move(end));
   }

@@ -1,5 +1,8 @@
 #include "tune/executor/trial_tasks.h"
 
+#include <signal.h>
+#include <sys/wait.h>
+
 #include <algorithm>
 #include <optional>
 
@@ -18,6 +21,10 @@ constexpr std::chrono::milliseconds kAfterTheController{2000};
 
 fs::path file_of_rank(const fs::path& path, int rank) {
   return rank == 0 ? path : fs::path(path.string() + "." + std::to_string(rank));
+}
+
+bool was_terminated(int status) {
+  return WIFSIGNALED(status) && (WTERMSIG(status) == SIGTERM || WTERMSIG(status) == SIGINT);
 }
 
 std::uintmax_t size_of(const fs::path& path) {
@@ -121,7 +128,7 @@ std::vector<RunEnd> TrialTasks::receive() {
 void TrialTasks::rank_exited(Run& run, std::size_t rank, int status) {
   const std::string how = describe_wait_status(status);
   if (run.server) run.server->announce({static_cast<int>(rank), how});
-  if (status != 0) fail(run, rank, fmt::format("rank {} {}", rank, how));
+  if (status != 0) fail(run, rank, fmt::format("rank {} {}", rank, how), was_terminated(status));
 }
 
 void TrialTasks::rank_ended(Run& run, std::size_t rank, const exec::TaskEnd& end) {
@@ -129,13 +136,14 @@ void TrialTasks::rank_ended(Run& run, std::size_t rank, const exec::TaskEnd& end
   if (!end.error.empty())
     fail(run, rank, end.error);
   else if (!run.is_ring && end.status != 0)
-    fail(run, rank, "the program " + describe_wait_status(end.status));
+    fail(run, rank, "the program " + describe_wait_status(end.status), was_terminated(end.status));
 }
 
 /// The first failure is the reason; those that follow are consequences.
-void TrialTasks::fail(Run& run, std::size_t rank, const std::string& error) {
+void TrialTasks::fail(Run& run, std::size_t rank, const std::string& error, bool was_terminated) {
   if (!run.end.error.empty()) return;
   run.end.error = error;
+  run.end.was_terminated = was_terminated;
   run.end.said = run.ranks[rank].err;
   run.end.said_from = run.ranks[rank].err_from;
   for (const auto& other : run.ranks)

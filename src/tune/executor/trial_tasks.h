@@ -42,6 +42,7 @@ struct RunProcess {
 struct RunEnd {
   RunId id;
   std::string error;             ///< why it failed; "" = it did not
+  bool was_terminated = false;   ///< by SIGTERM or SIGINT
   std::filesystem::path said;    ///< of a failure: the standard error of the rank that failed first
   std::uintmax_t said_from = 0;  ///< where in that file the run began
 };
@@ -84,7 +85,7 @@ class TrialTasks {
   Run* find(RunId id);
   void rank_exited(Run& run, std::size_t rank, int status);
   void rank_ended(Run& run, std::size_t rank, const exec::TaskEnd& end);
-  void fail(Run& run, std::size_t rank, const std::string& error);
+  void fail(Run& run, std::size_t rank, const std::string& error, bool was_terminated = false);
   std::vector<RunEnd> replace_custodian();
 
   std::filesystem::path study_directory_;

@@ -19,6 +19,9 @@ constexpr auto kRetry = 500ms;
 constexpr std::size_t kBacklog = 256;
 /// How long runs that cannot be killed are waited for, beyond the grace time.
 constexpr auto kLastWait = 5s;
+/// Who ends an allocation or a terminal tells all processes at once, and a trial may be faster than
+/// this process: so long after a trial ended by SIGTERM this one may be told, too.
+constexpr auto kMoment = 250ms;
 
 bool may_pass(const Error& error) {
   return error.code() == ErrorCode::unavailable || error.code() == ErrorCode::io ||
@@ -102,6 +105,7 @@ Deadline Controller::next_look() const {
   if (trials.size() == 0 || (trials.occupied() == 0 && leaving_ == Leaving::no))
     return Deadline::after(0ms);
   auto when = std::min(state_.journal.next_heartbeat(), Clock::now() + state_.announce.patience());
+  if (!terminated_.empty()) when = std::min(when, terminated_.front().came + kMoment);
   for (const auto& [number, trial] : trials.live()) {
     if (trial->kill_at) when = std::min(when, *trial->kill_at);
     if (const auto limit = time_limit_of(*trial)) when = std::min(when, *limit);
@@ -128,9 +132,21 @@ void Controller::handle(Message& message) {
     case Message::Kind::checkpoint: reports_.on_checkpoint(trial, message.checkpoint); break;
     case Message::Kind::ended:
       executor_.forget(message.id);
-      reports_.on_end(trial, message);
+      if (message.was_terminated && trial.fate == Fate::open && leaving_ == Leaving::no)
+        terminated_.push_back(std::move(message));
+      else
+        reports_.on_end(trial, message);
       break;
     case Message::Kind::poke: break;
+  }
+}
+
+void Controller::judge_terminated() {
+  while (!terminated_.empty()) {
+    Message& message = terminated_.front();
+    if (leaving_ == Leaving::no && Clock::now() < message.came + kMoment) return;
+    reports_.on_end(state_.trials.at(message.id.trial), message);
+    terminated_.erase(terminated_.begin());
   }
 }
 
@@ -159,6 +175,7 @@ void Controller::look_at_requests() {
 
 void Controller::check_time() {
   if (is_interrupted()) leave(Leaving::interrupted, "the study was interrupted");
+  judge_terminated();
   if (leaving_ == Leaving::no &&
       state_.steering.study_over(std::chrono::duration<double>(state_.journal.elapsed()))) {
     state_.journal.event("over", std::nullopt, "a stopping rule of the study");

@@ -39,6 +39,8 @@ class Controller {
   void step();
   [[nodiscard]] Deadline next_look() const;
   void handle(Message& message);
+  /// Takes the ends whose sender of SIGTERM is known by now: this study's end, or somebody else.
+  void judge_terminated();
   void look_at_requests();
   void check_time();
   void end_overdue(StudyTrial& trial);
@@ -68,6 +70,7 @@ class Controller {
   const std::atomic<bool>* interrupted_;
 
   bool look_for_requests_ = true;
+  std::vector<Message> terminated_;  // ends by SIGTERM that nobody here asked for, oldest first
   Leaving leaving_ = Leaving::no;
   class RequestWatcher;
   std::unique_ptr<RequestWatcher> watcher_;

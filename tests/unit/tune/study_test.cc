@@ -21,6 +21,7 @@ class ScriptedExecutor final : public TrialExecutor {
     std::function<void(Inbox&, const StartOrder&)> on_start{};
     std::function<void(Inbox&, RunId, Answer)> on_answer{};
     std::function<void(Inbox&, RunId)> on_stop{};
+    std::function<void(RunId)> on_forget{};
     std::vector<std::string> calls{};
     std::vector<StartOrder> orders{};
   };
@@ -42,7 +43,10 @@ class ScriptedExecutor final : public TrialExecutor {
     if (script_.on_stop) script_.on_stop(*inbox_, id);
   }
   void kill(RunId id) override { note("kill", id); }
-  void forget(RunId id) override { note("forget", id); }
+  void forget(RunId id) override {
+    note("forget", id);
+    if (script_.on_forget) script_.on_forget(id);
+  }
   [[nodiscard]] bool can_kill() const noexcept override { return true; }
 
  private:
@@ -114,6 +118,37 @@ TEST_F(TuneStudy, ALastResultIsRecordedAndNobodyIsAnswered) {
   EXPECT_EQ(analysis.trials()[0].status, TrialStatus::terminated);
   EXPECT_EQ(analysis.trials()[0].last_result.at_path("loss").as_number(), 0.5);
   EXPECT_EQ(analysis.trials()[0].iteration, 1);
+}
+
+/// The batch system ends the allocation: trials get SIGTERM, too, and one ends before the study is
+/// told. It has not failed.
+TEST_F(TuneStudy, ATrialThatIsTerminatedWithTheStudyRunsAgain) {
+  std::atomic<bool> interrupted = false;
+  script_.on_start = [](Inbox& inbox, const StartOrder& order) {
+    Message killed = end(order.id, "the program was killed by signal 15 (Terminated)");
+    killed.was_terminated = true;
+    inbox.put(std::move(killed));
+  };
+  script_.on_forget = [&](RunId) { interrupted = true; };
+  {
+    auto first = setup(minimize("terminated", "loss"));
+    first.interrupted = &interrupted;
+    Study study(std::move(first));
+    study.run();
+    EXPECT_TRUE(study.was_interrupted());
+    const auto analysis = study.analysis();
+    ASSERT_THAT(analysis.trials(), SizeIs(1));
+    EXPECT_EQ(analysis.trials()[0].status, TrialStatus::pending);
+    EXPECT_EQ(analysis.trials()[0].error, "");
+  }
+  // Somebody else's SIGTERM is a failure as any other.
+  script_.on_forget = {};
+  auto how = minimize("terminated", "loss");
+  how.resume = Resume::yes;
+  how.raise_on_failed_trial = false;
+  const auto analysis = run(how);
+  ASSERT_THAT(analysis.trials(), SizeIs(1));
+  EXPECT_EQ(analysis.trials()[0].status, TrialStatus::error);
 }
 
 TEST_F(TuneStudy, ALastResultThatTheSchedulerWouldPauseOrStopEndsTheTrial) {
