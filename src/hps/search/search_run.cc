@@ -3,8 +3,10 @@
 #include <thread>
 #include <unordered_map>
 
+#include "base/env.h"
 #include "base/errors.h"
 #include "base/files.h"
+#include "base/log.h"
 #include "hps/search/evaluation.h"
 #include "hps/search/evaluators.h"
 #include "hps/search/search_files.h"
@@ -45,6 +47,12 @@ std::vector<tune::KnownResult> known_results(const ResultsTable& table, const Se
   return known;
 }
 
+/// The job that this search is; "" = none.
+std::string own_job() {
+  const auto database = environment("KOLO_DB"), id = environment("KOLO_JOB_ID");
+  return database && id ? fmt::format("{}#{}", *database, *id) : "";
+}
+
 /// What makes a search the one that a resume goes on with.
 Json infos_of(const SearchPlan& plan, const std::string& id, std::int64_t first_number) {
   return {{"kolo_search", 1},
@@ -59,20 +67,28 @@ Json infos_of(const SearchPlan& plan, const std::string& id, std::int64_t first_
           {"num_workers", workers_of(plan)},
           {"cache_key", plan.cache_key},
           {"first_number", first_number},
-          {"agents", plan.agents}};
+          {"agents", plan.agents},
+          {"job", own_job()}};
 }
 
-void require_same_search(const Json& infos, const SearchPlan& plan) {
+/// In what the search in the folder is another one than this; "" = in nothing.
+std::string difference(const Json& infos, const SearchPlan& plan) {
   const std::pair<const char*, const std::string&> fields[] = {
       {"kind", plan.kind}, {"search", plan.search}, {"problem", plan.problem}};
   for (const auto& [key, wanted] : fields)
     if (const auto was = infos.value(key, wanted); was != wanted)
-      throw_error(ErrorCode::failed_precondition,
-                  "{} holds a search with {} '{}', not '{}': it cannot be resumed as another one",
-                  plan.log_dir.string(), key, was, wanted);
-  if (infos.value("seed", plan.seed) != plan.seed)
-    throw_error(ErrorCode::failed_precondition, "{} holds a search with --seed {}, not {}",
-                plan.log_dir.string(), infos.value("seed", plan.seed), plan.seed);
+      return fmt::format("{} '{}', not '{}'", key, was, wanted);
+  if (const auto was = infos.value("seed", plan.seed); was != plan.seed)
+    return fmt::format("--seed {}, not {}", was, plan.seed);
+  return {};
+}
+
+/// Whether an earlier run of the job that this search is began the search in the folder.
+bool was_begun_by_this_job(const SearchPlan& plan) {
+  const Json infos = look_at_folder(plan.log_dir).infos;
+  const std::string job = own_job();
+  return !infos.is_null() && !job.empty() && infos.value("job", "") == job &&
+         difference(infos, plan).empty();
 }
 
 /// Unlike those of all other searches.
@@ -171,16 +187,23 @@ std::optional<ResultsTable> continued_results(const SearchPlan& plan, std::int64
 
 }  // namespace
 
-void prepare_folder(const SearchPlan& plan) {
+void prepare_folder(SearchPlan& plan) {
   check_plan(plan);
   std::error_code error;
   fs::create_directories(plan.log_dir, error);
   if (error)
     throw_error(ErrorCode::io, "cannot make {}: {}", plan.log_dir.string(), error.message());
+  if (!plan.resume && was_begun_by_this_job(plan)) {
+    plan.resume = true;
+    log::info("the job continues its search in {}", plan.log_dir.string());
+  }
   if (!plan.resume) move_aside(plan.log_dir);
   const EarlierSearch earlier = look_at_folder(plan.log_dir);
   if (!earlier.infos.is_null()) {
-    require_same_search(earlier.infos, plan);
+    if (const auto what = difference(earlier.infos, plan); !what.empty())
+      throw_error(ErrorCode::failed_precondition,
+                  "{} holds a search with {}; choose another --log-dir, or resume it as it was",
+                  plan.log_dir.string(), what);
     return;
   }
   std::int64_t first_number = 0;

@@ -23,9 +23,11 @@ struct SearchSummary {
 [[nodiscard]] int workers_of(const SearchPlan& plan);
 
 /// Checks the plan and makes the folder ready: for a new search, by moving an earlier one aside, or
-/// for the resume of the one in it. run_search() does this itself; where several agents share a
-/// folder, one of them does it before any of them runs. `log_dir` must be absolute.
-void prepare_folder(const SearchPlan& plan);
+/// for the resume of the one in it. A search that is a job resumes what the same job began, since a
+/// job runs again when an allocation has ended; `resume` is set then. run_search() does this
+/// itself; where several agents share a folder, one of them does it before any of them runs.
+/// `log_dir` must be absolute.
+void prepare_folder(SearchPlan& plan);
 
 /// To the end of the search. Throws invalid_argument (a plan that contradicts itself), not_found,
 /// failed_precondition (another process has the folder; a resume of another search).

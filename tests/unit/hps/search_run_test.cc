@@ -226,6 +226,33 @@ TEST(SearchRun, MovesAnEarlierSearchAside) {
   EXPECT_EQ(earlier, 1);
 }
 
+TEST(SearchRun, AJobContinuesTheSearchThatItBegan) {
+  const TempDir folder;
+  int runs = 0;
+  const auto run = [&](RunningJob& job) {
+    ++runs;
+    return RunResult(value_of(job));
+  };
+  const auto as_job = [&](const char* id, std::uint64_t seed) {
+    ::setenv("KOLO_DB", folder.path().c_str(), 1);
+    ::setenv("KOLO_JOB_ID", id, 1);
+    auto plan = plan_in(folder, run);
+    plan.seed = seed;
+    plan.max_evals += runs;
+    run_search(plan);
+    ::unsetenv("KOLO_DB");
+    ::unsetenv("KOLO_JOB_ID");
+    return read_results(folder.path() / "log").rows.size();
+  };
+  EXPECT_EQ(as_job("7", 1), 12U);
+  EXPECT_EQ(as_job("7", 1), 24U);  // the next allocation
+  EXPECT_EQ(runs, 24);
+  runs = 0;
+  EXPECT_EQ(as_job("8", 1), 12U);  // another job begins anew
+  runs = 0;
+  EXPECT_EQ(as_job("8", 2), 12U);  // and so does the same one with another search
+}
+
 TEST(SearchRun, EvaluationsOfAnEarlierSessionWouldBeWaitedFor) {
   // Every process of a search holds the lock of the study's directory, which the next session
   // waits for. An evaluation sees whether it is taken: 1 if it is.
