@@ -1,10 +1,5 @@
 #include "hps/results/results_csv.h"
 
-#include <fcntl.h>
-#include <sys/file.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -19,25 +14,6 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::string_view kParameter = "p:", kMetadata = "m:", kOther = "m:other";
-
-/// Another process may be appending.
-class FileLock {
- public:
-  explicit FileLock(int file) : file_(file) { ::flock(file_, LOCK_EX); }
-  ~FileLock() { ::flock(file_, LOCK_UN); }
-  FileLock(const FileLock&) = delete;
-  FileLock& operator=(const FileLock&) = delete;
-
- private:
-  int file_;
-};
-
-std::vector<std::string> objective_columns(std::size_t objectives) {
-  if (objectives == 1) return {"objective"};
-  std::vector<std::string> columns;
-  for (std::size_t i = 0; i < objectives; ++i) columns.push_back("objective_" + std::to_string(i));
-  return columns;
-}
 
 bool is_number(const std::string& text, double& value) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -201,77 +177,6 @@ ResultsTable read_results(const fs::path& path) {
   }
   if (columns.empty()) throw_error(ErrorCode::corruption, "{}: the file is empty", file.string());
   return table;
-}
-
-ResultsWriter::ResultsWriter(fs::path path, std::vector<std::string> parameters,
-                             std::size_t objectives, std::vector<std::string> metadata)
-    : path_(std::move(path)),
-      parameters_(std::move(parameters)),
-      metadata_(std::move(metadata)),
-      objectives_(objectives),
-      file_(::open(path_.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0644)) {
-  if (!file_.valid()) throw_errno("cannot open {}", path_.string());
-  const FileLock lock(file_.get());
-  std::vector<std::string> header;
-  for (const auto& name : parameters_) header.push_back(std::string(kParameter) + name);
-  for (auto& column : objective_columns(objectives_)) header.push_back(std::move(column));
-  for (const char* name : {"job_id", "job_status", "m:timestamp_submit", "m:timestamp_gather"})
-    header.emplace_back(name);
-  for (const auto& name : metadata_) header.push_back(std::string(kMetadata) + name);
-  header.emplace_back("m:error");
-  header.emplace_back(kOther);
-  const std::string first = csv_line(header);
-
-  const std::string text = read_file(path_);
-  const auto whole = text.rfind('\n') == std::string::npos ? 0 : text.rfind('\n') + 1;
-  if (whole < text.size() && ::ftruncate(file_.get(), static_cast<off_t>(whole)) != 0)
-    throw_errno("cannot cut off the torn last line of {}", path_.string());
-  if (whole == 0) {
-    write_all(file_.get(), first, path_.string());
-    return;
-  }
-  if (text.compare(0, first.size(), first) != 0)
-    throw_error(ErrorCode::failed_precondition,
-                "{} has other columns than this search writes; choose another --log-dir",
-                path_.string());
-  for (const auto& row : read_results(path_).rows) known_.insert(row.job_id);
-}
-
-void ResultsWriter::append(const ResultRow& row) {
-  std::vector<std::string> fields;
-  for (const auto& name : parameters_) {
-    const auto& values = row.parameters.as_dict();
-    const auto found = values.find(name);
-    fields.push_back(found == values.end() ? "" : field_of_value(found->second));
-  }
-  for (std::size_t i = 0; i < objectives_; ++i)
-    fields.push_back(row.failed() ? row.failure : field_of_value(row.objectives.at(i)));
-  fields.push_back(row.job_id);
-  fields.push_back(row.status);
-  fields.push_back(fmt::format("{:.6f}", row.submitted));
-  fields.push_back(fmt::format("{:.6f}", row.gathered));
-  Value::Dict rest;
-  for (const auto& [name, value] : row.metadata)
-    if (name != "error" && std::find(metadata_.begin(), metadata_.end(), name) == metadata_.end())
-      rest.emplace(name, value);
-  for (const auto& name : metadata_) {
-    const auto found = row.metadata.find(name);
-    fields.push_back(found == row.metadata.end() ? "" : field_of_value(found->second));
-  }
-  const auto error = row.metadata.find("error");
-  fields.push_back(error == row.metadata.end() ? "" : field_of_value(error->second));
-  fields.push_back(rest.empty() ? "" : field_of_value(Value(std::move(rest))));
-  const FileLock lock(file_.get());
-  struct stat before {};
-  if (::fstat(file_.get(), &before) != 0) throw_errno("cannot look at {}", path_.string());
-  try {
-    write_all(file_.get(), csv_line(fields), path_.string());
-  } catch (const Error&) {
-    // Half a line, on a disk that became full, would spoil the next one.
-    if (::ftruncate(file_.get(), before.st_size) != 0)
-      throw_errno("cannot cut off a torn line of {}", path_.string());
-    throw;
-  }
 }
 
 }  // namespace kolo::hps

@@ -68,20 +68,29 @@ Value flat_config(const Value& nested);
 
 class ResultsWriter {
  public:
-  /// Makes the file, or goes on with it: what is not a whole line at its end is cut off. Throws
-  /// failed_precondition when its columns are others.
-  ResultsWriter(std::filesystem::path path, std::vector<std::string> parameters,
-                std::size_t objectives, std::vector<std::string> metadata);
+  /// Makes the file with columns for these metadata, or goes on with it: what is not a whole line
+  /// at its end is cut off. Throws failed_precondition when its parameters or objectives are
+  /// others.
+  ResultsWriter(std::filesystem::path path, const std::vector<std::string>& parameters,
+                std::size_t objectives, const std::vector<std::string>& metadata);
 
-  /// Several processes may append to one file. Throws io; the file is then as it was.
+  /// Metadata of a new name get a column. Several processes may append to one file. Throws io; the
+  /// lines of the file are then as they were.
   void append(const ResultRow& row);
   /// The ids that were in the file when it was opened.
   [[nodiscard]] const std::set<std::string>& known() const noexcept { return known_; }
 
  private:
+  class Lock;
+  void open();
+  void read_columns();
+  [[nodiscard]] bool has_column(const std::string& column) const;
+  void add_columns(const ResultRow& row);
+  [[nodiscard]] std::string line_of(const ResultRow& row) const;
+
   std::filesystem::path path_;
-  std::vector<std::string> parameters_, metadata_;
-  std::size_t objectives_;
+  std::vector<std::string> fixed_;    // the first columns
+  std::vector<std::string> columns_;  // of the file
   std::set<std::string> known_;
   Fd file_;
 };

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "tune/protocol/value_text.h"
+#include "tune/trial/trial_info.h"
 
 namespace kolo::hps {
 namespace {
@@ -63,6 +64,11 @@ ResultRow row_of(const EndedTrial& trial, const std::vector<std::string>& metric
   }
   if (const Value* more = trial.last_result.find_path("metadata"); more && more->is_dict())
     row.metadata.insert(more->as_dict().begin(), more->as_dict().end());
+  if (trial.last_result.is_dict())
+    for (const auto& [name, value] : trial.last_result.as_dict())
+      if (name != "metadata" && !tune::is_own_field(name) &&
+          std::find(metrics.begin(), metrics.end(), name) == metrics.end())
+        row.metadata.emplace(name, value);
   if (!trial.error.empty()) {
     row.failure = failure_name(trial.error);
     row.metadata.insert_or_assign("error", one_line(trial.error));

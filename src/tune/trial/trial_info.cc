@@ -2,6 +2,9 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+#include <iterator>
+
 #include "base/host.h"
 #include "tune/protocol/value_text.h"
 #include "tune/trial/trial_names.h"
@@ -13,6 +16,22 @@ void complete_result(Value& result, std::int64_t iteration, double seconds, doub
   fields.insert_or_assign("training_iteration", iteration);
   fields.insert_or_assign("time_total_s", seconds);
   fields.try_emplace("time_this_iter_s", step);
+}
+
+bool is_own_field(std::string_view name) {
+  constexpr std::string_view kFields[] = {"training_iteration",
+                                          "time_total_s",
+                                          "time_this_iter_s",
+                                          "time_since_restore",
+                                          "timestamp",
+                                          "date",
+                                          "iterations_since_restore",
+                                          "trial_id",
+                                          "experiment_id",
+                                          "hostname",
+                                          "pid",
+                                          "done"};
+  return std::find(std::begin(kFields), std::end(kFields), name) != std::end(kFields);
 }
 
 Value full_result(const StudyTrial& trial, const TrialNaming& naming) {

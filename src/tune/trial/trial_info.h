@@ -21,6 +21,9 @@ struct TrialNaming {
 /// trial reports the last itself.
 void complete_result(Value& result, std::int64_t iteration, double seconds, double step);
 
+/// Whether kolo puts this field into every result by itself.
+[[nodiscard]] bool is_own_field(std::string_view name);
+
 /// The last report with all fields of a result in Ray Tune's layout.
 [[nodiscard]] Value full_result(const StudyTrial& trial, const TrialNaming& naming);
 

@@ -108,6 +108,31 @@ TEST(ResultsCsv, KeepsLinesWholeWhenSeveralAppend) {
   EXPECT_EQ(read_results(folder.path()).rows.size(), 200U);
 }
 
+TEST(ResultsCsv, MetricsThatAppearLaterGetColumns) {
+  const TempDir folder;
+  auto first = writer_in(folder), second = writer_in(folder);
+  first.append(row("0", 1));
+  ResultRow more = row("1", 2);
+  more.metadata["accuracy"] = 0.75;
+  second.append(more);
+  more.job_id = "2";
+  more.metadata["loss"] = 0.5;
+  first.append(more);  // has the file of before the second's column open
+  auto later = writer_in(folder);
+  EXPECT_EQ(later.known(), (std::set<std::string>{"0", "1", "2"}));
+  later.append(row("3", 3));
+  const auto text = read_file(folder.path() / "results.csv");
+  EXPECT_EQ(text.substr(0, text.find('\n')),
+            "p:arch_seq,p:lr,p:opt,objective,job_id,job_status,m:timestamp_submit,"
+            "m:timestamp_gather,m:epochs,m:error,m:other,m:note,m:accuracy,m:loss");
+  const auto table = read_results(folder.path());
+  ASSERT_EQ(table.rows.size(), 4U);
+  EXPECT_FALSE(table.rows[0].metadata.contains("accuracy"));
+  EXPECT_EQ(table.rows[1].metadata.at("accuracy"), Value(0.75));
+  EXPECT_EQ(table.rows[2].metadata.at("loss"), Value(0.5));
+  EXPECT_EQ(table.rows[3].objectives, std::vector<double>{3});
+}
+
 TEST(ResultsCsv, FieldsKeepTheirTypes) {
   for (const Value& value :
        {Value(3), Value(0.1), Value(true), Value("text"), Value("3"), Value("true"), Value("[x"),
