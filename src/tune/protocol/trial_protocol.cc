@@ -54,6 +54,16 @@ Value word_value(const std::string& word) {
   return word;
 }
 
+/// A number, or a list of them for several objectives as Python writes it: [1, 2] or (1, 2).
+Value objectives_in(const std::string& text, std::string_view metric) {
+  const bool is_list = (text.starts_with('[') && text.ends_with(']')) ||
+                       (text.starts_with('(') && text.ends_with(')'));
+  if (!is_list) return Value{{std::string(metric), word_value(text)}};
+  std::string_view name = metric;
+  if (name.ends_with("_0")) name.remove_suffix(2);
+  return Value{{std::string(name), decode("[" + text.substr(1, text.size() - 2) + "]", "a list")}};
+}
+
 }  // namespace
 
 TrialLine parse_trial_line(std::string_view text) {
@@ -150,7 +160,12 @@ std::optional<Value> parse_last_words(std::string_view output, std::string_view 
     rest = rest.substr(0, rest.find('\n'));
     while (!rest.empty() && (rest.front() == ' ' || rest.front() == '\t')) rest.remove_prefix(1);
     while (!rest.empty() && (rest.back() == ' ' || rest.back() == '\r')) rest.remove_suffix(1);
-    return Value{{std::string(metric), word_value(std::string(rest))}};
+    try {
+      return rest.starts_with('{') ? decode(rest, "DH-OUTPUT")
+                                   : objectives_in(std::string(rest), metric);
+    } catch (const Error&) {
+      return Value{{std::string(metric), std::string(rest)}};  // no number: the trial fails with it
+    }
   }
   while (!output.empty() &&
          (output.back() == '\n' || output.back() == '\r' || output.back() == ' '))
@@ -163,8 +178,8 @@ std::optional<Value> parse_last_words(std::string_view output, std::string_view 
       Value value = decode(line, "the last line of output");
       return value.is_dict() ? std::optional(std::move(value)) : std::nullopt;
     }
-    const Value number = word_value(line);
-    if (number.is_number() && !metric.empty()) return Value{{std::string(metric), number}};
+    if (!metric.empty() && (word_value(line).is_number() || line[0] == '[' || line[0] == '('))
+      return objectives_in(line, metric);
     std::istringstream stream(line);
     const std::vector<std::string> words{std::istream_iterator<std::string>(stream), {}};
     return parse_assignments(words);

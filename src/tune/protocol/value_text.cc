@@ -99,6 +99,31 @@ void append(std::string& out, const Value& value) {
   }
 }
 
+/// Python and others write NaN and Infinity as bare words: here they become texts that stand for
+/// them.
+std::string with_quoted_numbers(std::string_view text) {
+  std::string out;
+  bool is_inside = false;  // of a text
+  for (std::size_t i = 0; i < text.size();) {
+    if (is_inside && text[i] == kEscape) {
+      out += text.substr(i, 2);
+      i += 2;
+      continue;
+    }
+    if (text[i] == '"') is_inside = !is_inside;
+    std::string_view word;
+    if (!is_inside)
+      for (const std::string_view known : {"NaN", "Infinity", "-Infinity"})
+        if (text.substr(i).starts_with(known)) word = known;
+    if (word.empty())
+      out += text[i];
+    else
+      out.append("\"").append(word).append("\"");
+    i += std::max<std::size_t>(word.size(), 1);
+  }
+  return out;
+}
+
 /// Turns the texts that stand for numbers back into them.
 void restore_numbers(Value& value) {
   if (value.is_string()) {
@@ -137,7 +162,10 @@ std::string encode(const Value& value) {
 }
 
 Value decode(std::string_view text, std::string_view origin) {
-  Value value = search::value_from_json(parse_json(text, origin));
+  Json json = Json::parse(text, nullptr, false);
+  // Only text that is not JSON as it is may be of a writer with numbers that JSON lacks.
+  if (json.is_discarded()) json = parse_json(with_quoted_numbers(text), origin);
+  Value value = search::value_from_json(json);
   restore_numbers(value);
   return value;
 }

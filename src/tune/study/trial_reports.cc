@@ -18,6 +18,23 @@ std::optional<double> checkpoint_score(const Options& options, const Value& resu
   return smaller ? -value->as_number() : value->as_number();
 }
 
+/// A list stands for all objectives at once: {"objective": [1, 2]} of objective_0 and objective_1.
+void spread_objectives(Value& result, const std::vector<Objective>& objectives) {
+  if (objectives.size() < 2 || !objectives.front().metric.ends_with("_0")) return;
+  std::string name = objectives.front().metric;
+  name.resize(name.size() - 2);
+  auto& fields = result.as_dict();
+  const auto list = fields.find(name);
+  if (list == fields.end() || !list->second.is_list()) return;
+  const Value values = list->second;
+  if (values.as_list().size() != objectives.size())
+    throw_error(ErrorCode::invalid_argument, "it reported {} objectives where the study has {}",
+                values.as_list().size(), objectives.size());
+  fields.erase(list);
+  for (std::size_t i = 0; i < objectives.size(); ++i)
+    fields.insert_or_assign(objectives[i].metric, values.as_list()[i]);
+}
+
 /// Instead of a number a trial may report that it failed: a text that begins with F, as "F_memory".
 std::string failure_in(const Value& result, const std::vector<Objective>& objectives) {
   for (const auto& objective : objectives)
@@ -67,6 +84,7 @@ Ruling TrialReports::record(StudyTrial& trial, const Message& message) {
   const double seconds = trial.seconds_at(message.came);
   const double step = seconds - trial.last_seconds;
   Value result = message.kind == Message::Kind::ended ? *message.last_words : message.metrics;
+  spread_objectives(result, steering.objectives());
   const std::string metrics = encode(result);
   complete_result(result, iteration, seconds, step);
   const bool others_wait =

@@ -70,5 +70,14 @@ TEST(ValueText, FlattensDictionaries) {
   EXPECT_EQ(flat.at("b/d/e").as_integer(), 3);
 }
 
+TEST(ValueText, ReadsNumbersAsPythonWritesThem) {
+  const Value value =
+      decode(R"({"a": NaN, "b": [Infinity, -Infinity], "c": "NaN \" Infinity"})", "t");
+  EXPECT_TRUE(std::isnan(value.at_path("a").as_number()));
+  EXPECT_EQ(value.at_path("b").as_list()[1].as_number(), -std::numeric_limits<double>::infinity());
+  EXPECT_EQ(value.at_path("c").as_string(), "NaN \" Infinity");
+  EXPECT_THROW(decode("{\"a\": Nan}", "t"), Error);
+}
+
 }  // namespace
 }  // namespace kolo::tune
