@@ -177,8 +177,8 @@ struct WorkloadOptions {
 };
 constexpr Option<WorkloadOptions> kWorkloadRows[] = {
     {&WorkloadOptions::path, "PATH", "", kPathHelp, is_optional},
-    {&WorkloadOptions::workflow, "workflow", "PART",
-     "Look at jobs of the database whose workflow contains PART, instead of a search.",
+    {&WorkloadOptions::workflow, "workflow", "NAME",
+     "Look at jobs of the database of this workflow, or of a pattern, instead of a search.",
      aliases("-w --wf")},
     {&WorkloadOptions::num_workers, "num-workers", "N", "Compare with N workers.",
      fallback("as many as the search had"), least(1)},

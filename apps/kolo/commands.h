@@ -23,7 +23,7 @@ extern const Command kTune, kResume, kReport;
 extern const Command kStudies, kTrials, kBest, kStop, kExport, kReportHtml;
 extern const Command kHps, kNas, kEvaluate, kNewProblem, kAnalytics;
 extern const Command kInit, kActivate, kWhich, kApp, kJob, kDep, kModify;
-extern const Command kLs, kRm, kKill, kExplain, kStats, kLog;
+extern const Command kLs, kRm, kKill, kRetry, kExplain, kStats, kLog;
 extern const Command kLauncher, kSubmit, kSubmitLaunch;
 extern const Command kInfo, kList, kManual, kCompletion, kComplete;
 

@@ -3,6 +3,7 @@
 
 #include "base/env.h"
 #include "base/errors.h"
+#include "base/plural.h"
 #include "commands.h"
 #include "exec/binding.h"
 #include "exec/ssh.h"
@@ -29,8 +30,8 @@ struct LauncherCommandOptions {
 };
 
 constexpr Option<jobs::LauncherOptions> kLauncherWorkflow[] = {
-    {&jobs::LauncherOptions::workflow, "wf-filter", "PART",
-     "Run only jobs whose workflow contains PART."},
+    {&jobs::LauncherOptions::workflow, "wf-filter", "NAME",
+     "Run only jobs of this workflow, or of a pattern: 'TEST*'."},
 };
 constexpr Option<LauncherCommandOptions> kLauncherJobs[] = {
     {&LauncherCommandOptions::consume_all, "consume-all", "",
@@ -159,8 +160,8 @@ int run_launcher(LauncherCommandOptions& options, OptionSet& given) {
         std::chrono::seconds(static_cast<long long>(*options.time_limit_minutes * 60));
   launcher.grace = std::chrono::milliseconds(static_cast<long long>(options.grace_seconds * 1000));
   const auto summary = jobs::run_launcher(database, launcher);
-  fmt::print("{} jobs finished, {} failed, {} runs\n", summary.finished, summary.failed,
-             summary.runs);
+  fmt::print("{} finished, {} failed, {}\n", counted(summary.finished, "job"), summary.failed,
+             counted(summary.runs, "run"));
   return 0;
 }
 

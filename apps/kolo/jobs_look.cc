@@ -58,8 +58,8 @@ struct StatsOptions {
   void declare(OptionSet& set);
 };
 constexpr Option<StatsOptions> kStatsRows[] = {
-    {&StatsOptions::workflow, "wf", "PART", "Count only jobs whose workflow contains PART.",
-     aliases("--wf-filter")},
+    {&StatsOptions::workflow, "wf", "NAME",
+     "Count only jobs of this workflow, or of a pattern: 'TEST*'.", aliases("--wf-filter")},
 };
 void StatsOptions::declare(OptionSet& set) { set.add("Options", kStatsRows, *this); }
 

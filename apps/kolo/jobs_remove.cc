@@ -1,7 +1,9 @@
-// kolo rm, kolo kill: they select jobs as kolo ls does, and say so when nothing is selected.
+// kolo rm, kolo kill, kolo retry: they select jobs as kolo ls does, and say so when nothing is
+// selected.
 #include <fmt/format.h>
 
 #include "base/errors.h"
+#include "base/plural.h"
 #include "commands.h"
 #include "jobs/database/queued_launches.h"
 #include "jobs_database.h"
@@ -65,7 +67,7 @@ void remove_applications(jobs::JobDatabase& database, const RmOptions& options) 
     }
   if (removed == 0 && !name.empty())
     throw_error(ErrorCode::not_found, "there is no application '{}'", name);
-  fmt::print("removed {} applications\n", removed);
+  fmt::print("removed {}\n", counted(removed, "application"));
 }
 
 void cancel_launches(jobs::JobDatabase& database, const RmOptions& options) {
@@ -73,7 +75,7 @@ void cancel_launches(jobs::JobDatabase& database, const RmOptions& options) {
   for (const auto& id : options.ids) ids.push_back(number_of(parse_job_id(id)));
   if (ids.empty() && !options.all)
     throw_error(ErrorCode::invalid_argument, "no launch is selected: give numbers or --all");
-  fmt::print("cancelled {} launches\n", jobs::cancel_launches(database, ids));
+  fmt::print("cancelled {}\n", counted(jobs::cancel_launches(database, ids), "launch"));
 }
 
 int run_rm(RmOptions& options) {
@@ -84,7 +86,7 @@ int run_rm(RmOptions& options) {
     cancel_launches(database, options);
   } else {
     const auto ids = selected(database, options.selection, options.ids, options.all);
-    fmt::print("removed {} jobs\n", database.remove(ids));
+    fmt::print("removed {}\n", counted(database.remove(ids), "job"));
   }
   return 0;
 }
@@ -109,11 +111,50 @@ void KillOptions::declare(OptionSet& set) {
 int run_kill(KillOptions& options) {
   auto database = open_jobs();
   const auto ids = selected(database, options.selection, options.ids, options.all);
-  fmt::print("killed {} jobs\n", database.kill(ids, options.recursive));
+  fmt::print("killed {}\n", counted(database.kill(ids, options.recursive), "job"));
+  return 0;
+}
+
+struct RetryOptions {
+  std::vector<std::string> ids;
+  JobSelection selection;
+  bool all = false;
+  void declare(OptionSet& set);
+};
+void RetryOptions::declare(OptionSet& set) {
+  set.add("Arguments", kSelectedIds, &ids);
+  selection.declare(set);
+  set.add("Selection", kSelectAll, &all);
+}
+
+int run_retry(RetryOptions& options) {
+  auto database = open_jobs();
+  auto ids = selected(database, options.selection, options.ids, options.all);
+  // Of those that a filter selects, the others need no retry; a job that is named is meant.
+  if (options.ids.empty() && options.selection.ids.empty())
+    std::erase_if(ids, [&](jobs::JobId id) {
+      const auto state = database.job(id).state;
+      return state != jobs::JobState::failed && state != jobs::JobState::user_killed;
+    });
+  if (ids.empty())
+    throw_error(ErrorCode::not_found, "none of the selected jobs has failed or was killed");
+  const auto retried = database.retry(ids);
+  fmt::print("{} run{} again\n", counted(retried, "job"), retried == 1 ? "s" : "");
   return 0;
 }
 
 }  // namespace
+
+constinit const Command kRetry{
+    .name = "retry",
+    .summary = "Run jobs again that failed or were killed, and the jobs that failed with them",
+    .examples = "kolo retry 7\nkolo retry --wf TEST --state FAILED\n",
+    .notes =
+        "A job that had begun starts again in its folder. Jobs that failed because they waited for "
+        "it wait for it again.",
+    .options = declared<RetryOptions>,
+    .run = run_declared<RetryOptions, run_retry>,
+};
 
 constinit const Command kRm{
     .name = "rm",

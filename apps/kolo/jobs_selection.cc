@@ -14,9 +14,9 @@ namespace {
 
 constexpr cli::Option<JobSelection> kSelectionRows[] = {
     {&JobSelection::ids, "id", "N", "Select the job with this number."},
-    {&JobSelection::name, "name", "PART", "Select jobs whose name contains PART."},
-    {&JobSelection::workflow, "wf", "PART", "Select jobs whose workflow contains PART.",
-     aliases("--wf-filter --workflow")},
+    {&JobSelection::name, "name", "NAME", "Select jobs of this name, or of a pattern: 'task*'."},
+    {&JobSelection::workflow, "wf", "NAME",
+     "Select jobs of this workflow, or of a pattern: 'TEST*'.", aliases("--wf-filter --workflow")},
     {&JobSelection::state, "state", "STATE", "Select jobs in this state, for example FAILED.",
      names(job_state_names)},
 };
@@ -37,9 +37,8 @@ jobs::JobFilter JobSelection::filter() const {
 std::string describe_nothing(const jobs::JobFilter& filter) {
   std::vector<std::string> parts;
   for (const auto id : filter.ids) parts.push_back(fmt::format("the number {}", number_of(id)));
-  if (!filter.name.empty()) parts.push_back(fmt::format("'{}' in its name", filter.name));
-  if (!filter.workflow.empty())
-    parts.push_back(fmt::format("'{}' in its workflow", filter.workflow));
+  if (!filter.name.empty()) parts.push_back(fmt::format("the name '{}'", filter.name));
+  if (!filter.workflow.empty()) parts.push_back(fmt::format("the workflow '{}'", filter.workflow));
   if (filter.state) parts.push_back(fmt::format("the state {}", jobs::to_string(*filter.state)));
   if (parts.empty()) return "there are no jobs";
   return fmt::format("no job has {}", fmt::join(parts, " and "));

@@ -18,7 +18,7 @@ struct JobSelection {
   [[nodiscard]] jobs::JobFilter filter() const;
 };
 
-/// Words for an empty result: "no job has the state FAILED and 'TEST' in its workflow".
+/// Words for an empty result: "no job has the state FAILED and the workflow 'TEST'".
 std::string describe_nothing(const jobs::JobFilter& filter);
 
 }  // namespace kolo::app

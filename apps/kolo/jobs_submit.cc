@@ -12,8 +12,8 @@ struct SubmitLaunchOptions {
   AllocationOptions allocation;
   void declare(OptionSet& set);
 };
-constexpr OptionText kLaunchWorkflow{"wf-filter", "PART",
-                                     "Run only jobs whose workflow contains PART."};
+constexpr OptionText kLaunchWorkflow{"wf-filter", "NAME",
+                                     "Run only jobs of this workflow, or of a pattern: 'TEST*'."};
 void SubmitLaunchOptions::declare(OptionSet& set) {
   allocation.declare(set);
   set.add("Jobs", kLaunchWorkflow, &allocation.launch.workflow);

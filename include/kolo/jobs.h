@@ -97,6 +97,7 @@ struct Job {
   int retries = 0;                   ///< used so far
   std::optional<int> return_code{};  ///< of the last run
   std::int64_t launcher = 0;         ///< that holds it; 0 = none
+  bool yields = false;  ///< waits for jobs that it adds; see JobDatabase::yield_place()
 };
 
 struct HistoryEntry {
@@ -109,8 +110,8 @@ struct HistoryEntry {
 struct JobFilter {
   std::vector<JobId> ids{};
   std::optional<JobState> state{};
-  std::string workflow{};  ///< part of its name
-  std::string name{};      ///< part of its name
+  std::string workflow{};  ///< its name, or a pattern of shells: "TEST*"
+  std::string name{};      ///< its name, or a pattern
   std::int64_t limit = -1;
 };
 
@@ -163,10 +164,18 @@ class JobDatabase {
   void add_dependency(JobId parent, JobId child);
   /// Ends the jobs that have not ended; launchers end running ones. Returns how many were ended.
   std::int64_t kill(const std::vector<JobId>& ids, bool recursive);
+  /// Runs jobs that failed or were killed again, and with them the jobs that failed only because
+  /// they waited for these. Returns how many. Throws failed_precondition for a job that is in
+  /// another state, or that waits for one that has failed and is not among them.
+  std::int64_t retry(const std::vector<JobId>& ids);
+  /// For a job that runs, adds jobs and waits for them, as a search does: from now on launchers
+  /// give its place to others, unless it shares a node by its node_packing_count anyway.
+  void yield_place(JobId id);
   /// Removes jobs with their histories and dependencies; folders stay. Throws failed_precondition
   /// for jobs that a launcher holds.
   std::int64_t remove(const std::vector<JobId>& ids);
-  /// Sets one field by its name; "state" moves the job along a legal transition.
+  /// Sets one field by its name; "state" moves the job along a legal transition. An ended job that
+  /// is set to RESTART_READY is retried.
   void modify(JobId id, std::string_view field, const std::string& value);
 
   /// data/WORKFLOW/NAME_ID, or the job's user_workdir.

@@ -44,7 +44,9 @@ std::int64_t count_up(store::Database& database, std::string_view counter, std::
 
 inline constexpr std::string_view kJobColumns =
     "j.id, j.name, j.workflow, j.application, j.state, j.created, j.retries, j.return_code, "
-    "j.lease, s.spec";
+    "j.lease, s.spec, j.yields";
+/// The columns after them begin here.
+inline constexpr int kAfterJobColumns = 11;
 /// A row with kJobColumns of jobs j and job_specs s.
 Job read_job(const store::Statement& row);
 

@@ -10,6 +10,7 @@
 #include "base/registry.h"
 #include "jobs/database/body.h"
 #include "jobs/database/fields.h"
+#include "jobs/database/name_pattern.h"
 #include "jobs/database/network_file_system.h"
 #include "jobs/database/schema.h"
 
@@ -84,6 +85,7 @@ Job read_job(const store::Statement& row) {
   if (!row.is_null(7)) job.return_code = static_cast<int>(row.integer(7));
   job.launcher = row.integer(8);
   decode_spec(job, row.text(9));
+  job.yields = row.integer(10) != 0;
   return job;
 }
 
@@ -163,13 +165,10 @@ std::vector<Job> JobDatabase::find(const JobFilter& filter) {
   int next = 0;
   if (!filter.ids.empty()) sql += fmt::format(" AND j.id = ${}", ++next);
   if (filter.state) sql += fmt::format(" AND j.state = ${}", ++next);
-  // Part of a text, letter by letter the same in both databases.
-  for (const auto& [column, part] :
-       {std::pair{"j.workflow", &filter.workflow}, std::pair{"j.name", &filter.name}})
-    if (!part->empty()) {
-      sql += fmt::format(" AND REPLACE({}, ${}, '') <> {}", column, next + 1, column);
-      ++next;
-    }
+  const auto kind = body_->store->kind();
+  const NamePattern workflow(filter.workflow), name(filter.name);
+  if (!workflow.selects_all()) sql += " AND " + workflow.condition(kind, "j.workflow", ++next);
+  if (!name.selects_all()) sql += " AND " + name.condition(kind, "j.name", ++next);
   sql += " ORDER BY j.id";
   if (filter.limit >= 0) sql += fmt::format(" LIMIT ${}", ++next);
 
@@ -179,8 +178,8 @@ std::vector<Job> JobDatabase::find(const JobFilter& filter) {
     int place = 0;
     if (id) row.bind(++place, raw(*id));
     if (filter.state) row.bind(++place, static_cast<std::int64_t>(*filter.state));
-    if (!filter.workflow.empty()) row.bind(++place, filter.workflow);
-    if (!filter.name.empty()) row.bind(++place, filter.name);
+    if (!workflow.selects_all()) row.bind(++place, workflow.bound(kind));
+    if (!name.selects_all()) row.bind(++place, name.bound(kind));
     if (filter.limit >= 0) row.bind(++place, filter.limit);
     while (row.next()) jobs.push_back(read_job(row));
   };
@@ -190,6 +189,7 @@ std::vector<Job> JobDatabase::find(const JobFilter& filter) {
 }
 
 std::vector<StateCount> JobDatabase::count_by_state(std::string_view workflow) {
+  const NamePattern pattern{std::string(workflow)};
   std::vector<StateCount> counts;
   auto& row = body_->store->prepare(
       "SELECT workflow, state, COUNT(*) FROM jobs GROUP BY workflow, state "
@@ -197,7 +197,7 @@ std::vector<StateCount> JobDatabase::count_by_state(std::string_view workflow) {
   while (row.next()) {
     StateCount count{std::string(row.text(0)), static_cast<JobState>(row.integer(1)),
                      row.integer(2)};
-    if (count.workflow.find(workflow) != std::string::npos) counts.push_back(std::move(count));
+    if (pattern.selects(count.workflow)) counts.push_back(std::move(count));
   }
   return counts;
 }

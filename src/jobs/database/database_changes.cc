@@ -312,6 +312,10 @@ void JobDatabase::modify(JobId id, std::string_view field, const std::string& va
   auto& database = *body_->store;
   if (field == "state") {
     const JobState wanted = parse_state(value);
+    if (is_end(job(id).state) && (wanted == JobState::restart_ready || wanted == JobState::ready)) {
+      retry({id});
+      return;
+    }
     Changes changes(database);
     const JobState state = state_of(database, id);
     const Step step{wanted, body_->date(), "set by the user"};

@@ -4,6 +4,7 @@
 #include "base/json.h"
 #include "jobs/database/body.h"
 #include "jobs/database/leases.h"
+#include "jobs/database/name_pattern.h"
 #include "jobs/database/queued_launches.h"
 #include "jobs/pilot/nodes.h"
 
@@ -23,37 +24,83 @@ void explain_parents(JobDatabase& jobs, const Job& job, std::vector<std::string>
   }
 }
 
+/// The job itself, or the one above it whose failure it shares.
+JobId first_to_retry(JobDatabase& jobs, JobId id) {
+  for (const JobId parent : jobs.parents(id)) {
+    const JobState state = jobs.job(parent).state;
+    if (state == JobState::failed || state == JobState::user_killed)
+      return first_to_retry(jobs, parent);
+  }
+  return id;
+}
+
+/// The reasons in its history since it was last started, the cause first; and its output.
+void explain_past(JobDatabase& jobs, const Job& job, std::vector<std::string>& lines) {
+  const auto history = jobs.history(job.id);
+  auto first = history.size();
+  while (first > 0 && history[first - 1].state != JobState::running) --first;
+  const bool has_run = first > 0;
+  if (!has_run && !history.empty()) first = history.size() - 1;
+  for (auto i = first; i < history.size(); ++i)
+    if (!history[i].reason.empty())
+      lines.push_back(fmt::format("{}: {}", to_string(history[i].state), history[i].reason));
+  if (!has_run) return;
+  if (job.return_code) lines.push_back(fmt::format("its exit status was {}", *job.return_code));
+  lines.push_back(
+      fmt::format("its output is in {}", (jobs.folder_of(job) / (job.name + ".out")).string()));
+}
+
 /// What keeps one launcher from taking the job; "" if nothing does.
-std::string obstacle_of(const LauncherRecord& launcher, const Job& job) {
+std::string obstacle_of(const LauncherRecord& launcher, const Job& job, const Job* beside) {
   const Json about = parse_json(launcher.about, "a launcher");
   const auto filter = about.value("workflow", std::string());
-  if (job.workflow.find(filter) == std::string::npos)
-    return fmt::format("takes only workflows with '{}' in their name", filter);
+  if (!NamePattern(filter).selects(job.workflow))
+    return fmt::format("it takes only jobs of the workflow {}, and this one is of {}", filter,
+                       job.workflow);
   const JobMode mode = parse_job_mode(about.value("mode", std::string("mixed")));
   if (mode == JobMode::serial && (job.num_nodes > 1 || job.ranks_per_node > 1))
-    return "is in serial mode: one node and one rank only";
-  const Nodes nodes(std::vector<Node>(static_cast<std::size_t>(about.value("nodes", 1)),
-                                      Node{"", about.value("cores", 1), about.value("gpus", 0)}),
-                    JobMode::mixed);
-  return nodes.obstacle(need_of(job, mode));
+    return "it is in serial mode, and takes only jobs of one node and one rank";
+  Nodes nodes(std::vector<Node>(static_cast<std::size_t>(about.value("nodes", 1)),
+                                Node{"", about.value("cores", 1), about.value("gpus", 0)}),
+              JobMode::mixed);
+  const Need need = need_of(job, mode);
+  if (auto obstacle = nodes.obstacle(need); !obstacle.empty() || beside == nullptr) return obstacle;
+  const Need kept = need_of(*beside, mode);
+  if (const auto places = nodes.find(kept); !places.empty()) nodes.take(kept, places);
+  if (!nodes.find(need).empty()) return {};
+  return fmt::format(
+      "job {} ({}) keeps 1/{} of a node, and what is left does not suffice; give that job "
+      "--node-packing-count 1, and it shares its node with the jobs it waits for",
+      raw(beside->id), beside->name, beside->node_packing_count);
+}
+
+/// Calls told(launcher, silent seconds, whether it is alive, obstacle) of each that has not signed
+/// off.
+template <class Told>
+void look_at_launchers(JobDatabase& jobs, const Job& job, const Job* beside, Told&& told) {
+  const double now = body_of(jobs).lease_date();
+  for (const auto& launcher : launchers(jobs, true)) {
+    const double silent = now - launcher.heard;
+    const bool is_alive = silent <= launcher.lease_seconds;
+    told(launcher, silent, is_alive, is_alive ? obstacle_of(launcher, job, beside) : std::string());
+  }
 }
 
 void explain_launchers(JobDatabase& jobs, const Job& job, std::vector<std::string>& lines) {
-  const double now = body_of(jobs).lease_date();
   int alive = 0, able = 0;
-  for (const auto& launcher : launchers(jobs, true)) {
-    if (launcher.heard + launcher.lease_seconds < now) {
-      lines.push_back(fmt::format("{} has not been heard of for {:.0f} s", name_of(launcher),
-                                  now - launcher.heard));
-      continue;
-    }
-    ++alive;
-    const std::string obstacle = obstacle_of(launcher, job);
-    if (obstacle.empty())
-      ++able;
-    else
-      lines.push_back(fmt::format("{} cannot take it: {}", name_of(launcher), obstacle));
-  }
+  look_at_launchers(
+      jobs, job, nullptr,
+      [&](const LauncherRecord& launcher, double silent, bool is_alive,
+          const std::string& obstacle) {
+        alive += is_alive ? 1 : 0;
+        if (!is_alive)
+          lines.push_back(
+              fmt::format("{} has not been heard of for {:.0f} s", name_of(launcher), silent));
+        else if (obstacle.empty())
+          ++able;
+        else
+          lines.push_back(fmt::format("{} cannot take it: {}", name_of(launcher), obstacle));
+      });
   if (able > 0) {
     lines.push_back(
         "a launcher can run it; all its nodes are in use by other jobs, or it is just "
@@ -72,13 +119,28 @@ void explain_launchers(JobDatabase& jobs, const Job& job, std::vector<std::strin
 
 }  // namespace
 
+Prospect prospect_of(JobDatabase& jobs, const Job& job, JobId beside) {
+  Prospect prospect;
+  std::optional<Job> other;
+  if (beside != JobId{}) other = jobs.job(beside);
+  look_at_launchers(
+      jobs, job, other ? &*other : nullptr,
+      [&](const LauncherRecord& launcher, double, bool is_alive, const std::string& obstacle) {
+        if (!is_alive) return;
+        ++prospect.alive;
+        if (obstacle.empty())
+          ++prospect.able;
+        else
+          prospect.obstacle = fmt::format("{}: {}", name_of(launcher), obstacle);
+      });
+  return prospect;
+}
+
 std::vector<std::string> explain(JobDatabase& jobs, JobId id) {
   const Job job = jobs.job(id);
-  const auto history = jobs.history(id);
   std::vector<std::string> lines;
   lines.push_back(fmt::format("job {} ({}) is {}", raw(id), job.name, to_string(job.state)));
-  if (!history.empty() && !history.back().reason.empty())
-    lines.push_back("the last entry in its history: " + history.back().reason);
+  explain_past(jobs, job, lines);
   if (job.launcher != 0)
     for (const auto& launcher : launchers(jobs, false))
       if (launcher.id == job.launcher) {
@@ -88,6 +150,8 @@ std::vector<std::string> explain(JobDatabase& jobs, JobId id) {
         if (silent > launcher.lease_seconds)
           lines.push_back("that launcher is lost; the next one to look frees the job");
       }
+  if (job.state == JobState::failed || job.state == JobState::user_killed)
+    lines.push_back(fmt::format("kolo retry {} runs it again", raw(first_to_retry(jobs, id))));
   if (is_end(job.state) || job.launcher != 0) return lines;
   if (job.state == JobState::awaiting_parents)
     explain_parents(jobs, job, lines);

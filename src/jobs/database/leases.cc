@@ -7,6 +7,7 @@
 #include "base/errors.h"
 #include "base/host.h"
 #include "jobs/database/body.h"
+#include "jobs/database/name_pattern.h"
 
 namespace kolo::jobs {
 namespace {
@@ -82,15 +83,17 @@ std::vector<Taken> Leases::select(const Wanted& wanted, bool several, int most) 
       "j.gpus <= $3",
       kJobColumns, several ? "> 1" : "= 1");
   if (wanted.one_rank_only) sql += " AND j.ranks = 1";
-  if (!wanted.workflow.empty()) sql += " AND REPLACE(j.workflow, $4, '') <> j.workflow";
-  sql += fmt::format(" ORDER BY j.num_nodes DESC, j.minutes DESC, j.id LIMIT ${}",
-                     wanted.workflow.empty() ? 4 : 5);
+  const NamePattern workflow(wanted.workflow);
+  int next = 3;
+  if (!workflow.selects_all())
+    sql += " AND " + workflow.condition(database_.kind(), "j.workflow", ++next);
+  sql += fmt::format(" ORDER BY j.num_nodes DESC, j.minutes DESC, j.id LIMIT ${}", next + 1);
   // What another launcher is taking right now is not waited for.
   if (database_.kind() == "postgresql") sql += " FOR UPDATE OF j SKIP LOCKED";
   auto& row = database_.prepare(sql);
   row.bind(1, wanted.nodes).bind(2, wanted.cores).bind(3, wanted.gpus);
-  if (!wanted.workflow.empty()) row.bind(4, wanted.workflow);
-  row.bind(wanted.workflow.empty() ? 4 : 5, most);
+  if (!workflow.selects_all()) row.bind(next, workflow.bound(database_.kind()));
+  row.bind(next + 1, most);
   auto taken = read_taken(row);
   for (auto& one : taken) {
     ++one.hold.attempt;
@@ -107,8 +110,8 @@ std::vector<Taken> Leases::read_taken(store::Statement& row) {
   std::vector<Taken> taken;
   std::vector<bool> has_parents;
   while (row.next()) {
-    taken.push_back({read_job(row), {id_, row.integer(10)}});
-    has_parents.push_back(row.integer(11) > 0);
+    taken.push_back({read_job(row), {id_, row.integer(kAfterJobColumns)}});
+    has_parents.push_back(row.integer(kAfterJobColumns + 1) > 0);
   }
   for (std::size_t i = 0; i < taken.size(); ++i) {
     if (has_parents[i]) taken[i].job.parents = jobs_.parents(taken[i].job.id);
@@ -186,13 +189,20 @@ std::vector<bool> Leases::write(const std::vector<Changes::Chain>& chains) {
   return written;
 }
 
-std::vector<JobId> Leases::killed() {
+std::vector<JobId> Leases::held_where(std::string_view condition) {
   std::vector<JobId> ids;
-  auto& row = database_.prepare("SELECT id FROM jobs WHERE lease = $1 AND state = $2");
-  row.bind(1, id_).bind(2, raw(JobState::user_killed));
+  auto& row =
+      database_.prepare(fmt::format("SELECT id FROM jobs WHERE lease = $1 AND {}", condition));
+  row.bind(1, id_);
   while (row.next()) ids.push_back(JobId{row.integer(0)});
   return ids;
 }
+
+std::vector<JobId> Leases::killed() {
+  return held_where(fmt::format("state = {}", raw(JobState::user_killed)));
+}
+
+std::vector<JobId> Leases::yielding() { return held_where("yields = 1"); }
 
 std::optional<JobState> Leases::state_of(JobId id, const Hold& hold) {
   auto& row =
@@ -242,7 +252,8 @@ bool Leases::others_work(const std::string& workflow) {
       database_.prepare("SELECT DISTINCT workflow FROM jobs WHERE lease <> 0 AND lease <> $1");
   row.bind(1, id_);
   bool any = false;
-  while (row.next()) any = any || row.text(0).find(workflow) != std::string_view::npos;
+  const NamePattern pattern(workflow);
+  while (row.next()) any = any || pattern.selects(row.text(0));
   return any;
 }
 

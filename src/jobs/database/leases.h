@@ -35,7 +35,7 @@ struct Wanted {
   int cores = 1;
   double gpus = 0;
   bool one_rank_only = false;
-  std::string workflow{};  ///< part of its name
+  std::string workflow{};  ///< name or pattern of workflows (name_pattern.h); "" = all
 };
 
 struct Taken {
@@ -66,6 +66,8 @@ class Leases {
 
   /// Held jobs that a user has ended.
   std::vector<JobId> killed();
+  /// Held jobs that wait for jobs they have added (JobDatabase::yield_place).
+  std::vector<JobId> yielding();
   /// The state of a job that is still held; none if it is somebody else's.
   std::optional<JobState> state_of(JobId id, const Hold& hold);
   /// A held job as it is now, after a handler may have changed it.
@@ -79,6 +81,7 @@ class Leases {
   void end() noexcept;
 
  private:
+  std::vector<JobId> held_where(std::string_view condition);
   bool keep();
   bool was_written(const Changes::Chain& chain);
   std::vector<Taken> select(const Wanted& wanted, bool several, int most);

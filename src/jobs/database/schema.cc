@@ -79,6 +79,10 @@ CREATE TABLE queued_launches (
   about TEXT NOT NULL
 );
 )sql"},
+    {2, R"sql(
+ALTER TABLE jobs ADD COLUMN yields BIGINT NOT NULL DEFAULT 0;
+CREATE INDEX jobs_yield ON jobs (lease) WHERE yields = 1;
+)sql"},
 };
 
 }  // namespace

@@ -3,7 +3,7 @@
 //   CREATED → AWAITING_PARENTS → READY → STAGED_IN → PREPROCESSED → RUNNING → RUN_DONE → …
 //   … → POSTPROCESSED → JOB_FINISHED; RUNNING → RUN_ERROR, RUN_TIMEOUT → RESTART_READY → RUNNING
 //
-// Every live state may go to FAILED and USER_KILLED; nothing leaves an end.
+// Every live state may go to FAILED and USER_KILLED, which only a retry leaves.
 #include <algorithm>
 #include <array>
 #include <cctype>
@@ -37,8 +37,9 @@ constexpr Row kStates[] = {
     {run_timeout, "RUN_TIMEOUT", {restart_ready, run_done, postprocessed, run_timeout}},
     {run_error, "RUN_ERROR", {restart_ready, run_done, postprocessed, run_error}},
     {restart_ready, "RESTART_READY", {running, restart_ready, restart_ready, restart_ready}},
-    {failed, "FAILED", {failed, failed, failed, failed}},
-    {user_killed, "USER_KILLED", {user_killed, user_killed, user_killed, user_killed}},
+    // A user may retry what has not finished.
+    {failed, "FAILED", {restart_ready, ready, awaiting_parents, failed}},
+    {user_killed, "USER_KILLED", {restart_ready, ready, awaiting_parents, user_killed}},
 };
 
 const Row& row_of(JobState state) { return kStates[static_cast<std::size_t>(state)]; }
@@ -67,8 +68,8 @@ bool is_end(JobState state) noexcept {
 }
 
 bool is_legal(JobState from, JobState to) noexcept {
-  if (from == to || is_end(from)) return false;
-  if (to == failed || to == user_killed) return true;
+  if (from == to) return false;
+  if (to == failed || to == user_killed) return !is_end(from);
   const auto& next = row_of(from).next;
   return std::find(next.begin(), next.end(), to) != next.end();
 }

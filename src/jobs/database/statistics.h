@@ -23,7 +23,7 @@ struct Statistics {
   [[nodiscard]] double nodes_in_use() const { return seconds() > 0 ? busy_seconds / seconds() : 0; }
 };
 
-/// Reads the histories of all jobs whose workflow has this part.
+/// Reads the histories of all jobs of this workflow, or of those that match a pattern.
 Statistics statistics(JobDatabase& jobs, const std::string& workflow);
 
 }  // namespace kolo::jobs

@@ -27,7 +27,7 @@ struct LauncherOptions {
   std::string kolo = "kolo";  ///< this program
   JobMode mode = JobMode::mixed;
   std::string runner = "kolo";
-  std::string workflow{};  ///< part of the name; only such jobs
+  std::string workflow{};  ///< name or pattern; only such jobs
   std::optional<std::chrono::seconds> time_limit{};
   double lease_seconds = 60;
   double idle_seconds = 10;                 ///< leaves when it has had nothing to do for so long

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 
 #include "base/errors.h"
 #include "jobs/database/body.h"
@@ -55,6 +56,7 @@ Need need_of(const Job& job, JobMode mode) {
             .gpus = job.gpus_per_rank * job.ranks_per_node,
             .share = 1.0 / job.node_packing_count};
   if (mode == JobMode::mpi) need.share = 1;
+  if (job.yields && need.share == 1) need.share = need.gpus = need.cores = 0;
   return need;
 }
 
@@ -111,10 +113,12 @@ std::vector<int> Nodes::find(const Need& need, const std::vector<bool>& without)
     if ((without.empty() || !without[i]) && fits(need, i)) found.push_back(static_cast<int>(i));
   const auto wanted = static_cast<std::size_t>(need.nodes);
   if (found.size() < wanted) return {};
-  // Full nodes fill up first, so that empty ones stay for jobs that need them whole.
+  // Full nodes fill up first, so that empty ones stay for jobs that need them whole. A job that
+  // yields has its node to itself as long as there are others.
   std::stable_sort(found.begin(), found.end(), [this](int left, int right) {
-    return uses_[static_cast<std::size_t>(left)].share >
-           uses_[static_cast<std::size_t>(right)].share;
+    const Use& one = uses_[static_cast<std::size_t>(left)];
+    const Use& other = uses_[static_cast<std::size_t>(right)];
+    return std::tuple(one.guests, -one.share) < std::tuple(other.guests, -other.share);
   });
   found.resize(wanted);
   std::sort(found.begin(), found.end());
@@ -128,6 +132,7 @@ std::vector<Place> Nodes::take(const Need& need, const std::vector<int>& nodes) 
     Place place{number, {}, {}};
     use.share += need.share;
     use.cores += need.cores;
+    use.guests += need.yields() ? 1 : 0;
     for (std::size_t core = 0; core < use.core_taken.size() && std::ssize(place.cores) < need.cores;
          ++core)
       if (!use.core_taken[core]) {
@@ -147,6 +152,7 @@ void Nodes::give_back(const Need& need, const std::vector<Place>& places) {
     Use& use = uses_[static_cast<std::size_t>(place.node)];
     use.share -= need.share;
     use.cores -= need.cores;
+    use.guests -= need.yields() ? 1 : 0;
     if (use.cores == 0) use.share = 0;
     for (const int core : place.cores) use.core_taken[static_cast<std::size_t>(core)] = false;
     for (const int gpu : place.gpus)

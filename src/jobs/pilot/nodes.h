@@ -38,8 +38,10 @@ struct Need {
   double gpus = 0;
   double share = 1;
 
+  [[nodiscard]] bool yields() const noexcept { return share == 0; }
   bool operator==(const Need&) const = default;
 };
+/// A job that yields takes nothing, unless it shares its node by its packing count.
 Need need_of(const Job& job, JobMode mode);
 
 /// What a job was given on one node.
@@ -60,7 +62,8 @@ class Nodes {
   [[nodiscard]] std::string obstacle(const Need& need) const;
   [[nodiscard]] bool has_room() const;
 
-  /// Takes nothing: the nodes that have room now, the fullest first; empty if they do not suffice.
+  /// Takes nothing: the nodes that have room now, those without guests and the fullest first; empty
+  /// if they do not suffice.
   /// Nodes marked in `without` are left out.
   [[nodiscard]] std::vector<int> find(const Need& need,
                                       const std::vector<bool>& without = {}) const;
@@ -72,6 +75,7 @@ class Nodes {
   struct Use {
     double share = 0;
     int cores = 0;
+    int guests = 0;  // jobs that yield
     std::vector<bool> core_taken;
     std::vector<double> gpu_share;
     bool without_jobs = false;

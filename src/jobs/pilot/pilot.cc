@@ -72,7 +72,7 @@ LauncherFacts Pilot::facts() const {
 
 void Pilot::turn() {
   check_times();
-  if (look_for_kills_) look_for_kills();
+  if (look_at_held_) look_at_held();
   start_hooks();
   take_jobs();
   start_runs();
@@ -112,7 +112,7 @@ Clock::Time Pilot::next_turn() const {
 
 void Pilot::notified() {
   look_again();
-  look_for_kills_ = true;
+  look_at_held_ = true;
 }
 
 void Pilot::node_lost(int node, const std::string& why) {

@@ -91,7 +91,8 @@ class Pilot {
   void write_accepted(HeldJob& held);
   /// The job is not as it was when it was held.
   void write_refused(HeldJob& held);
-  void look_for_kills();
+  /// What others have done to held jobs: ended them, or let them yield.
+  void look_at_held();
 
   // pilot_steps.cc: what becomes of one job
   void advance(HeldJob& held);
@@ -145,7 +146,7 @@ class Pilot {
   std::string why_stopping_;
   std::optional<Clock::Time> give_up_;             // stopping, and the database does not answer
   bool look_single_ = true, look_several_ = true;  // there may be jobs to take
-  bool look_for_kills_ = false;
+  bool look_at_held_ = false;
   bool take_unconfirmed_ = false;  // the server went away before it said which jobs were taken
   std::size_t reserve_ = 2;
   Clock::Time last_take_{}, last_write_{}, idle_since_;

@@ -183,7 +183,7 @@ void Pilot::write_refused(HeldJob& held) {
     let_go(held);
 }
 
-void Pilot::look_for_kills() {
+void Pilot::look_at_held() {
   try_database([this] {
     for (const JobId id : leases_.killed()) {
       const auto found = held_.find(id);
@@ -191,7 +191,15 @@ void Pilot::look_for_kills() {
       unwritten_.erase(id);
       write_refused(found->second);
     }
-    look_for_kills_ = false;
+    for (const JobId id : leases_.yielding()) {
+      const auto found = held_.find(id);
+      if (found == held_.end() || found->second.job.yields) continue;
+      HeldJob& held = found->second;
+      held.job.yields = true;
+      held.need = need_of(held.job, options_.mode);
+      queue_.shrink(id, held.need);
+    }
+    look_at_held_ = false;
   });
 }
 

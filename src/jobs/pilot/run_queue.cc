@@ -105,6 +105,17 @@ std::vector<RunQueue::Start> RunQueue::start(double now) {
   return starts;
 }
 
+void RunQueue::shrink(JobId id, const Need& need) {
+  const auto found = running_.find(id);
+  if (found == running_.end()) return;
+  auto& [now, places, expected_end] = found->second;
+  nodes_.give_back(now, places);
+  std::vector<int> nodes;
+  for (const auto& place : places) nodes.push_back(place.node);
+  now = need;
+  places = nodes_.take(need, nodes);
+}
+
 void RunQueue::ended(JobId id) {
   const auto found = running_.find(id);
   if (found == running_.end()) return;

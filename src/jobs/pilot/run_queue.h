@@ -40,6 +40,8 @@ class RunQueue {
   std::vector<Start> start(double now);
   /// A job that was started: its places are free again.
   void ended(JobId id);
+  /// A job that was started needs less from now on, on the same nodes.
+  void shrink(JobId id, const Need& need);
 
  private:
   struct Waiting {

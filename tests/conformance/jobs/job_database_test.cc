@@ -131,9 +131,16 @@ TEST_P(JobDatabaseTest, KillsWithAllBelow) {
 TEST_P(JobDatabaseTest, FindsRemovesAndModifies) {
   const JobId a = add("search");
   jobs_->create(std::vector<Job>{plain_job("task1", "TEST2"), plain_job("task2", "other_100%")});
-  EXPECT_EQ(jobs_->find({.workflow = "TEST"}).size(), 2U);
-  EXPECT_EQ(jobs_->find({.workflow = "100%"}).size(), 1U);
-  EXPECT_EQ(jobs_->find({.name = "task"}).size(), 2U);
+  EXPECT_EQ(jobs_->find({.workflow = "TEST"}).size(), 1U);
+  EXPECT_EQ(jobs_->find({.workflow = "TEST*"}).size(), 2U);
+  EXPECT_EQ(jobs_->find({.workflow = "test*"}).size(), 0U);
+  EXPECT_EQ(jobs_->find({.workflow = "S"}).size(), 0U);
+  EXPECT_EQ(jobs_->find({.workflow = "*100%"}).size(), 1U);
+  EXPECT_EQ(jobs_->find({.workflow = "TEST[0-9]"}).size(), 1U);
+  EXPECT_EQ(jobs_->find({.workflow = "TEST[!0-9]"}).size(), 0U);
+  EXPECT_EQ(jobs_->find({.name = "task"}).size(), 0U);
+  EXPECT_EQ(jobs_->find({.name = "task?"}).size(), 2U);
+  EXPECT_EQ(jobs_->count_by_state("TEST").size(), 1U);
   EXPECT_EQ(jobs_->find({.state = JobState::failed}).size(), 0U);
   EXPECT_EQ(jobs_->find({.limit = 1}).size(), 1U);
   jobs_->modify(a, "num-nodes", "4");
@@ -151,6 +158,25 @@ TEST_P(JobDatabaseTest, FindsRemovesAndModifies) {
   EXPECT_EQ(jobs_->remove({a, child}), 2);
   EXPECT_EQ(error_of([&] { (void)jobs_->job(a); }).code(), ErrorCode::not_found);
   EXPECT_TRUE(jobs_->history(a).empty());
+}
+
+TEST_P(JobDatabaseTest, RetriesWhatFailedAndWhatFailedWithIt) {
+  const JobId a = add("a"), b = add("b", {a}), c = add("c", {b}), other = add("other");
+  const JobId both = add("both", {b, other});
+  jobs_->kill({a, other}, false);
+  EXPECT_EQ(state(c), JobState::failed);
+  // Alone it would wait for ever.
+  EXPECT_THAT(error_of([&] { jobs_->retry({b}); }).message(), HasSubstr("retry job 1"));
+  EXPECT_EQ(jobs_->retry({a}), 3);
+  EXPECT_EQ(state(a), JobState::ready);
+  EXPECT_EQ(state(b), JobState::awaiting_parents);
+  EXPECT_EQ(state(c), JobState::awaiting_parents);
+  EXPECT_EQ(state(both), JobState::failed);  // its other parent is as it was
+  EXPECT_EQ(error_of([&] { jobs_->retry({a}); }).code(), ErrorCode::failed_precondition);
+  jobs_->modify(other, "state", "restart_ready");
+  EXPECT_EQ(state(other), JobState::ready);  // it was never staged in
+  EXPECT_EQ(state(both), JobState::awaiting_parents);
+  EXPECT_EQ(jobs_->history(a).back().reason, "retried by the user");
 }
 
 TEST_P(JobDatabaseTest, NumbersJobsOfManyWritersOnce) {

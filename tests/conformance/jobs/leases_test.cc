@@ -110,14 +110,16 @@ TEST_P(LeasesTest, TakesOnlyTheFilteredWorkflow) {
   jobs_->create(plain_job("b", "other"));
   Leases leases(*jobs_, kLong, "{}");
   auto only = wanted();
-  only.workflow = "the";
+  only.workflow = "the";  // a part of the name
+  EXPECT_TRUE(leases.take(only).empty());
+  only.workflow = "o?her*";
   const auto taken = leases.take(only);
   ASSERT_EQ(taken.size(), 1U);
   EXPECT_EQ(taken[0].job.name, "b");
   EXPECT_FALSE(leases.others_work("other"));
   auto elsewhere = JobDatabase::open(folder());
   Leases idle(elsewhere, kLong, "{}");
-  EXPECT_TRUE(idle.others_work("oth"));
+  EXPECT_TRUE(idle.others_work("oth*"));
   EXPECT_FALSE(idle.others_work("TEST"));
 }
 

@@ -55,7 +55,7 @@ case "$case_name" in
     "$kolo" submit-launch -n 1 -t 5 --launcher-flags '--persistent --grace-seconds 1'
     eventually 60 is_state "$a" RUNNING
     queue_is running
-    same "$("$kolo" rm queues 1)" 'cancelled 1 launches'
+    same "$("$kolo" rm queues 1)" 'cancelled 1 launch'
     eventually 60 is_state "$a" RESTART_READY
     has "$("$kolo" ls --history --id "$a")" 'RUN_TIMEOUT'
     eventually 60 queue_is finished

@@ -223,7 +223,7 @@ bad_input() {
   refused 2 'has no end' "$kolo" app --name x --exec "echo 'a"
   head -c 10000000 /dev/zero | tr '\0' x | sed 's/^/{"args":"/; s/$/"}/' >big.jsonl
   refused 2 'write it to a file' "$kolo" job --name big --app hello --file big.jsonl
-  refused 1 "no job has 'nothing' in its workflow" "$kolo" rm jobs --wf nothing
+  refused 1 "no job has the workflow 'nothing'" "$kolo" rm jobs --wf nothing
   refused 2 'no jobs are selected' "$kolo" rm jobs
   a="$("$kolo" job --name a --app hello)"
   b="$("$kolo" job --name b --app hello --parent "$a")"
@@ -237,7 +237,7 @@ bad_input() {
   eventually 20 is_state "$b" JOB_FINISHED
   has "$("$kolo" explain "$large")" 'it needs 100000 cores on a node'
   has "$("$kolo" explain "$many")" 'it needs 50 nodes, and 2 could be used'
-  has "$("$kolo" explain "$other")" "takes only workflows with 'default'"
+  has "$("$kolo" explain "$other")" "it takes only jobs of the workflow default, and this one is of elsewhere"
   kill %1
   wait %1 || true
   refused 1 'no job 99' "$kolo" explain 99
@@ -268,7 +268,7 @@ batch_fakes() {
   ANSWER=R queue_says '1234.server.site  running'
   refused 1 'there is no launch 99' "$kolo" rm queues 99
   refused 2 'no launch is selected' "$kolo" rm queues
-  same "$("$kolo" rm queues 1)" 'cancelled 1 launches'
+  same "$("$kolo" rm queues 1)" 'cancelled 1 launch'
   has "$(<calls)" 'qdel 1234.server.site'
   ANSWER='???' queue_says 'qstat answered: 1234.server kolo me 00:00:01 ??? fast'
   fake qstat 'echo "qstat: Unknown Job Id 1234.server" >&2; exit 153'
@@ -295,7 +295,7 @@ batch_fakes() {
   fake bkill 'echo "Job <777>: not yours"; exit 255'
   refused 1 'not yours' "$kolo" rm queues --all
   fake bkill ''
-  same "$("$kolo" rm queues --all)" 'cancelled 1 launches'
+  same "$("$kolo" rm queues --all)" 'cancelled 1 launch'
   has "$(<calls)" 'bkill 777'
   ANSWER=EXIT queue_says '777               finished'
 
@@ -374,7 +374,7 @@ local_queue() {
   eventually 20 is_state "$a" JOB_FINISHED
   is_finished() { "$kolo" ls queues | grep -q finished; }
   eventually 20 is_finished
-  has "$("$kolo" log)" '1 jobs finished'
+  has "$("$kolo" log)" '1 job finished'
   has "$("$kolo" log --id "$a")" hello
 }
 

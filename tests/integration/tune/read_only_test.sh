@@ -115,7 +115,7 @@ case "$case_name" in
     chmod 644 open/db/kolo.db*
     works job --name b --app hi
     works launcher --idle-seconds 0.2
-    has "$said" '1 jobs finished'
+    has "$said" '1 job finished'
     ;;
   *) fail "unknown case $case_name" ;;
 esac

@@ -251,5 +251,43 @@ TEST_F(PilotTest, GivesItsReserveBackWhenAnotherLauncherCouldHaveIt) {
   EXPECT_THAT(other.take({.single = 10, .cores = 4}), testing::Not(IsEmpty()));
 }
 
+// A search is a job that takes a whole node, and waits for jobs that it adds.
+TEST_F(PilotTest, AJobThatYieldsGivesItsPlaceToTheJobsThatItWaitsFor) {
+  begin();
+  const JobId search = add();
+  work();
+  ASSERT_THAT(tasks_.started, SizeIs(1));
+  const JobId evaluation = add();
+  pilot_->notified();
+  work();
+  ASSERT_THAT(tasks_.started, SizeIs(1)) << "the node is the first job's";
+  jobs_.yield_place(search);
+  pilot_->notified();
+  work();
+  ASSERT_THAT(tasks_.started, SizeIs(2));
+  EXPECT_EQ(state(evaluation), JobState::running);
+  // The place is free once, not twice.
+  add();
+  pilot_->notified();
+  work();
+  EXPECT_THAT(tasks_.started, SizeIs(2));
+  end_task(1, exited(0));
+  EXPECT_THAT(tasks_.started, SizeIs(3));
+  end_task(0, exited(0));
+  EXPECT_EQ(state(search), JobState::job_finished);
+}
+
+TEST_F(PilotTest, AJobThatYieldsHasItsNodeToItselfWhileOthersAreFree) {
+  begin(2);
+  const JobId search = add();
+  work();
+  jobs_.yield_place(search);
+  add();
+  pilot_->notified();
+  work();
+  ASSERT_THAT(tasks_.started, SizeIs(2));
+  EXPECT_NE(tasks_.started[0].node, tasks_.started[1].node);
+}
+
 }  // namespace
 }  // namespace kolo::jobs

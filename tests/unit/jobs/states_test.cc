@@ -32,8 +32,9 @@ TEST(States, LeadFromTheBeginningToAnEnd) {
     EXPECT_FALSE(is_legal(state, state));
     EXPECT_EQ(is_legal(state, user_killed), !is_end(state));
     EXPECT_EQ(is_legal(state, failed), !is_end(state));
-    for (const JobState end : {job_finished, failed, user_killed})
-      EXPECT_FALSE(is_legal(end, state));
+    EXPECT_FALSE(is_legal(job_finished, state));
+    const bool is_retry = state == ready || state == restart_ready || state == awaiting_parents;
+    for (const JobState end : {failed, user_killed}) EXPECT_EQ(is_legal(end, state), is_retry);
   }
 }
 
