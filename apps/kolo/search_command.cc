@@ -1,6 +1,7 @@
 #include "search_command.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -53,6 +54,27 @@ void take_algorithm(const SearchOptions& options, const cli::OptionSet& given, c
   for (const auto& [name, value] : more.as_dict()) algorithm.settings.insert_or_assign(name, value);
 }
 
+std::string numbers_of(const std::vector<double>& values) {
+  return fmt::format("{:.5g}", fmt::join(values, ", "));
+}
+
+/// The best evaluation, or, of several objectives, those that no other surpasses.
+void show_best(const hps::SearchSummary& summary, const std::string& who) {
+  if (!summary.best) return;
+  if (summary.front.empty()) {
+    fmt::print("{}best: objective {} of evaluation {}: {}\n", who, summary.best->objectives.front(),
+               summary.best->job_id, summary.best->parameters.to_string());
+    return;
+  }
+  constexpr std::size_t kMost = 10;
+  const auto& front = summary.front;
+  fmt::print("{}Pareto front: {} of {} evaluations{}\n", who, front.size(), summary.evaluations,
+             front.size() > kMost ? fmt::format(", of which {} follow", kMost) : "");
+  for (std::size_t i = 0; i < std::min(front.size(), kMost); ++i)
+    fmt::print("{}  objectives {} of evaluation {}: {}\n", who, numbers_of(front[i].objectives),
+               front[i].job_id, front[i].parameters.to_string());
+}
+
 }  // namespace
 
 void refuse(const cli::OptionSet& given, std::string_view heading, std::string_view search) {
@@ -90,16 +112,22 @@ int run_and_show(hps::SearchPlan plan, const SearchOptions& options) {
                summary.evaluations);
     return 130;
   }
-  if (options.json) return 0;
-  fmt::print("{}{} evaluations, {} failed{}; results in {}/results.csv\n", who, summary.evaluations,
-             summary.failures,
-             summary.cached > 0 ? fmt::format(", {} taken from the cache", summary.cached) : "",
-             folder);
-  if (summary.best)
-    fmt::print("{}best: objective {} of evaluation {}: {}\n", who, summary.best->objectives.front(),
-               summary.best->job_id, summary.best->parameters.to_string());
+  if (!options.json) {
+    fmt::print("{}{} evaluations, {} failed{}; results in {}/results.csv\n", who,
+               summary.evaluations, summary.failures,
+               summary.cached > 0 ? fmt::format(", {} taken from the cache", summary.cached) : "",
+               folder);
+    show_best(summary, who);
+  }
   // A search none of whose evaluations worked has failed.
-  return summary.evaluations > 0 && summary.failures == summary.evaluations ? 1 : 0;
+  if (summary.failures < summary.evaluations) return 0;
+  if (summary.evaluations == 0)
+    fmt::print(stderr, "{}the search ended without an evaluation\n", who);
+  else
+    fmt::print(stderr, "{}every evaluation failed{}; the first error: {}\n", who,
+               summary.gave_up ? ", so the search gave up (--max-failures)" : "",
+               summary.first_error);
+  return 1;
 }
 
 std::string absolute_name(const std::string& name) {

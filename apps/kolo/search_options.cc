@@ -65,6 +65,8 @@ constexpr Option<SearchPlan> kPlanRows[] = {
      fallback("the one of the problem")},
     {&SearchPlan::max_evals, "max-evals", "N",
      "End the search after N evaluations; -1 searches until it is stopped.", least(-1)},
+    {&SearchPlan::max_failures, "max-failures", "N",
+     "Give up when N evaluations have failed and none has succeeded; 0 never gives up.", least(0)},
 };
 constexpr Option<SearchOptions> kTimeoutRow[] = {
     {&SearchOptions::timeout, "timeout", "SECONDS", "End the search after so many seconds.",

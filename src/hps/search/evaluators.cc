@@ -9,6 +9,7 @@
 #include "tune/executor/jobs_executor.h"
 #include "tune/executor/trial_environment.h"
 #include "tune/study/program_study.h"
+#include "tune/study/resource_pool.h"
 
 namespace kolo::hps {
 namespace {
@@ -59,7 +60,15 @@ void check_evaluator(const SearchPlan& plan) {
   if (!is_thread && plan.command.empty())
     throw_error(ErrorCode::invalid_argument, "the evaluator '{}' has no program to run",
                 how.method);
-  if (executor == "jobs") static_cast<void>(tune::find_jobs_place(plan.search));
+  if (executor == "jobs") {
+    static_cast<void>(tune::find_jobs_place(plan.search));
+  } else if (const double gpus = tune::machine_resources().gpu; how.num_gpus_per_task > gpus) {
+    throw_error(ErrorCode::failed_precondition,
+                "--num-gpus-per-task {}: this machine has {} GPUs; on a cluster use --evaluator "
+                "jobs and a launcher with --gpus-per-node",
+                how.num_gpus_per_task, gpus);
+  }
+  if (plan.is_users_program) tune::check_program(plan.command, *plan.space);
 }
 
 std::unique_ptr<tune::TrialExecutor> make_evaluator(const SearchPlan& plan,

@@ -2,7 +2,9 @@
 
 #include <fcntl.h>
 
+#include <algorithm>
 #include <chrono>
+#include <functional>
 
 #include "base/errors.h"
 #include "base/files.h"
@@ -99,6 +101,7 @@ void move_aside(const fs::path& log_dir) {
 SearchFiles::SearchFiles(const SearchPlan& plan, std::int64_t first_number)
     : agent_(plan.agent),
       agents_(plan.agents),
+      max_failures_(plan.max_failures),
       first_number_(first_number),
       results_(plan.log_dir / "results.csv", columns_of(*plan.space), plan.objectives,
                plan.metadata),
@@ -116,10 +119,30 @@ void SearchFiles::count(const ResultRow& row) {
   ++summary_.evaluations;
   if (row.failed()) {
     ++summary_.failures;
+    const auto error = row.metadata.find("error");
+    if (summary_.first_error.empty())
+      summary_.first_error = error == row.metadata.end() ? row.failure : error->second.as_string();
     return;
   }
+  add_to_front(row);
   if (!summary_.best || row.objectives.front() > summary_.best->objectives.front())
     summary_.best = row;
+}
+
+void SearchFiles::add_to_front(const ResultRow& row) {
+  if (row.objectives.size() < 2) return;
+  // All objectives are maximised.
+  const auto surpasses = [](const ResultRow& one, const ResultRow& other) {
+    return one.objectives != other.objectives &&
+           std::equal(one.objectives.begin(), one.objectives.end(), other.objectives.begin(),
+                      std::greater_equal<>());
+  };
+  auto& front = summary_.front;
+  if (std::any_of(front.begin(), front.end(),
+                  [&](const ResultRow& other) { return surpasses(other, row); }))
+    return;
+  std::erase_if(front, [&](const ResultRow& other) { return surpasses(row, other); });
+  front.push_back(row);
 }
 
 void SearchFiles::take_over(const ResultRow& row) {
@@ -180,10 +203,12 @@ void SearchFiles::on_trial_complete(const tune::TrialInfo& trial) {
 }
 
 void SearchFiles::on_trial_error(const tune::TrialInfo& trial) {
+  ++session_failures_;
   const auto started = started_.extract(trial.number);
   const double now = seconds_now();
   add({trial.number, trial.config, trial.last_result, trial.error.empty() ? "F_error" : trial.error,
        started ? started.mapped() : now, now});
+  hopeless_ = max_failures_ > 0 && session_failures_ >= max_failures_ && !summary_.best;
 }
 
 void SearchFiles::on_end(const std::function<tune::StudyView(std::size_t)>& view) {

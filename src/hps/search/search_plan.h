@@ -24,8 +24,8 @@ struct EvaluatorOptions {
   int num_nodes_per_eval = 1;  ///< an evaluation of several nodes has them alone
   int num_ranks_per_node = 1;
   int num_threads_per_rank = 1;
-  int num_evals_per_node = 1;        ///< of `jobs`
-  double num_gpus_per_task = 0;      ///< of `process` and `ranks`
+  int num_evals_per_node = 1;  ///< of `jobs`
+  double num_gpus_per_task = 0;
   std::vector<std::string> hosts{};  ///< of `ranks` with several nodes: HOST:SLOTS …
   std::optional<std::chrono::duration<double>> timeout{};  ///< of one evaluation
 };
@@ -39,6 +39,9 @@ struct SearchPlan {
   std::size_t objectives = 1;  ///< all maximised
 
   std::int64_t max_evals = -1;  ///< -1 = without end
+  /// A search gives up when so many evaluations of this session have failed and none of the whole
+  /// search has succeeded; 0 = never.
+  std::int64_t max_failures = 20;
   std::optional<std::chrono::duration<double>> timeout{};
   std::uint64_t seed = 0;
   /// "uuid": every evaluation is made; "to_dict": the same configuration is not evaluated again.

@@ -115,7 +115,9 @@ tune::Options options_of(const SearchPlan& plan) {
   const int workers = workers_of(plan);
   options.max_concurrent_trials = workers;
   options.resources_per_trial.cpu = 1;
-  options.resources_per_trial.gpu = plan.evaluator.num_gpus_per_task;
+  // The GPUs of jobs are those of the launchers' nodes.
+  const bool as_jobs = tune::canonical_executor(plan.evaluator.method) == "jobs";
+  options.resources_per_trial.gpu = as_jobs ? 0 : plan.evaluator.num_gpus_per_task;
   options.total_resources = tune::machine_resources();
   options.total_resources->cpu = workers;
   options.raise_on_failed_trial = false;
@@ -125,6 +127,19 @@ tune::Options options_of(const SearchPlan& plan) {
   options.loggers = {};
   return options;
 }
+
+/// Ends a search that cannot succeed.
+class HopelessStopper final : public search::Stopper {
+ public:
+  explicit HopelessStopper(std::shared_ptr<const SearchFiles> files) : files_(std::move(files)) {}
+  bool stop(search::TrialId /*trial*/, const Value& /*result*/) override { return false; }
+  [[nodiscard]] bool stop_all(std::chrono::duration<double> /*elapsed*/) const override {
+    return files_->is_hopeless();
+  }
+
+ private:
+  std::shared_ptr<const SearchFiles> files_;
+};
 
 /// Fills the files and the cache with what the study already has.
 void tell_history(store::StudyStore& store, const store::StudyRecord& study, SearchFiles& files,
@@ -255,6 +270,8 @@ SearchSummary run_search(SearchPlan plan) {
 
   tune::StudySetup setup;
   setup.options = options_of(plan);
+  setup.options.stopper = [files] { return std::make_unique<HopelessStopper>(files); };
+  setup.needs_finite_values = true;
   setup.spec.trainable = plan.run.empty() ? "run" : plan.run;
   setup.spec.search = plan.search;
   setup.trial_prefix = "evaluation";
@@ -271,6 +288,7 @@ SearchSummary run_search(SearchPlan plan) {
   study.run();
   SearchSummary summary = files->summary();
   summary.interrupted = study.was_interrupted();
+  summary.gave_up = files->is_hopeless();
   if (cache) {
     summary.cached = cache->used();
     files->log().write("num_cache_used", {{"num_cache_used", cache->used()}});

@@ -16,7 +16,10 @@ struct SearchSummary {
   std::int64_t failures = 0;
   std::int64_t cached = 0;          ///< of which the result was known
   std::optional<ResultRow> best{};  ///< by the first objective
+  std::vector<ResultRow> front{};   ///< of several objectives: what no other evaluation surpasses
+  std::string first_error{};        ///< of the first evaluation that failed
   bool interrupted = false;
+  bool gave_up = false;  ///< SearchPlan::max_failures
 };
 
 /// How many evaluations run at once for this plan, here or in the allocation of a launcher.

@@ -129,6 +129,9 @@ class TrialExecutor {
   /// Asks a run to stop: its should_stop() is true from now on. The controller calls kill() when
   /// the grace time is over.
   virtual void stop(RunId id) = 0;
+  /// The study is told to end and will be resumed: all runs are stopped after this call. Runs that
+  /// do not need the study may go on, and be found again when it is resumed.
+  virtual void study_is_interrupted() {}
   /// Ends a run at once, where can_kill() is true.
   virtual void kill(RunId id) = 0;
   /// The controller has taken the end of this run and will not mention it again.

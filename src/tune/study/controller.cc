@@ -174,7 +174,10 @@ void Controller::look_at_requests() {
 }
 
 void Controller::check_time() {
-  if (is_interrupted()) leave(Leaving::interrupted, "the study was interrupted");
+  if (is_interrupted() && leaving_ == Leaving::no) {
+    executor_.study_is_interrupted();
+    leave(Leaving::interrupted, "the study was interrupted");
+  }
   judge_terminated();
   if (leaving_ == Leaving::no &&
       state_.steering.study_over(std::chrono::duration<double>(state_.journal.elapsed()))) {

@@ -8,6 +8,7 @@
 #include "base/errors.h"
 #include "base/registry.h"
 #include "base/subprocess.h"
+#include "kolo/random.h"
 #include "search/space/json_value.h"
 #include "tune/executor/executors.h"
 #include "tune/executor/jobs_executor.h"
@@ -211,9 +212,11 @@ std::string ProgramStudy::first_metric() const {
   return options.objectives.empty() ? options.metric : options.objectives.front().metric;
 }
 
-std::vector<std::string> fill_in(const std::vector<std::string>& program, const Value& config,
-                                 const std::string& trial_id, const std::string& trial_dir,
-                                 const std::string& checkpoint) {
+namespace {
+
+/// The words with each {NAME} replaced by value(word, NAME).
+template <class ValueOf>
+std::vector<std::string> replace_names(const std::vector<std::string>& program, ValueOf&& value) {
   const auto is_name = [](char c) {
     return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '/' || c == '-' ||
            c == '.';
@@ -233,19 +236,7 @@ std::vector<std::string> fill_in(const std::vector<std::string>& program, const 
         out += word[i];
         continue;
       }
-      if (name == "trial_id") {
-        out += trial_id;
-      } else if (name == "trial_dir") {
-        out += trial_dir;
-      } else if (name == "checkpoint") {
-        out += checkpoint;
-      } else if (const Value* value = config.find_path(name)) {
-        out += value->is_string() ? value->as_string() : value->to_string();
-      } else {
-        throw_error(ErrorCode::invalid_argument,
-                    "'{}' in the program's arguments: the configuration {} has no '{}'", word,
-                    config.to_string(), name);
-      }
+      out += value(word, name);
       i = close;
     }
     filled.push_back(std::move(out));
@@ -253,11 +244,49 @@ std::vector<std::string> fill_in(const std::vector<std::string>& program, const 
   return filled;
 }
 
+constexpr std::string_view kOwnNames[] = {"trial_id", "trial_dir", "checkpoint"};
+
+}  // namespace
+
+std::vector<std::string> fill_in(const std::vector<std::string>& program, const Value& config,
+                                 const std::string& trial_id, const std::string& trial_dir,
+                                 const std::string& checkpoint) {
+  return replace_names(program, [&](const std::string& word, const std::string& name) {
+    if (name == "trial_id") return trial_id;
+    if (name == "trial_dir") return trial_dir;
+    if (name == "checkpoint") return checkpoint;
+    const Value* value = config.find_path(name);
+    if (value == nullptr)
+      throw_error(ErrorCode::invalid_argument,
+                  "'{}' in the program's arguments: the configuration {} has no '{}'", word,
+                  config.to_string(), name);
+    return value->is_string() ? value->as_string() : value->to_string();
+  });
+}
+
+void check_program(const std::vector<std::string>& program, const search::Space& space,
+                   const fs::path& directory) {
+  Random random(0);
+  const Value drawn = space.config(space.sample(random), random);  // has the constants
+  std::vector<std::string_view> known(std::begin(kOwnNames), std::end(kOwnNames));
+  for (const auto& parameter : space.parameters()) known.push_back(parameter.path);
+  const auto words = replace_names(program, [&](const std::string&, const std::string& name) {
+    const bool is_known =
+        drawn.find_path(name) != nullptr ||
+        std::any_of(known.begin(), known.end(), [&](std::string_view path) {
+          return path == name || path.starts_with(name + "/");  // a group of parameters
+        });
+    if (!is_known) throw_unknown_name("placeholder", name, known, ErrorCode::invalid_argument);
+    return std::string();
+  });
+  if (words.front() == program.front())
+    find_program(program.front(), environment("PATH").value_or("/usr/bin:/bin"), directory);
+}
+
 ProgramResult run_program_study(ProgramStudy study, const ProgramRun& run) {
   settle_executor(study);
   if (study.directory.empty()) study.directory = fs::current_path().string();
-  find_program(study.program.front(), environment("PATH").value_or("/usr/bin:/bin"),
-               study.directory);
+  if (study.options.space) check_program(study.program, *study.options.space, study.directory);
   StudySetup setup;
   setup.options = study.options;
   setup.spec.trainable = fs::path(study.program.front()).filename().string();

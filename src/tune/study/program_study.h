@@ -42,6 +42,11 @@ std::vector<std::string> fill_in(const std::vector<std::string>& program, const 
                                  const std::string& trial_id, const std::string& trial_dir,
                                  const std::string& checkpoint);
 
+/// Before the first trial: throws invalid_argument for a {NAME} that no configuration of the space
+/// has, with the nearest name, and not_found for a program that does not exist or cannot be run.
+void check_program(const std::vector<std::string>& program, const search::Space& space,
+                   const std::filesystem::path& directory = {});
+
 struct ProgramRun {
   std::vector<std::shared_ptr<Observer>> observers;
   const std::atomic<bool>* interrupted = nullptr;

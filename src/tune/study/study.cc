@@ -134,6 +134,7 @@ Study::Study(Checked checked)
       .options = setup.options,
       .per_trial = setup.per_trial,
       .makes_directories = setup.makes_directories,
+      .needs_finite_values = setup.needs_finite_values,
       .steering = std::move(checked.steering),
       .trials = Trials(first_objective),
       .journal = Journal(store_, record_),

@@ -37,6 +37,8 @@ struct StudySetup {
   Resources per_trial{};  ///< of all ranks of a trial together
   /// Whether the study and each trial get a directory even where no logger writes into it.
   bool makes_directories = true;
+  /// Whether a trial whose last value of an objective is not finite has failed.
+  bool needs_finite_values = false;
   std::function<std::unique_ptr<TrialExecutor>(const ExecutorPlace&)> make_executor;
   std::vector<std::shared_ptr<Observer>> observers{};
   /// When it becomes true (a signal handler sets it), the study stops and can be resumed.

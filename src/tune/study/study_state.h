@@ -17,7 +17,7 @@ namespace kolo::tune {
 struct StudyState {
   Options options;
   Resources per_trial;
-  bool makes_directories;
+  bool makes_directories, needs_finite_values;
   Steering steering;
   Trials trials;
   Journal journal;

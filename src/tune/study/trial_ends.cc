@@ -1,5 +1,8 @@
 #include "tune/study/trial_ends.h"
 
+#include <algorithm>
+#include <cmath>
+
 #include "base/errors.h"
 #include "tune/protocol/value_text.h"
 
@@ -54,6 +57,10 @@ void TrialEnds::follow_fate(StudyTrial& trial, const std::string& error) {
   } else if (trial.values.empty() && !objectives.empty()) {
     fail_run(trial, fmt::format("it ended without reporting '{}'", objectives.front().metric),
              /*may_restart=*/true);
+  } else if (const auto odd = std::find_if_not(trial.values.begin(), trial.values.end(),
+                                               [](double value) { return std::isfinite(value); });
+             state_.needs_finite_values && odd != trial.values.end()) {
+    fail_run(trial, fmt::format("F_nan: the objective is {}", *odd), /*may_restart=*/true);
   } else {
     end(trial, Fate::done, "");
   }

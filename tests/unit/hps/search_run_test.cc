@@ -253,6 +253,104 @@ TEST(SearchRun, AJobContinuesTheSearchThatItBegan) {
   EXPECT_EQ(as_job("8", 2), 12U);  // and so does the same one with another search
 }
 
+TEST(SearchRun, GivesUpWhenEverythingFails) {
+  const TempDir folder;
+  auto plan = plan_in(folder, [](RunningJob&) { return RunResult("F_memory"); });
+  plan.algorithm.name = "random";
+  plan.max_evals = 10'000;
+  auto summary = run_search(plan);
+  EXPECT_TRUE(summary.gave_up);
+  EXPECT_GE(summary.failures, 20);
+  EXPECT_LT(summary.failures, 300);
+  EXPECT_EQ(summary.first_error, "F_memory");
+  // It may be resumed when the cause is gone, and then one failure more is nothing.
+  plan.resume = true;
+  plan.max_evals = summary.evaluations + 30;
+  plan.run_function = [](RunningJob& job) { return RunResult(value_of(job)); };
+  summary = run_search(plan);
+  EXPECT_FALSE(summary.gave_up);
+  EXPECT_TRUE(summary.best.has_value());
+  plan = plan_in(folder, plan.run_function);
+  plan.max_failures = 0;
+  plan.max_evals = 40;
+  plan.run_function = [](RunningJob&) { return RunResult("F_memory"); };
+  EXPECT_EQ(run_search(plan).failures, 40);
+}
+
+TEST(SearchRun, ValuesThatAreNotFiniteAreFailuresEverywhere) {
+  const TempDir folder;
+  class Counts final : public tune::Observer {
+   public:
+    void on_trial_complete(const tune::TrialInfo&) override { ++complete; }
+    void on_trial_error(const tune::TrialInfo&) override { ++failed; }
+    void on_step(const std::function<tune::StudyView(std::size_t)>&) override {}
+    void on_end(const std::function<tune::StudyView(std::size_t)>&) override {}
+    int complete = 0, failed = 0;
+  };
+  const auto counts = std::make_shared<Counts>();
+  auto plan = plan_in(folder, [](RunningJob& job) {
+    constexpr double kInfinity = std::numeric_limits<double>::infinity();
+    const double values[] = {1, std::nan(""), kInfinity, -kInfinity};
+    return RunResult(values[job.id() % 4]);
+  });
+  plan.observers = {counts};
+  const auto summary = run_search(plan);
+  EXPECT_EQ(summary.failures, 9);
+  EXPECT_EQ(counts->failed, 9);
+  EXPECT_EQ(counts->complete, 3);
+  EXPECT_EQ(summary.best.value().objectives.at(0), 1);
+  for (const auto& row : read_results(folder.path() / "log").rows)
+    EXPECT_EQ(row.failure, row.failed() ? "F_nan" : "");
+}
+
+TEST(SearchRun, ProgramsMayGiveSeveralObjectivesAndFurtherMetrics) {
+  for (const char* output :
+       {"DH-OUTPUT: [{x}, 1]", "DH-OUTPUT: ({x}, 1)", "[{x}, 1]", R"({"objective": [{x}, 1]})",
+        R"({"objective_0": {x}, "objective_1": 1, "accuracy": 0.5})"}) {
+    const TempDir folder;
+    auto plan = plan_in(folder, {});
+    plan.evaluator.method = "process";
+    plan.is_users_program = true;
+    plan.objectives = 2;
+    plan.algorithm.name = "random";
+    plan.command = {"/bin/echo", output};
+    plan.max_evals = 3;
+    const auto summary = run_search(plan);
+    EXPECT_EQ(summary.failures, 0) << output;
+    const auto table = read_results(folder.path() / "log");
+    for (const auto& row : table.rows) {
+      ASSERT_EQ(row.objectives.size(), 2U) << output;
+      EXPECT_EQ(row.objectives[0], row.parameters.at_path("x").as_number());
+    }
+    EXPECT_GE(summary.front.size(), 1U);
+    EXPECT_EQ(summary.front[0].objectives[0], summary.best->objectives[0]);
+    const bool has_more = std::string_view(output).find("accuracy") != std::string_view::npos;
+    EXPECT_EQ(table.metadata.size(), has_more ? 3U : 2U) << "m:error, m:other and m:accuracy";
+  }
+}
+
+TEST(SearchRun, MistakesInTheProgramAreFoundBeforeTheFirstEvaluation) {
+  const TempDir folder;
+  auto plan = plan_in(folder, {});
+  plan.evaluator.method = "process";
+  plan.is_users_program = true;
+  const auto refusal = [&](std::vector<std::string> command) {
+    plan.command = std::move(command);
+    try {
+      run_search(plan);
+    } catch (const Error& error) {
+      EXPECT_FALSE(std::filesystem::exists(plan.log_dir)) << "a folder was made";
+      return error.message();
+    }
+    return std::string();
+  };
+  EXPECT_NE(refusal({"/no/such/program"}).find("/no/such/program"), std::string::npos);
+  EXPECT_NE(refusal({"/bin/echo", "{xx}"}).find("did you mean 'x'"), std::string::npos);
+  plan.command = {"/bin/echo", "{x}"};
+  plan.evaluator.num_gpus_per_task = 1000;
+  EXPECT_THROW(run_search(plan), Error);
+}
+
 TEST(SearchRun, EvaluationsOfAnEarlierSessionWouldBeWaitedFor) {
   // Every process of a search holds the lock of the study's directory, which the next session
   // waits for. An evaluation sees whether it is taken: 1 if it is.
