@@ -56,19 +56,16 @@ struct Importance {
   double share = 0;  ///< of all parameters together: 1
 };
 
-struct ImportanceOptions {
-  double top = 0.1;     ///< what sets these best trials apart …
-  double region = 1.0;  ///< … from these best ones (1: from all)
-};
-
-/// How much each parameter decides about being among the best, greatest first (PED-ANOVA). Trials
-/// whose value is not finite are left out. Throws invalid_argument when fewer than two are left,
-/// when points and values differ in number, or for shares outside 0 < top < region <= 1.
+/// How much of the variance of the objective over the space each parameter explains, interactions
+/// included, greatest first (fANOVA: a forest learns the objective and is integrated over the
+/// space, so that it does not matter where a sampler went). Results that are not finite are left
+/// out. `budgets`: where results were reached after different times, as those of trials that were
+/// stopped early, the time of each; a trial may have several results. Throws invalid_argument when
+/// fewer than ten results are left, or when the lists differ in length.
 [[nodiscard]] std::vector<Importance> parameter_importance(const Space& space,
                                                            std::span<const Point> points,
                                                            std::span<const double> values,
-                                                           Direction direction,
-                                                           ImportanceOptions options = {});
+                                                           std::span<const double> budgets = {});
 
 /// After each trial, how far the best one so far is from the optimum; infinite before the first
 /// value that is a number.

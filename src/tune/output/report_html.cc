@@ -1,6 +1,7 @@
 #include "tune/output/report_html.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "base/errors.h"
@@ -48,18 +49,26 @@ Json importance_of(const StudySpec& spec, const std::vector<store::TrialRecord>&
   Json shares = Json::array();
   if (spec.space.empty() || spec.objectives.empty()) return shares;
   const auto space = search::Space::from_json(spec.space);
+  const bool population = spec.scheduler == "pbt" || spec.scheduler == "pb2";
   std::vector<search::Point> points;
-  std::vector<double> values;
+  std::vector<double> values, budgets;
   for (const auto& record : records) {
     const auto& trial = analysis.trials()[static_cast<std::size_t>(record.number)];
-    const Value* value = trial.last_result.find_path(spec.objectives.front().metric);
-    if (value == nullptr || !value->is_number()) continue;
-    points.push_back(decode_point(record.point));
-    values.push_back(value->as_number());
+    // The configuration of a member of a population is that of its last results alone.
+    const auto point = population ? space->partial_point(trial.config) : decode_point(record.point);
+    for (std::size_t i = 0; i < trial.results.size(); ++i) {
+      // Results of one trial are much alike: those of the 1st, 2nd, 4th … and last report do.
+      const bool last = i + 1 == trial.results.size();
+      if (!last && (population || !std::has_single_bit(i + 1))) continue;
+      const Value* value = trial.results[i].find_path(spec.objectives.front().metric);
+      if (value == nullptr || !value->is_number()) continue;
+      points.push_back(point);
+      values.push_back(value->as_number());
+      budgets.push_back(trial.results[i].at_path("training_iteration").as_number());
+    }
   }
   try {
-    for (const auto& share :
-         search::parameter_importance(*space, points, values, spec.objectives.front().direction))
+    for (const auto& share : search::parameter_importance(*space, points, values, budgets))
       shares.push_back({share.path, finite(share.share)});
   } catch (const Error&) {
     // Too few trials to say anything.
