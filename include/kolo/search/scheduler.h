@@ -69,6 +69,9 @@ struct Result {
   std::vector<double> values;  ///< one per objective; what is not finite is worse than anything
   /// Other trials wait for a place to run (some schedulers then take turns).
   bool others_wait = false;
+  /// How many results the trial has reported, for policies, which repeat what happened by it;
+  /// absent: its time.
+  std::optional<double> iteration{};
 };
 
 struct SchedulerOptions {
@@ -100,6 +103,10 @@ class Scheduler {
   /// finite, wrong number of values); the scheduler is then as it was before the call.
   Decision result(TrialId id, const Result& result);
 
+  /// The last result of a trial that ends by itself or by a rule of the study. Others are judged by
+  /// it as by any other result, but nothing is decided. Throws as result() does.
+  void last_result(TrialId id, const Result& result);
+
   /// The trial has ended, or broke down. Throws not_found or failed_precondition.
   void complete(TrialId id);
   void fail(TrialId id);
@@ -115,7 +122,15 @@ class Scheduler {
   /// clone. Taking them or not does not influence later answers.
   std::vector<std::pair<TrialId, Decision>> take_decisions();
 
-  /// The configuration that the trial has now. Throws not_found.
+  /// Its settings are in seconds of running unless the study says otherwise (Tune's time_attr);
+  /// else in iterations.
+  [[nodiscard]] virtual bool counts_seconds() const { return false; }
+  /// All trials of the study are wanted from the beginning, even if most of them have to wait for a
+  /// place.
+  [[nodiscard]] virtual bool wants_all_trials() const { return false; }
+
+  /// The configuration that the trial has now: what add() was given, completed where the scheduler
+  /// varies more than that, or what the last clone made of it. Throws not_found.
   [[nodiscard]] const Value& config(TrialId id) const;
   /// What a population did, oldest first: [target, source, time of target, time of source,
   /// configuration of the source, new configuration]. This is what follow_policy reads.
@@ -143,6 +158,9 @@ class Scheduler {
   /// `scores`: the values, all to be minimised; NaN stands for everything that is not finite.
   /// Numbers in the reason's value and cutoff have the scores' sign; the base turns them.
   virtual Decision on_result(Slot slot, const Result& result, std::span<const double> scores) = 0;
+  /// See last_result(). Only schedulers that compare trials with ended ones need it.
+  virtual void on_last_result(Slot /*slot*/, const Result& /*result*/,
+                              std::span<const double> /*scores*/) {}
   virtual void on_end(Slot /*slot*/, bool /*failed*/) {}
   virtual void on_stalled() {}
   /// `waiting` is not empty. The first one unless overridden.
@@ -152,6 +170,8 @@ class Scheduler {
   void announce(Slot slot, Decision decision);
 
   [[nodiscard]] const Entry& entry(Slot slot) const { return entries_[slot]; }
+  /// For on_add().
+  void set_config(Slot slot, Value config) { entries_[slot].config = std::move(config); }
   [[nodiscard]] std::size_t trials() const noexcept { return entries_.size(); }
   [[nodiscard]] std::size_t objectives() const noexcept { return options_.directions.size(); }
   /// How many results there were, this one included.
@@ -159,6 +179,8 @@ class Scheduler {
 
  private:
   Slot slot_of(TrialId id, const char* what) const;
+  /// Checks a result and writes its scores into scores_.
+  Slot take(TrialId id, const Result& result);
   void end(TrialId id, bool failed, const char* what);
   /// Turns signs and remembers.
   void settle(Slot slot, Decision& decision);

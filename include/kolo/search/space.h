@@ -86,6 +86,9 @@ class Space {
   /// Whether forbidden clauses or a constraint function can refuse a point.
   [[nodiscard]] bool has_refusals() const noexcept;
   [[nodiscard]] bool has_functions() const noexcept;
+  /// The paths of everything that varies, parameters and functions, in the order of a walk through
+  /// the tree.
+  [[nodiscard]] std::vector<std::string> varied_paths() const;
   /// Whether the parameter is active, given the entries of those it depends on.
   [[nodiscard]] bool is_active(std::size_t parameter, const Point& point) const;
   /// The number of points, if it is finite and below 2^63 (conditions ignored).

@@ -70,8 +70,9 @@ SearchAlg Repeater(SearchAlg search_alg, std::int64_t repeat);
 struct Scheduling {
   std::string name = "fifo";
   std::map<std::string, Value> settings{};
-  /// The metric by which the scheduler measures time.
-  std::string time_attr = "training_iteration";
+  /// The metric by which the scheduler measures time; also the setting "time_attr". "" = as in
+  /// Tune: time_total_s for pbt, pb2 and median_stopping_rule, training_iteration for the others.
+  std::string time_attr{};
   /// What population based training may change (Tune's hyperparam_mutations); unset = all of
   /// the space.
   std::optional<Spec> mutations{};

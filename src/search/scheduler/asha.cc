@@ -42,11 +42,8 @@ class Asha final : public Scheduler {
     if (grace > max_t_) settings.refuse("grace_period", "must not be greater than max_t");
 
     for (int s = 0; s < brackets; ++s) {
-      auto times = milestones(grace, factor_, max_t_, s);
-      if (times.empty())
-        settings.refuse("brackets", fmt::format("bracket {} has no rung up to max_t", s));
-      auto& rungs = brackets_.emplace_back();
-      for (double time : times) rungs.push_back({time, {}});
+      auto& rungs = brackets_.emplace_back();  // without rungs its trials run to their end
+      for (double time : milestones(grace, factor_, max_t_, s)) rungs.push_back({time, {}});
     }
   }
 
@@ -91,15 +88,27 @@ class Asha final : public Scheduler {
       return {stop_last_ ? Action::stop : Action::proceed,
               {.rule = "max_t", .bracket = progress.bracket, .milestone = max_t_}};
 
-    auto& rungs = brackets_[progress.bracket];
+    const auto index = open_rung(progress, result.time);
+    if (!index) return {Action::proceed, {.rule = "between rungs"}};
+    return judge(brackets_[progress.bracket][*index], *index, progress, scores);
+  }
+
+  void on_last_result(Slot slot, const Result& result, std::span<const double> scores) override {
+    Progress& progress = progress_[slot];
+    if (const auto index = open_rung(progress, result.time))
+      static_cast<void>(judge(brackets_[progress.bracket][*index], *index, progress, scores));
+  }
+
+  /// The highest rung at this time that the trial was not recorded at.
+  [[nodiscard]] std::optional<std::uint32_t> open_rung(const Progress& progress,
+                                                       double time) const {
+    const auto& rungs = brackets_[progress.bracket];
     std::size_t reached = 0;
-    while (reached < rungs.size() && rungs[reached].milestone <= result.time) ++reached;
+    while (reached < rungs.size() && rungs[reached].milestone <= time) ++reached;
     std::uint64_t below = reached == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << reached) - 1;
     std::uint64_t open = below & ~progress.recorded;
-    if (open == 0) return {Action::proceed, {.rule = "between rungs"}};
-
-    auto index = static_cast<std::uint32_t>(std::bit_width(open) - 1);
-    return judge(rungs[index], index, progress, scores);
+    if (open == 0) return std::nullopt;
+    return static_cast<std::uint32_t>(std::bit_width(open) - 1);
   }
 
   Decision judge(Rung& rung, std::uint32_t index, Progress& progress,

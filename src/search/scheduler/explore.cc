@@ -85,6 +85,44 @@ Value with_point(Value config, const Space& mutations, const Point& point) {
   return config;
 }
 
+Value fill_missing(Value config, const Space& mutations, Random& random) {
+  Point point = mutations.sample(random);
+  for (std::size_t i = 0; i < point.size(); ++i)
+    if (const double known = entry_in(config, mutations, i); !std::isnan(known)) point[i] = known;
+  if (!mutations.settle(point, random)) return config;
+  const Value drawn = mutations.config(point, random);
+  for (const auto& path : mutations.varied_paths())
+    if (const Value* value = drawn.find_path(path);
+        value != nullptr && config.find_path(path) == nullptr)
+      set_path(config, path, *value);
+  return config;
+}
+
+namespace {
+
+/// Varies what functions compute, given the entries of the parameters.
+void vary_functions(Value& config, const Space& mutations, const Point& point,
+                    const ExploreSettings& settings, Random& random) {
+  const Value drawn = mutations.config(point, random);
+  const Value again = mutations.config(point, random);
+  for (const auto& path : mutations.varied_paths()) {
+    const Value* value = drawn.find_path(path);
+    if (mutations.find(path) || value == nullptr) continue;
+    const Value* now = config.find_path(path);
+    const bool follows = *value == *again.find_path(path);
+    if (follows || now == nullptr || !now->is_number() ||
+        random.uniform() < settings.resample_probability) {
+      set_path(config, path, *value);
+      continue;
+    }
+    const double factor = random.below(2) == 0 ? settings.factor_up : settings.factor_down;
+    const double varied = now->as_number() * factor;
+    set_path(config, path, now->is_integer() ? Value(std::llround(varied)) : Value(varied));
+  }
+}
+
+}  // namespace
+
 Value explore(const Value& config, const Space& mutations, const ExploreSettings& settings,
               Random& random) {
   for (int attempt = 0; attempt < 100; ++attempt) {
@@ -99,7 +137,10 @@ Value explore(const Value& config, const Space& mutations, const ExploreSettings
       else
         point[i] = vary_choice(now, parameter, random);
     }
-    if (mutations.settle(point, random)) return with_point(config, mutations, point);
+    if (!mutations.settle(point, random)) continue;
+    Value varied = with_point(config, mutations, point);
+    if (mutations.has_functions()) vary_functions(varied, mutations, point, settings, random);
+    return varied;
   }
   return config;
 }

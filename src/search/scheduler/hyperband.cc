@@ -11,7 +11,9 @@
 // trials first.
 //
 // A bracket that is not full waits for more trials until stalled() closes it; it is then halved as
-// if it had been planned for those it has. Trials that end or fail leave their bracket.
+// if it had been planned for those it has, and keeps ceil(live / eta) of them. Trials that end or
+// fail leave their bracket. Where max_t is no power of eta, the s whose first milestone would be
+// below min_t is left out, as in Tune.
 //
 // Cost: a result costs O(members of its bracket) when it reaches a milestone, O(1) otherwise.
 #include <fmt/format.h>
@@ -42,6 +44,8 @@ class HyperBand final : public Scheduler {
     if (s_max_ > 60 || std::pow(eta_, s_max_) > 1e9)
       settings.refuse("max_t",
                       "with this reduction factor a bracket would have more than 10^9 trials");
+    last_s_ = s_max_;
+    while (last_s_ > 0 && max_t_ / std::pow(eta_, last_s_) * (1 + 1e-12) < min_t_) --last_s_;
   }
 
   std::string status() const override {
@@ -76,9 +80,9 @@ class HyperBand final : public Scheduler {
   };
 
   Bracket make_bracket() const {
-    auto turn = static_cast<int>(brackets_.size() % static_cast<std::size_t>(s_max_ + 1));
+    auto turn = static_cast<int>(brackets_.size() % static_cast<std::size_t>(last_s_ + 1));
     Bracket bracket;
-    bracket.s = order_ == Order::upward ? turn : s_max_ - turn;
+    bracket.s = order_ == Order::upward ? turn : last_s_ - turn;
     double wide = std::pow(eta_, bracket.s);
     double count = std::ceil((s_max_ + 1.0) / (bracket.s + 1.0) * wide - 1e-9);
     bracket.capacity = bracket.survivors = static_cast<std::size_t>(count);
@@ -107,11 +111,12 @@ class HyperBand final : public Scheduler {
     bracket.used_time += std::max(0.0, result.time - member.time);
     member.time = std::max(member.time, result.time);
     member.scores.assign(scores.begin(), scores.end());
-    if (result.time >= max_t_) {
-      if (!stop_last_) return {Action::proceed, reason(slot, "max_t")};
+    if (result.time >= max_t_ && stop_last_) {
       leave(slot);
       return {Action::stop, reason(slot, "max_t")};
     }
+    if (bracket.milestone >= max_t_ && result.time >= max_t_)
+      return {Action::proceed, reason(slot, "max_t")};
     if (result.time < bracket.milestone) {
       member.waits = false;
       return {Action::proceed, reason(slot, "below the milestone")};
@@ -169,7 +174,7 @@ class HyperBand final : public Scheduler {
         why.cutoff = scores[order[keep - 1]][0];
       }
       bool stays = place < keep;
-      bool may_run = stays && members_[slot].time < next;
+      bool may_run = stays && (members_[slot].time < next || (next >= max_t_ && !stop_last_));
       members_[slot].waits = stays && !may_run;
       if (stays) survivors.push_back(slot);
       Decision decision{may_run ? Action::proceed : stays ? Action::pause : Action::stop, why};
@@ -214,7 +219,8 @@ class HyperBand final : public Scheduler {
   double min_t_ = 0;
   double eta_ = 0;
   bool stop_last_ = true;
-  int s_max_ = 0;
+  int s_max_ = 0;   // of the formula for the sizes of brackets
+  int last_s_ = 0;  // of the widest bracket
   std::vector<Bracket> brackets_;
   std::vector<Member> members_;  // by slot
 };

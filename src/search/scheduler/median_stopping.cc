@@ -43,6 +43,7 @@ class MedianStopping final : public Scheduler {
     hard_stop_ = settings.truth("hard_stop", true);
     settings.done();
   }
+  [[nodiscard]] bool counts_seconds() const override { return true; }
 
  private:
   struct History {
@@ -58,10 +59,7 @@ class MedianStopping final : public Scheduler {
 
   Decision on_result(Slot slot, const Result& result, std::span<const double> scores) override {
     History& mine = histories_[slot];
-    // After a restore time goes back; results then count at the time already reached.
-    double time = mine.times.empty() ? result.time : std::max(result.time, mine.times.back());
-    mine.times.push_back(time);
-    for (std::size_t k = 0; k < scores.size(); ++k) mine.tracks[k].add(scores[k], time >= grace_);
+    const double time = record(mine, result.time, scores);
     if (mine.spared) return {Action::proceed, {.rule = "paused before"}};
     if (time < grace_) return {Action::proceed, {.rule = "grace period", .milestone = grace_}};
 
@@ -72,6 +70,19 @@ class MedianStopping final : public Scheduler {
         others.push_back(other);
     if (others.size() < min_samples_) return give_way(mine, result, time, others.size());
     return judge(mine, time, others);
+  }
+
+  void on_last_result(Slot slot, const Result& result, std::span<const double> scores) override {
+    record(histories_[slot], result.time, scores);
+  }
+
+  /// Returns the time at which the result counts: after a restore time goes back, and results then
+  /// count at the time already reached.
+  double record(History& mine, double time, std::span<const double> scores) const {
+    if (!mine.times.empty()) time = std::max(time, mine.times.back());
+    mine.times.push_back(time);
+    for (std::size_t k = 0; k < scores.size(); ++k) mine.tracks[k].add(scores[k], time >= grace_);
+    return time;
   }
 
   Decision give_way(History& mine, const Result& result, double time, std::size_t others) const {

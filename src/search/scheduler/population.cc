@@ -20,14 +20,18 @@ Population::Population(std::string name, SchedulerOptions given, SettingsReader&
   fraction_ = settings.number("quantile_fraction", 0.25, 0, 0.5);
   synch_ = settings.truth("synch", false);
   next_meeting_ = std::max(interval_, burn_in_);
-  if (options().mutations == nullptr || options().mutations->size() == 0)
+  if (options().mutations == nullptr || options().mutations->varied_paths().empty())
     throw_error(ErrorCode::invalid_argument,
                 "scheduler '{}': no parameters may change; set `mutations` to a space with the "
                 "parameters that may change and their bounds",
                 this->name());
 }
 
-void Population::on_add(Slot) { members_.emplace_back(); }
+void Population::on_add(Slot slot) {
+  Random random = Random(options().seed).stream("population fill", slot);
+  set_config(slot, fill_missing(entry(slot).config, mutations(), random));
+  members_.emplace_back();
+}
 
 std::vector<Scheduler::Slot> Population::live() const {
   std::vector<Slot> all;
@@ -39,6 +43,7 @@ std::vector<Scheduler::Slot> Population::live() const {
 Decision Population::on_result(Slot slot, const Result& result, std::span<const double> scores) {
   Member& member = members_[slot];
   member.time = result.time;
+  member.iteration = result.iteration.value_or(result.time);
   member.waits = false;
   double due = synch_ ? next_meeting_ : std::max(burn_in_, member.last_treatment + interval_);
   if (result.time < due)
@@ -108,13 +113,14 @@ Decision Population::treat(Slot slot, const Quantiles& quantiles) {
     line.reserve(6);
     line.emplace_back(static_cast<std::uint64_t>(entry(slot).id));
     line.emplace_back(static_cast<std::uint64_t>(entry(source).id));
-    line.emplace_back(members_[slot].time);
-    line.emplace_back(members_[source].time);
+    line.emplace_back(members_[slot].iteration);
+    line.emplace_back(members_[source].iteration);
     line.push_back(entry(source).config);
     line.push_back(*decision.config);
     policy_.emplace_back(std::move(line));
     // From now on it is where its source was.
     members_[slot].time = members_[slot].last_treatment = members_[source].time;
+    members_[slot].iteration = members_[source].iteration;
   }
   return decision;
 }
@@ -140,6 +146,10 @@ void Population::meet(bool without_others, std::optional<Slot> reporter, Decisio
     else
       announce(slot, std::move(decision));
   }
+}
+
+void Population::on_last_result(Slot slot, const Result& result, std::span<const double> scores) {
+  on_report_in(slot, result, scores[0]);
 }
 
 void Population::on_end(Slot, bool) {

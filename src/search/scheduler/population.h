@@ -6,8 +6,8 @@
 // *upper* and the *lower* quantile are the best and the worst ceil(n · quantile_fraction), at most
 // half each. A trial in the upper one saves a checkpoint; one in the lower one *exploits*: it goes
 // on from the checkpoint of a random trial of the upper one, with that trial's configuration varied
-// (*explored*). With `synch`, all wait for each other at each interval and are then treated
-// together.
+// (*explored*). With `synch`, all trials of the study wait for each other at each interval and are
+// then treated together.
 //
 // Values explored stay inside the domain that `mutations` gives them.
 // Cost: O(n log n) per trial and interval.
@@ -23,6 +23,8 @@ namespace kolo::search {
 class Population : public Scheduler {
  public:
   [[nodiscard]] Value policy() const override { return Value(policy_); }
+  [[nodiscard]] bool wants_all_trials() const override { return synch_; }
+  [[nodiscard]] bool counts_seconds() const override { return true; }
 
  protected:
   /// Reads the settings that the whole family shares.
@@ -39,6 +41,7 @@ class Population : public Scheduler {
 
   void on_add(Slot slot) override;
   Decision on_result(Slot slot, const Result& result, std::span<const double> scores) override;
+  void on_last_result(Slot slot, const Result& result, std::span<const double> scores) override;
   void on_end(Slot slot, bool failed) override;
   void on_stalled() override;
   [[nodiscard]] std::optional<Slot> choose(std::span<const Slot> waiting) const override;
@@ -46,6 +49,7 @@ class Population : public Scheduler {
  private:
   struct Member {
     double time = 0;            // of the last result
+    double iteration = 0;       // of it, for the policy
     double last_treatment = 0;  // when it reported in last
     bool scored = false;
     bool waits = false;  // with synch: for the others

@@ -35,6 +35,10 @@ class PopulationBandits final : public Population {
       : Population("pb2", std::move(given), settings) {
     settings.done();
     require_one_objective("pb2", options());
+    if (mutations().has_functions())
+      throw_error(ErrorCode::unsupported,
+                  "scheduler 'pb2': it varies numbers with finite bounds, not what sample_from "
+                  "computes; use pbt");
     for (const Parameter& parameter : mutations().parameters())
       if (!parameter.is_number() || !std::isfinite(parameter.low) || !std::isfinite(parameter.high))
         throw_error(

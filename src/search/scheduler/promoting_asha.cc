@@ -52,10 +52,7 @@ class PromotingAsha final : public Scheduler {
       progress.at_rung = false;
       return {Action::stop, {.rule = "max_t", .milestone = max_t_}};
     }
-    std::uint32_t before = progress.reached;
-    while (progress.reached < rungs_.size() && rungs_[progress.reached].milestone <= result.time)
-      rungs_[progress.reached++].ranking.record(scores);
-    if (progress.reached == before) {
+    if (!record(progress, result.time, scores)) {
       progress.at_rung = false;
       return {Action::proceed, {.rule = "between rungs"}};
     }
@@ -63,6 +60,18 @@ class PromotingAsha final : public Scheduler {
     Decision decision = judge(progress);
     progress.at_rung = decision.action == Action::pause;
     return decision;
+  }
+
+  void on_last_result(Slot slot, const Result& result, std::span<const double> scores) override {
+    if (result.time < max_t_) record(progress_[slot], result.time, scores);
+  }
+
+  /// Whether the trial has reached another rung.
+  bool record(Progress& progress, double time, std::span<const double> scores) {
+    const std::uint32_t before = progress.reached;
+    while (progress.reached < rungs_.size() && rungs_[progress.reached].milestone <= time)
+      rungs_[progress.reached++].ranking.record(scores);
+    return progress.reached != before;
   }
 
   [[nodiscard]] std::size_t places(const Rung& rung) const {

@@ -69,7 +69,7 @@ void Scheduler::add(TrialId id, Value config) {
   }
 }
 
-Decision Scheduler::result(TrialId id, const Result& result) {
+Scheduler::Slot Scheduler::take(TrialId id, const Result& result) {
   Slot slot = slot_of(id, "result");
   if (entries_[slot].ended)
     throw_error(ErrorCode::failed_precondition,
@@ -84,17 +84,26 @@ Decision Scheduler::result(TrialId id, const Result& result) {
                 "scheduler '{}', result of trial {}: it has {} values for {} objectives", name_,
                 number(id), result.values.size(), objectives());
   ++results_;
-  if (entries_[slot].stopped) return {Action::stop, {.rule = "stopped before"}};
-
   scores_.resize(objectives());
   for (std::size_t i = 0; i < scores_.size(); ++i) {
     double value = result.values[i];
     if (!std::isfinite(value)) value = std::numeric_limits<double>::quiet_NaN();
     scores_[i] = options_.directions[i] == Direction::maximize ? -value : value;
   }
+  return slot;
+}
+
+Decision Scheduler::result(TrialId id, const Result& result) {
+  const Slot slot = take(id, result);
+  if (entries_[slot].stopped) return {Action::stop, {.rule = "stopped before"}};
   Decision decision = on_result(slot, result, scores_);
   settle(slot, decision);
   return decision;
+}
+
+void Scheduler::last_result(TrialId id, const Result& result) {
+  const Slot slot = take(id, result);
+  if (!entries_[slot].stopped) on_last_result(slot, result, scores_);
 }
 
 void Scheduler::settle(Slot slot, Decision& decision) {

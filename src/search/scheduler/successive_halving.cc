@@ -49,12 +49,24 @@ class SuccessiveHalving final : public Scheduler {
       ++completed_;
       return {Action::stop, {.rule = "max_steps", .milestone = max_steps_}};
     }
+    if (!record(slot, result.time, scores)) return {Action::proceed, {.rule = "between rungs"}};
+    return judge(reached_[slot] - 1, scores);
+  }
+
+  void on_last_result(Slot slot, const Result& result, std::span<const double> scores) override {
+    if (result.time >= max_steps_)
+      ++completed_;
+    else
+      record(slot, result.time, scores);
+  }
+
+  /// Whether the trial has reached another rung.
+  bool record(Slot slot, double time, std::span<const double> scores) {
     std::uint32_t& reached = reached_[slot];
-    std::uint32_t before = reached;
-    Decision decision{Action::proceed, {.rule = "between rungs"}};
-    while (reached < rungs_.size() && rungs_[reached].budget <= result.time)
+    const std::uint32_t before = reached;
+    while (reached < rungs_.size() && rungs_[reached].budget <= time)
       rungs_[reached++].ranking.record(scores);
-    return reached == before ? decision : judge(reached - 1, scores);
+    return reached != before;
   }
 
   Decision judge(std::uint32_t index, std::span<const double> scores) const {

@@ -88,6 +88,8 @@ bool Space::has_refusals() const noexcept {
   return !body_->forbidden.empty() || body_->constraint != nullptr;
 }
 bool Space::has_functions() const noexcept { return body_->has_functions; }
+
+std::vector<std::string> Space::varied_paths() const { return search::varied_paths(body_->root); }
 bool Space::is_active(std::size_t parameter, const Point& point) const {
   return body_->is_active(parameter, point);
 }

@@ -203,6 +203,14 @@ bool contains_functions(const Node& node) {
   return false;
 }
 
+std::vector<std::string> varied_paths(const Node& node) {
+  if (node.kind == Node::Kind::parameter || node.kind == Node::Kind::function) return {node.path};
+  std::vector<std::string> paths;
+  for (const Node& child : node.children)
+    for (auto& path : varied_paths(child)) paths.push_back(std::move(path));
+  return paths;
+}
+
 bool contains_path(const Node& node, std::string_view path) {
   if (is_within(node.path, path)) return true;
   for (const Node& child : node.children)

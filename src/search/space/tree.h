@@ -27,6 +27,9 @@ Node compile_tree(const Spec& spec, const std::string& path, std::vector<Paramet
 
 bool contains_functions(const Node& node);
 
+/// The paths of parameters and functions, in the order of a walk.
+std::vector<std::string> varied_paths(const Node& node);
+
 /// Whether something lies at the path or below it.
 bool contains_path(const Node& node, std::string_view path);
 

@@ -74,6 +74,9 @@ class Inbox {
  public:
   /// Called with each message before it is queued, one call at a time. Set it before the first.
   std::function<void(const Message&)> witness{};
+  /// Called by take() instead of waiting: a simulation moves its clock to the next event, or to the
+  /// deadline, and puts the messages of that time. Set it before the first take().
+  std::function<void(Deadline)> simulate{};
 
   void put(Message message) {
     bool was_empty = false;
@@ -93,8 +96,10 @@ class Inbox {
 
   /// Takes all messages, in order. Waits for the first one until the deadline.
   std::vector<Message> take(Deadline deadline) {
+    if (simulate && empty()) simulate(deadline);
     std::unique_lock lock(mutex_);
-    arrived_.wait_until(lock, deadline.when(), [this] { return !messages_.empty(); });
+    if (!simulate)
+      arrived_.wait_until(lock, deadline.when(), [this] { return !messages_.empty(); });
     std::vector<Message> taken;
     taken.swap(messages_);
     return taken;

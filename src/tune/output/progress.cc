@@ -13,7 +13,7 @@ namespace kolo::tune {
 namespace {
 
 using namespace std::chrono_literals;
-using Clock = std::chrono::steady_clock;
+using std::chrono::steady_clock;
 
 constexpr auto kRedraw = 200ms;
 constexpr auto kPlainPeriod = 5s;
@@ -89,10 +89,10 @@ class LiveTable final : public Observer {
   explicit LiveTable(std::FILE* stream) : stream_(stream) {}
 
   void on_step(const std::function<StudyView(std::size_t)>& view) override {
-    if (Clock::now() - drawn_ >= kRedraw) on_end(view);
+    if (steady_clock::now() - drawn_ >= kRedraw) on_end(view);
   }
   void on_end(const std::function<StudyView(std::size_t)>& view) override {
-    drawn_ = Clock::now();
+    drawn_ = steady_clock::now();
     winsize size{};
     if (::ioctl(::fileno(stream_), TIOCGWINSZ, &size) != 0 || size.ws_col == 0) {
       size.ws_col = 100;
@@ -111,20 +111,20 @@ class LiveTable final : public Observer {
 
  private:
   std::FILE* stream_;
-  Clock::time_point drawn_{};
+  steady_clock::time_point drawn_{};
   std::size_t lines_ = 0;
 };
 
 class PlainLines final : public Observer {
  public:
   PlainLines(std::FILE* stream, std::chrono::milliseconds period)
-      : stream_(stream), period_(period), said_(Clock::now()) {}
+      : stream_(stream), period_(period), said_(steady_clock::now()) {}
 
   void on_step(const std::function<StudyView(std::size_t)>& view) override {
-    if (Clock::now() - said_ >= period_) on_end(view);
+    if (steady_clock::now() - said_ >= period_) on_end(view);
   }
   void on_end(const std::function<StudyView(std::size_t)>& view) override {
-    said_ = Clock::now();
+    said_ = steady_clock::now();
     fmt::print(stream_, "{}\n", draw_line(view(0)));
     std::fflush(stream_);
   }
@@ -136,7 +136,7 @@ class PlainLines final : public Observer {
  private:
   std::FILE* stream_;
   std::chrono::milliseconds period_;
-  Clock::time_point said_;
+  steady_clock::time_point said_;
 };
 
 class JsonEvents final : public Observer {
@@ -162,10 +162,10 @@ class JsonEvents final : public Observer {
   }
   void on_message(const std::string& text) override { say("message", {{"text", text}}); }
   void on_step(const std::function<StudyView(std::size_t)>& view) override {
-    if (Clock::now() - said_ >= 1s) on_end(view);
+    if (steady_clock::now() - said_ >= 1s) on_end(view);
   }
   void on_end(const std::function<StudyView(std::size_t)>& view) override {
-    said_ = Clock::now();
+    said_ = steady_clock::now();
     study(view(0));
   }
 
@@ -190,7 +190,7 @@ class JsonEvents final : public Observer {
   }
 
   std::FILE* stream_;
-  Clock::time_point said_{};
+  steady_clock::time_point said_{};
 };
 
 }  // namespace

@@ -11,7 +11,6 @@ namespace kolo::tune {
 namespace {
 
 using namespace std::chrono_literals;
-using Clock = std::chrono::steady_clock;
 
 /// Between attempts to write into a database or a folder that cannot be written.
 constexpr auto kRetry = 500ms;
@@ -100,11 +99,12 @@ void Controller::step() {
 
 Deadline Controller::next_look() const {
   const auto& trials = state_.trials;
-  if (state_.announce.waiting()) return Deadline::after(0ms);
+  if (state_.announce.waiting()) return Deadline::at(state_.clock.now());
   // The first step has trials to start.
   if (trials.size() == 0 || (trials.occupied() == 0 && leaving_ == Leaving::no))
-    return Deadline::after(0ms);
-  auto when = std::min(state_.journal.next_heartbeat(), Clock::now() + state_.announce.patience());
+    return Deadline::at(state_.clock.now());
+  auto when =
+      std::min(state_.journal.next_heartbeat(), state_.clock.now() + state_.announce.patience());
   if (!terminated_.empty()) when = std::min(when, terminated_.front().came + kMoment);
   for (const auto& [number, trial] : trials.live()) {
     if (trial->kill_at) when = std::min(when, *trial->kill_at);
@@ -113,10 +113,10 @@ Deadline Controller::next_look() const {
   return Deadline::at(when);
 }
 
-std::optional<Clock::time_point> Controller::time_limit_of(const StudyTrial& trial) const {
+std::optional<Clock::Time> Controller::time_limit_of(const StudyTrial& trial) const {
   const auto& limit = state_.options.trial_time_limit;
   if (!limit || trial.phase != TrialPhase::running) return std::nullopt;
-  return trial.began + std::chrono::duration_cast<Clock::duration>(*limit);
+  return trial.began + std::chrono::duration_cast<Clock::Duration>(*limit);
 }
 
 void Controller::handle(Message& message) {
@@ -144,7 +144,7 @@ void Controller::handle(Message& message) {
 void Controller::judge_terminated() {
   while (!terminated_.empty()) {
     Message& message = terminated_.front();
-    if (leaving_ == Leaving::no && Clock::now() < message.came + kMoment) return;
+    if (leaving_ == Leaving::no && state_.clock.now() < message.came + kMoment) return;
     reports_.on_end(state_.trials.at(message.id.trial), message);
     terminated_.erase(terminated_.begin());
   }
@@ -185,9 +185,9 @@ void Controller::check_time() {
     leave(Leaving::finished, "the study is over");
   }
   for (auto* trial : state_.trials.live_list()) {
-    if (const auto limit = time_limit_of(*trial); limit && Clock::now() >= *limit)
+    if (const auto limit = time_limit_of(*trial); limit && state_.clock.now() >= *limit)
       ends_.want_end(*trial, Fate::failed, std::string(kTimeoutFailure));
-    if (trial->kill_at && Clock::now() >= *trial->kill_at) end_overdue(*trial);
+    if (trial->kill_at && state_.clock.now() >= *trial->kill_at) end_overdue(*trial);
   }
   if (state_.options.fail_fast && !state_.first_failure.empty())
     leave(Leaving::failed, "a trial failed");
@@ -230,11 +230,10 @@ void Controller::check_end() {
 }
 
 void Controller::wait_for_the_last() {
-  const auto limit = std::chrono::duration_cast<Clock::duration>(state_.options.grace) + kLastWait;
-  const Deadline deadline = Deadline::after(limit);
-  while (state_.trials.any_run() && !deadline.passed()) {
-    auto messages =
-        inbox_->take(Deadline::after(std::min<Clock::duration>(deadline.left(), 100ms)));
+  const auto limit = std::chrono::duration_cast<Clock::Duration>(state_.options.grace) + kLastWait;
+  const Clock::Time give_up = state_.clock.now() + limit;
+  while (state_.trials.any_run() && state_.clock.now() < give_up) {
+    auto messages = inbox_->take(Deadline::at(std::min(give_up, state_.clock.now() + 100ms)));
     for (auto& message : messages) handle(message);
     check_time();
     commit();
@@ -258,15 +257,15 @@ void Controller::wait_for_the_last() {
 }
 
 void Controller::patiently(const std::function<void()>& write) {
-  const auto give_up =
-      Clock::now() + std::chrono::duration_cast<Clock::duration>(state_.options.storage_patience);
+  const auto give_up = state_.clock.now() +
+                       std::chrono::duration_cast<Clock::Duration>(state_.options.storage_patience);
   for (bool said = false;; said = true) {
     try {
       write();
       if (said) state_.announce.message("writing works again; the study goes on");
       return;
     } catch (const Error& error) {
-      if (!may_pass(error) || is_interrupted() || Clock::now() > give_up) throw;
+      if (!may_pass(error) || is_interrupted() || state_.clock.now() > give_up) throw;
       if (!said) state_.announce.message(fmt::format("the study waits: {}", error.message()));
       std::this_thread::sleep_for(kRetry);
     }

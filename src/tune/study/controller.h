@@ -44,8 +44,7 @@ class Controller {
   void look_at_requests();
   void check_time();
   void end_overdue(StudyTrial& trial);
-  [[nodiscard]] std::optional<std::chrono::steady_clock::time_point> time_limit_of(
-      const StudyTrial& trial) const;
+  [[nodiscard]] std::optional<Clock::Time> time_limit_of(const StudyTrial& trial) const;
   void leave(Leaving how, const std::string& reason);
   void check_end();
   void wait_for_the_last();

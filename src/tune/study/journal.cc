@@ -10,37 +10,34 @@ constexpr auto kHeartbeat = std::chrono::seconds(1);
 
 }  // namespace
 
-double seconds_now() {
-  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
-
-Journal::Journal(store::StudyStore& store, store::StudyRecord study)
+Journal::Journal(store::StudyStore& store, store::StudyRecord study, const Clock& clock)
     : store_(store),
+      clock_(clock),
       study_(std::move(study)),
       seq_(study_.seq),
       logged_(study_.logged),
       elapsed_before_(study_.elapsed) {}
 
 double Journal::elapsed() const {
-  return elapsed_before_ + std::chrono::duration<double>(Clock::now() - began_).count();
+  return elapsed_before_ + std::chrono::duration<double>(clock_.now() - began_).count();
 }
 
 void Journal::event(std::string kind, std::optional<std::int64_t> trial, std::string detail) {
-  batch_.events.push_back({next_seq(), seconds_now(), trial, std::move(kind), std::move(detail)});
+  batch_.events.push_back({next_seq(), clock_.date(), trial, std::move(kind), std::move(detail)});
 }
 
 store::ReportRecord& Journal::report(std::int64_t trial) {
   store::ReportRecord& report = batch_.reports.emplace_back();
   report.seq = next_seq();
   report.trial = trial;
-  report.time = seconds_now();
+  report.time = clock_.date();
   return report;
 }
 
 std::int64_t Journal::checkpoint(std::int64_t trial, std::int64_t iteration,
                                  const std::filesystem::path& path) {
   const std::int64_t seq = next_seq();
-  batch_.checkpoints.push_back({trial, seq, iteration, path.string(), seconds_now()});
+  batch_.checkpoints.push_back({trial, seq, iteration, path.string(), clock_.date()});
   return seq;
 }
 
@@ -53,21 +50,19 @@ void Journal::request_done(std::int64_t number) { batch_.done_requests.push_back
 void Journal::commit(Trials& trials,
                      const std::function<void(const std::function<void()>&)>& write) {
   const bool quiet = batch_.empty() && !trials.any_changed();
-  if (quiet && Clock::now() < next_heartbeat()) return;
+  if (quiet && clock_.now() < next_heartbeat()) return;
   batch_.from_seq = study_.seq;
   batch_.to_seq = seq_;
   batch_.elapsed = elapsed();
-  batch_.now = seconds_now();
+  batch_.now = clock_.date();
   batch_.logged = logged_;
   batch_.trials = trials.take_changed();
   write([this] { store_.write(study_.id, batch_); });
   study_.seq = seq_;
   batch_ = {};
-  last_write_ = Clock::now();
+  last_write_ = clock_.now();
 }
 
-Journal::Clock::time_point Journal::next_heartbeat() const noexcept {
-  return last_write_ + kHeartbeat;
-}
+Clock::Time Journal::next_heartbeat() const noexcept { return last_write_ + kHeartbeat; }
 
 }  // namespace kolo::tune

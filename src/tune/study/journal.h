@@ -4,25 +4,21 @@
 // A resumed study reads the same numbers back, in the same order (replay.h).
 #pragma once
 
-#include <chrono>
 #include <filesystem>
 #include <functional>
 #include <optional>
 #include <string>
 
+#include "base/clock.h"
 #include "store/study_store.h"
 #include "tune/trial/trials.h"
 
 namespace kolo::tune {
 
-/// Seconds since 1970.
-double seconds_now();
-
 class Journal {
  public:
-  using Clock = std::chrono::steady_clock;
-
-  Journal(store::StudyStore& store, store::StudyRecord study);
+  /// The store and the clock must outlive the journal.
+  Journal(store::StudyStore& store, store::StudyRecord study, const Clock& clock);
 
   [[nodiscard]] const store::StudyRecord& study() const noexcept { return study_; }
   [[nodiscard]] store::StudyStore& store() noexcept { return store_; }
@@ -51,17 +47,18 @@ class Journal {
   /// call. Without news it writes only when the study has been silent for too long.
   void commit(Trials& trials, const std::function<void(const std::function<void()>&)>& write);
   /// When the next sign of life is due.
-  [[nodiscard]] Clock::time_point next_heartbeat() const noexcept;
+  [[nodiscard]] Clock::Time next_heartbeat() const noexcept;
 
  private:
   store::StudyStore& store_;
+  const Clock& clock_;
   store::StudyRecord study_;
   store::StudyBatch batch_;
   std::int64_t seq_ = 0;
   std::int64_t logged_ = 0;
   double elapsed_before_ = 0;
-  Clock::time_point began_ = Clock::now();
-  Clock::time_point last_write_ = began_;
+  Clock::Time began_ = clock_.now();
+  Clock::Time last_write_ = began_;
 };
 
 }  // namespace kolo::tune

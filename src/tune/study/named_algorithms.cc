@@ -43,8 +43,7 @@ Scheduling HyperBandForBOHB(Settings settings) {
   return {.name = "hb_bohb", .settings = std::move(settings)};
 }
 Scheduling MedianStoppingRule(Settings settings) {
-  return {
-      .name = "median_stopping_rule", .settings = std::move(settings), .time_attr = "time_total_s"};
+  return {.name = "median_stopping_rule", .settings = std::move(settings)};
 }
 Scheduling PopulationBasedTraining(Spec hyperparam_mutations, Settings settings) {
   return {

@@ -99,8 +99,16 @@ void Replay::tell_until(std::int64_t seq) {
       ++next_stall_;
       state_.steering.stalled();
     }
-    static_cast<void>(state_.steering.take_rulings());  // they were followed in the same step
+    note_rulings();
   }
+}
+
+/// Most were followed in the same step. A trial that still saved then follows later, for which the
+/// session may have been too short.
+void Replay::note_rulings() {
+  for (auto& [number, ruling] : state_.steering.take_rulings())
+    if (consequence_of(ruling.verdict).fate != Fate::open)
+      rulings_.insert_or_assign(number, std::move(ruling));
 }
 
 void Replay::tell_ask(const store::TrialRecord& record) {
@@ -128,7 +136,8 @@ void Replay::tell_report(store::ReportRecord& report) {
   complete_result(result, report.iteration, report.seconds, step);
   const auto verdict = static_cast<Verdict>(report.action);
   Ruling ruling = steering.replay(report.trial, result, report.others_waited, verdict);
-  static_cast<void>(steering.take_rulings());
+  rulings_.erase(report.trial);
+  note_rulings();
   ++reports_;
   trial.record.iteration = report.iteration;
   trial.last_step = step;
@@ -141,7 +150,7 @@ void Replay::tell_report(store::ReportRecord& report) {
   // What the last report led to may not have happened before the session ended.
   trial.fate = consequence_of(verdict).fate;
   trial.fate_reason = std::move(report.reason);
-  trial.clone = std::move(ruling);
+  if (trial.fate == Fate::cloned) trial.clone = std::move(ruling);
   const auto clone = last_clone_.find(report.trial);
   cloned_since_report_.erase(report.trial);
   if (clone == last_clone_.end() || clone->second < report.seq) return;
@@ -155,6 +164,13 @@ void Replay::settle(StudyTrial& trial) {
   trial.config = decode(record.config, "a configuration");
   remove_unknown_checkpoints(record.directory, trial.checkpoints);
   record.seconds = std::max(record.seconds, trial.last_seconds);
+  if (const auto ruling = rulings_.find(record.number);
+      ruling != rulings_.end() && !cloned_since_report_.contains(record.number)) {
+    trial.fate = consequence_of(ruling->second.verdict).fate;
+    trial.fate_reason = ruling->second.reason;
+    trial.clone = ruling->second;
+  }
+  const auto clone = std::exchange(trial.clone, std::nullopt);
   const auto pause = [&] {
     if (trial.phase != TrialPhase::paused) state_.trials.set_status(trial, TrialPhase::paused);
   };
@@ -162,7 +178,7 @@ void Replay::settle(StudyTrial& trial) {
     case Fate::pruned:
     case Fate::done: ends_.end(trial, fate, trial.fate_reason); return;
     case Fate::cloned:
-      ends_.apply_clone(trial, trial.clone.value());
+      ends_.apply_clone(trial, clone.value());
       pause();
       break;
     case Fate::paused:

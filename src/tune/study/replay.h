@@ -29,6 +29,7 @@ class Replay {
   void tell_ask(const store::TrialRecord& record);
   void tell_end(const store::TrialRecord& record);
   void tell_report(store::ReportRecord& report);
+  void note_rulings();
   void settle(StudyTrial& trial);
   void rewrite_files(StudyTrial& trial);
   void rewrite_files_of_ended();
@@ -44,7 +45,9 @@ class Replay {
 
   std::map<std::int64_t, std::int64_t> last_clone_;  // trial -> sequence number
   std::set<std::int64_t> cloned_since_report_;       // trials
-  std::set<std::int64_t> stale_files_;               // trials whose files may lack something
+  /// By trial: what was decided about it while it waited, since its last report.
+  std::map<std::int64_t, Ruling> rulings_;
+  std::set<std::int64_t> stale_files_;  // trials whose files may lack something
 };
 
 }  // namespace kolo::tune

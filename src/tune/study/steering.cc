@@ -91,7 +91,6 @@ std::shared_ptr<const search::Space> space_of(const Options& options) {
 Steering::Steering(const Options& options)
     : space_(space_of(options)),
       objectives_(objectives_of(options)),
-      time_attr_(options.scheduler.time_attr),
       seed_(options.seed),
       concurrency_(options.search_alg.max_concurrent) {
   if (options.num_samples == 0 || options.num_samples < -1)
@@ -144,6 +143,9 @@ void Steering::make_scheduler(const Options& options) {
   scheduler.directions = directions_of(objectives_);
   scheduler.seed = options.seed;
   scheduler.settings = wanted.settings;
+  time_attr_ = wanted.time_attr;
+  if (const auto setting = scheduler.settings.extract("time_attr"); !setting.empty())
+    time_attr_ = setting.mapped().as_string();
   if (is_replay(options)) {
     scheduler.settings.insert_or_assign("policy", policy_to_repeat(wanted));
     scheduler.settings.erase("policy_file");
@@ -156,6 +158,8 @@ void Steering::make_scheduler(const Options& options) {
     scheduler.mutations = space_;  // everything may change
   needs_configs_ = population;
   scheduler_ = search::make_scheduler(wanted.name, std::move(scheduler));
+  if (time_attr_.empty())
+    time_attr_ = scheduler_->counts_seconds() ? "time_total_s" : "training_iteration";
   if (objectives_.empty() && scheduler_->name() != "fifo")
     throw_error(ErrorCode::invalid_argument, "the scheduler '{}' needs a metric and its mode",
                 wanted.name);
@@ -180,6 +184,7 @@ std::optional<Steering::Proposal> Steering::ask(std::int64_t number) {
   proposal->config = config_of(number, *point);
   proposal->point = std::move(*point);
   scheduler_->add(id_of(number), proposal->config);
+  proposal->config = scheduler_->config(id_of(number));  // a population completes it
   return proposal;
 }
 
@@ -234,6 +239,9 @@ search::Result Steering::result_for(const Value& result, bool others_wait) const
                 time_attr_);
   for_scheduler.time = time->as_number();
   for_scheduler.others_wait = others_wait;
+  if (const Value* iteration = result.find_path("training_iteration");
+      iteration != nullptr && iteration->is_number())
+    for_scheduler.iteration = iteration->as_number();
   return for_scheduler;
 }
 
@@ -250,7 +258,7 @@ void Steering::tell_sampler(std::int64_t number, const Value& result,
   }
 }
 
-Ruling Steering::report(std::int64_t number, const Value& result, bool others_wait) {
+Ruling Steering::report(std::int64_t number, const Value& result, bool others_wait, bool last) {
   const search::Result for_scheduler = result_for(result, others_wait);
   Ruling ruling;
   const bool rule = stopper_ && stopper_->stop(id_of(number), result);
@@ -259,9 +267,13 @@ Ruling Steering::report(std::int64_t number, const Value& result, bool others_wa
   } else if (rule) {
     ruling.verdict = Verdict::rule;
     ruling.reason = "a stopping rule";
-  } else {
-    ruling = ruling_of(scheduler_->result(id_of(number), for_scheduler));
+  } else if (last) {
+    ruling.verdict = Verdict::done;
   }
+  if (ruling.verdict == Verdict::proceed)
+    ruling = ruling_of(scheduler_->result(id_of(number), for_scheduler));
+  else
+    scheduler_->last_result(id_of(number), for_scheduler);
   if (!objectives_.empty()) tell_sampler(number, result, for_scheduler.values);
   return ruling;
 }
@@ -274,6 +286,8 @@ Ruling Steering::replay(std::int64_t number, const Value& result, bool others_wa
   if (stopper_) static_cast<void>(stopper_->stop(id_of(number), result));
   if (verdict != Verdict::rule && verdict != Verdict::done)
     ruling = ruling_of(scheduler_->result(id_of(number), for_scheduler));
+  else
+    scheduler_->last_result(id_of(number), for_scheduler);
   if (!objectives_.empty()) tell_sampler(number, result, for_scheduler.values);
   return ruling;
 }

@@ -46,12 +46,17 @@ class Steering {
   [[nodiscard]] bool needs_configs() const noexcept { return needs_configs_; }
   /// The configuration that an ask made of a point.
   [[nodiscard]] Value config_of(std::int64_t number, const search::Point& point) const;
+  /// All trials are to be asked for at the beginning, though most of them wait for a place.
+  [[nodiscard]] bool wants_all_trials() const {
+    return scheduler_->wants_all_trials() && planned().has_value();
+  }
   /// The largest number of trials at once that the search allows; 0 = any.
   [[nodiscard]] std::int64_t concurrency() const noexcept { return concurrency_; }
 
   /// `result` is complete: the trial's metrics, training_iteration, time_total_s. Throws
   /// not_found when it lacks what is needed; nothing has changed then.
-  Ruling report(std::int64_t number, const Value& result, bool others_wait);
+  /// `last`: the run is over, and nothing can be decided any more.
+  Ruling report(std::int64_t number, const Value& result, bool others_wait, bool last);
   /// Repeats a report that the journal holds.
   Ruling replay(std::int64_t number, const Value& result, bool others_wait, Verdict verdict);
 

@@ -50,7 +50,7 @@ store::StudyRecord find_or_create(store::StudyStore& store, const StudySetup& se
   // Before the study is stored: nothing begins where nothing can be written.
   if (setup.makes_directories) make_directories(study.directory);
   study.spec = setup.spec.to_json();
-  study.created = seconds_now();
+  study.created = setup.clock->date();
   study.id = store.create(study);
   return study;
 }
@@ -92,7 +92,7 @@ struct Study::Checked {
     pool.require_possible(setup.per_trial);
     require_loggers(options.loggers);
     options.restore = checkpoint_to_restore(options.restore);
-    if (options.name.empty()) options.name = spec.trainable + "_" + date_text(seconds_now());
+    if (options.name.empty()) options.name = spec.trainable + "_" + date_text(setup.clock->date());
     check_study_name(options.name);
     if (setup.trial_prefix.empty()) setup.trial_prefix = spec.trainable;
     spec.objectives = steering.objectives();
@@ -102,8 +102,8 @@ struct Study::Checked {
   }
 };
 
-Study::Claim::Claim(store::StudyStore& in, store::StudyId id) : store(in), study(id) {
-  store.claim(study, seconds_now());
+Study::Claim::Claim(store::StudyStore& in, store::StudyId id, double date) : store(in), study(id) {
+  store.claim(study, date);
 }
 Study::Claim::~Claim() { store.release(study); }
 
@@ -113,7 +113,7 @@ Study::Study(Checked checked)
     : database_(store::open_database(storage_url(checked.setup.options))),
       store_(*database_),
       record_(find_or_create(store_, checked.setup)),
-      claim_(store_, record_.id) {
+      claim_(store_, record_.id, checked.setup.clock->date()) {
   auto& setup = checked.setup;
   // Read again: an earlier controller may have written until the claim.
   record_ = store_.at(record_.name);
@@ -131,13 +131,14 @@ Study::Study(Checked checked)
     metrics.push_back(objective.metric);
   }
   state_.reset(new StudyState{
+      .clock = *setup.clock,
       .options = setup.options,
       .per_trial = setup.per_trial,
       .makes_directories = setup.makes_directories,
       .needs_finite_values = setup.needs_finite_values,
       .steering = std::move(checked.steering),
       .trials = Trials(first_objective),
-      .journal = Journal(store_, record_),
+      .journal = Journal(store_, record_, *setup.clock),
       .actions = {},
       .pool = std::move(checked.pool),
       .announce = Announcements({record_.name, setup.trial_prefix}, setup.options,

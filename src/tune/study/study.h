@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "base/clock.h"
 #include "kolo/tune/analysis.h"
 #include "kolo/tune/options.h"
 #include "store/study_store.h"
@@ -43,6 +44,8 @@ struct StudySetup {
   std::vector<std::shared_ptr<Observer>> observers{};
   /// When it becomes true (a signal handler sets it), the study stops and can be resumed.
   const std::atomic<bool>* interrupted = nullptr;
+  /// Must outlive the study.
+  const Clock* clock = &system_clock();
 };
 
 class Study {
@@ -70,7 +73,7 @@ class Study {
 
   /// No other process controls the study as long as this lives.
   struct Claim {
-    Claim(store::StudyStore& in, store::StudyId id);
+    Claim(store::StudyStore& in, store::StudyId id, double date);
     ~Claim();
     Claim(const Claim&) = delete;
     Claim& operator=(const Claim&) = delete;

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "base/clock.h"
 #include "kolo/tune/options.h"
 #include "tune/output/announcements.h"
 #include "tune/study/actions.h"
@@ -15,6 +16,7 @@
 namespace kolo::tune {
 
 struct StudyState {
+  const Clock& clock;
   Options options;
   Resources per_trial;
   bool makes_directories, needs_finite_values;
@@ -28,9 +30,8 @@ struct StudyState {
   std::string first_failure{};  ///< of a trial that does not start again
 
   /// The time at which a run that is told to end now is killed.
-  [[nodiscard]] std::chrono::steady_clock::time_point end_of_grace() const {
-    using Clock = std::chrono::steady_clock;
-    return Clock::now() + std::chrono::duration_cast<Clock::duration>(options.grace);
+  [[nodiscard]] Clock::Time end_of_grace() const {
+    return clock.now() + std::chrono::duration_cast<Clock::Duration>(options.grace);
   }
 };
 

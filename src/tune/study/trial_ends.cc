@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "base/errors.h"
 #include "tune/protocol/value_text.h"
@@ -13,7 +14,10 @@ void TrialEnds::want_end(StudyTrial& trial, Fate fate, const std::string& reason
     if (fate != Fate::dropped) end(trial, fate, reason);
     return;
   }
-  if (trial.phase == TrialPhase::stopping || trial.phase == TrialPhase::ending) return;
+  if (trial.phase == TrialPhase::stopping || trial.phase == TrialPhase::ending) {
+    if (!trial.kill_at) trial.kill_at = state_.end_of_grace();
+    return;
+  }
   const bool held = trial.phase == TrialPhase::held;
   if (held) state_.actions.answer(trial.run_id(), {Reply::stop});
   // A run that is stopped from outside may still make the report it works on.
@@ -29,7 +33,16 @@ void TrialEnds::tell_end(StudyTrial& trial, Fate fate, const std::string& reason
   state_.trials.set_status(trial, TrialPhase::ending);
   trial.fate = fate;
   trial.fate_reason = reason;
-  trial.kill_at = state_.end_of_grace();
+  // A checkpoint takes as long as it takes; the grace time begins when it is there.
+  if (!trial.saving) trial.kill_at = state_.end_of_grace();
+}
+
+void TrialEnds::saved(StudyTrial& trial) {
+  if (!std::exchange(trial.saving, false)) return;
+  if (trial.phase == TrialPhase::ending && !trial.kill_at) trial.kill_at = state_.end_of_grace();
+  for (auto* other : state_.trials.live_list())
+    if (other->clone && !has_run(other->phase) && other->clone->source == trial.record.number)
+      become_copy(*other, Ruling(*other->clone));
 }
 
 void TrialEnds::follow_fate(StudyTrial& trial, const std::string& error) {
@@ -47,8 +60,8 @@ void TrialEnds::follow_fate(StudyTrial& trial, const std::string& error) {
       state_.journal.event("pause", trial.record.number, trial.fate_reason);
       return;
     case Fate::cloned:
-      apply_clone(trial, trial.clone.value());
       wait_as(trial, TrialPhase::paused);
+      become_copy(trial, Ruling(trial.clone.value()));
       return;
     case Fate::open: break;
   }
@@ -75,23 +88,44 @@ void TrialEnds::give_back(StudyTrial& trial) {
   const auto place = state_.trials.vacate(trial);
   if (!place) return;
   state_.pool.give_back(*place);
-  trial.record.seconds = trial.seconds_at(std::chrono::steady_clock::now());
+  trial.record.seconds = trial.seconds_at(state_.clock.now());
 }
 
 void TrialEnds::apply_rulings() {
   for (auto& [number, ruling] : state_.steering.take_rulings()) {
     auto& trial = state_.trials.at(number);
-    if (!trial.waiting()) continue;
     const Fate fate = consequence_of(ruling.verdict).fate;
-    if (fate == Fate::pruned || fate == Fate::done) {
+    const bool ends = fate == Fate::pruned || fate == Fate::done;
+    if (trial.phase == TrialPhase::ending && trial.fate == Fate::paused) {
+      // It still saves for its pause, and follows when its run has ended.
+      if (!ends && fate != Fate::cloned) continue;
+      trial.fate = fate;
+      trial.fate_reason = ruling.reason;
+      if (fate == Fate::cloned) trial.clone = ruling;
+      continue;
+    }
+    if (!trial.waiting()) continue;
+    if (ends) {
       want_end(trial, fate, ruling.reason);
     } else if (fate == Fate::cloned && trial.phase == TrialPhase::held) {
       trial.clone = ruling;
       want_end(trial, fate, ruling.reason);
     } else if (fate == Fate::cloned) {
-      apply_clone(trial, ruling);
+      become_copy(trial, ruling);
     }
   }
+}
+
+/// While the other still saves, the trial waits for it: an older checkpoint would be another state
+/// than the one that was judged.
+void TrialEnds::become_copy(StudyTrial& trial, const Ruling& ruling) {
+  const auto& source = state_.trials.at(ruling.source.value());
+  if (source.saving && source.record.number != trial.record.number) {
+    trial.clone = ruling;
+    return;
+  }
+  trial.clone.reset();
+  apply_clone(trial, ruling);
 }
 
 void TrialEnds::apply_clone(StudyTrial& trial, const Ruling& ruling) {
@@ -143,7 +177,7 @@ void TrialEnds::end(StudyTrial& trial, Fate fate, const std::string& reason) {
   const search::Outcome outcome = outcome_of(trial, fate);
   state_.steering.end(record.number, outcome);
   record.ended_seq = state_.journal.next_seq();
-  record.ended = seconds_now();
+  record.ended = state_.clock.date();
   record.why = reason;
   record.outcome =
       encode(Value{{"state", static_cast<int>(outcome.state)},

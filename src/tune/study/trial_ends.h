@@ -22,8 +22,11 @@ class TrialEnds {
 
   /// Follows what the scheduler has decided about trials that wait.
   void apply_rulings();
-  /// Makes the trial a copy of another: its checkpoint, with a varied configuration.
+  /// Makes the trial, which has no run, a copy of another: its checkpoint, with a varied
+  /// configuration.
   void apply_clone(StudyTrial& trial, const Ruling& ruling);
+  /// The trial has saved, or will not save any more: those that wait to copy it do so.
+  void saved(StudyTrial& trial);
   /// The run has left its place.
   void give_back(StudyTrial& trial);
   /// The trial has ended: the search is told the outcome.
@@ -31,6 +34,7 @@ class TrialEnds {
   void write_policy();
 
  private:
+  void become_copy(StudyTrial& trial, const Ruling& ruling);
   void fail_run(StudyTrial& trial, const std::string& error, bool may_restart);
   void wait_as(StudyTrial& trial, TrialPhase phase);
   [[nodiscard]] search::Outcome outcome_of(const StudyTrial& trial, Fate fate) const;

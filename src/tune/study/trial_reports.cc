@@ -47,6 +47,7 @@ std::string failure_in(const Value& result, const std::vector<Objective>& object
 
 void TrialReports::on_report(StudyTrial& trial, Message& message) {
   const RunId id = trial.run_id();
+  ends_.saved(trial);  // whoever reports again saves no longer
   if (trial.phase == TrialPhase::ending) {
     state_.actions.answer(id, {Reply::stop});
     return;
@@ -91,7 +92,8 @@ Ruling TrialReports::record(StudyTrial& trial, const Message& message) {
       static_cast<std::int64_t>(trials.live().size()) > trials.occupied() || steering.wants_more();
   if (const auto failure = failure_in(result, steering.objectives()); !failure.empty())
     throw Error(ErrorCode::cancelled, failure);
-  Ruling ruling = steering.report(trial.record.number, result, others_wait);
+  const bool last = message.kind == Message::Kind::ended;
+  Ruling ruling = steering.report(trial.record.number, result, others_wait, last);
   if (!steering.objectives().empty()) trial.values = steering.values_of(result);
 
   store::ReportRecord& report = state_.journal.report(trial.record.number);
@@ -124,30 +126,36 @@ void TrialReports::follow(StudyTrial& trial, const Ruling& ruling, bool saves_on
     ends_.tell_end(trial, dropped ? Fate::dropped : fate, reason);
     state_.actions.answer(trial.run_id(), {reply});
   };
+  const bool fresh =
+      !trial.checkpoints.empty() && trial.checkpoints.back().iteration == trial.run_iteration;
   const auto [fate, reply] = consequence_of(ruling.verdict);
   switch (fate) {
     case Fate::open:
-      if (stopping)
+      if (stopping) {
         end(trial.fate, trial.fate_reason, Reply::stop);
-      else
+      } else {
+        trial.saving = ruling.save && saves_on_request && !fresh;
         state_.actions.answer(trial.run_id(), {Reply::proceed, ruling.save});
+      }
       return;
     case Fate::cloned: {
       trial.clone = ruling;
-      // Where the other has nothing to copy, it goes on from its own state, differently.
-      const bool source_is_empty = state_.trials.at(*ruling.source).checkpoints.empty();
-      end(fate, ruling.reason, saves_on_request && source_is_empty ? Reply::pause : reply);
+      // Where the other has nothing to copy, or is this one itself, it goes on from its own state,
+      // differently.
+      const auto& source = state_.trials.at(*ruling.source);
+      const bool own_state = &source == &trial || (source.checkpoints.empty() && !source.saving);
+      trial.saving = own_state && saves_on_request && !fresh;
+      end(fate, ruling.reason, trial.saving ? Reply::pause : reply);
       return;
     }
-    case Fate::paused: {
-      const bool fresh =
-          !trial.checkpoints.empty() && trial.checkpoints.back().iteration == trial.run_iteration;
-      if (fresh || saves_on_request || stopping)
+    case Fate::paused:
+      if (fresh || saves_on_request || stopping) {
+        trial.saving = saves_on_request && !fresh;
         end(fate, ruling.reason, reply);
-      else
+      } else {
         hold(trial, ruling.reason);
+      }
       return;
-    }
     default: end(fate, ruling.reason, reply); return;
   }
 }
@@ -163,6 +171,7 @@ void TrialReports::hold(StudyTrial& trial, const std::string& reason) {
 
 void TrialReports::on_checkpoint(StudyTrial& trial, const std::filesystem::path& path) {
   add_checkpoint(trial, path, trial.run_iteration);
+  ends_.saved(trial);
   state_.actions.answer(trial.run_id(), {});
 }
 
@@ -185,6 +194,7 @@ void TrialReports::on_end(StudyTrial& trial, Message& message) {
       trial.fate == Fate::open || (trial.phase == TrialPhase::stopping && trial.fate == Fate::done);
   if (message.last_words && message.error.empty() && counts) take_last_result(trial, message);
   if (!message.checkpoint.empty()) add_checkpoint(trial, message.checkpoint, trial.run_iteration);
+  ends_.saved(trial);
   ends_.give_back(trial);
   trial.kill_at.reset();
   state_.trials.changed(trial);

@@ -11,6 +11,7 @@
 namespace kolo::tune {
 
 void TrialStarts::fill() {
+  create_population();
   while (start_one()) {
   }
   if (state_.actions.starting() || !stuck()) return;
@@ -46,8 +47,7 @@ bool TrialStarts::start_one() {
   const bool has_new = std::any_of(candidates.begin(), candidates.end(), [&](std::int64_t number) {
     return trials.at(number).phase == TrialPhase::pending;
   });
-  const bool room = steering.concurrency() == 0 || live < steering.concurrency();
-  if (!has_new && room)
+  if (!has_new && room_for_another())
     if (const StudyTrial* created = create()) candidates.push_back(created->record.number);
   const auto chosen = candidates.empty() ? std::nullopt : steering.next(candidates);
   if (!chosen) {
@@ -56,6 +56,19 @@ bool TrialStarts::start_one() {
   }
   start(trials.at(*chosen), std::move(*place));
   return true;
+}
+
+void TrialStarts::create_population() {
+  const auto& steering = state_.steering;
+  if (!steering.wants_all_trials()) return;
+  while (state_.trials.size() < *steering.planned() && room_for_another() && create() != nullptr) {
+  }
+}
+
+/// Whether the search allows one more live trial.
+bool TrialStarts::room_for_another() const {
+  const std::int64_t most = state_.steering.concurrency();
+  return most == 0 || static_cast<std::int64_t>(state_.trials.live().size()) < most;
 }
 
 StudyTrial* TrialStarts::create() {
@@ -74,7 +87,7 @@ StudyTrial* TrialStarts::create() {
   record.point = encode_point(proposal->point);
   record.config = encode(trial->config);
   record.asked_seq = state_.journal.next_seq();
-  record.created = seconds_now();
+  record.created = state_.clock.date();
   const std::string folder =
       trial_directory(state_.options, state_.announce.naming().prefix, trial->id, number,
                       trial->config, state_.steering.space(), record.created);
@@ -85,7 +98,7 @@ StudyTrial* TrialStarts::create() {
 void TrialStarts::start(StudyTrial& trial, Grant place) {
   auto& record = trial.record;
   const bool again = record.started.has_value();
-  if (!again) record.started = seconds_now();
+  if (!again) record.started = state_.clock.date();
   const std::string slot_before = std::exchange(record.place, std::to_string(place.slot));
   if (again)
     state_.journal.event(
@@ -95,7 +108,7 @@ void TrialStarts::start(StudyTrial& trial, Grant place) {
   const bool was_held = trial.phase == TrialPhase::held;
   state_.trials.set_status(trial, TrialPhase::running);
   state_.trials.occupy(trial, std::move(place));
-  trial.began = std::chrono::steady_clock::now();
+  trial.began = state_.clock.now();
   trial.seconds_before = record.seconds;
   state_.trials.changed(trial);
   if (was_held) {  // it waits inside its report for this answer

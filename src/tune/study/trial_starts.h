@@ -17,6 +17,9 @@ class TrialStarts {
 
  private:
   bool start_one();
+  /// Asks for all trials, where the scheduler wants to know them from the beginning.
+  void create_population();
+  [[nodiscard]] bool room_for_another() const;
   StudyTrial* create();
   void start(StudyTrial& trial, Grant place);
   [[nodiscard]] StartOrder order_for(StudyTrial& trial) const;

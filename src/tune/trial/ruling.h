@@ -15,7 +15,7 @@ enum class Verdict : std::int64_t {
   stop = 1,
   pause = 2,
   clone = 3,
-  rule = 10,  ///< a stopping rule ended the trial; the scheduler was not asked
+  rule = 10,  ///< a stopping rule ended the trial; the scheduler was told, but not asked
   done = 11,  ///< the trial itself said that it is done
   full = 12,  ///< the trial has run for the longest time that the scheduler gives
 };

@@ -34,7 +34,9 @@ struct StudyTrial {
   std::int64_t repeat_until = 0;
   Fate fate = Fate::open;
   std::string fate_reason{};
-  std::optional<Ruling> clone{};  ///< which trial it becomes a copy of, when its run has ended
+  /// Which trial it becomes a copy of, when its run has ended and the other has saved.
+  std::optional<Ruling> clone{};
+  bool saving = false;  ///< was asked for a checkpoint, which has not come yet
   /// When a run that was told to end is killed.
   std::optional<std::chrono::steady_clock::time_point> kill_at{};
 
@@ -51,7 +53,8 @@ struct StudyTrial {
   [[nodiscard]] bool ended() const noexcept { return has_ended(phase); }
   /// It may be started: it has no run, or one that waits for a place.
   [[nodiscard]] bool waiting() const noexcept {
-    return phase == TrialPhase::pending || phase == TrialPhase::paused || phase == TrialPhase::held;
+    return phase == TrialPhase::held ||
+           ((phase == TrialPhase::pending || phase == TrialPhase::paused) && !clone);
   }
   [[nodiscard]] RunId run_id() const noexcept { return {record.number, run}; }
   /// Seconds of running until `now`, all runs together.

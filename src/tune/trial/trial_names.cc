@@ -39,12 +39,12 @@ std::string trial_id(const std::string& study, double created, std::int64_t numb
 std::string experiment_tag(std::int64_t number, const Value& config, const search::Space& space) {
   std::string tag = std::to_string(number);
   char before = '_';
-  for (const auto& parameter : space.parameters()) {
-    const Value* value = config.find_path(parameter.path);
+  for (const auto& path : space.varied_paths()) {
+    const Value* value = config.find_path(path);
     if (value == nullptr) continue;
-    const auto slash = parameter.path.rfind('/');
-    tag += before + parameter.path.substr(slash == std::string::npos ? 0 : slash + 1) + "=" +
-           short_text(*value);
+    const auto slash = path.rfind('/');
+    tag +=
+        before + path.substr(slash == std::string::npos ? 0 : slash + 1) + "=" + short_text(*value);
     before = ',';
   }
   return tag;

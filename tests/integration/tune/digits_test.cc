@@ -146,7 +146,7 @@ TEST(TuneDigits, APopulationTrainsARealNet) {
   how.config = {{"lr", tune::loguniform(1e-5, 1e-1)}, {"momentum", tune::uniform(0.1, 0.9)}};
   how.scheduler = tune::PopulationBasedTraining(
       {{"lr", tune::loguniform(1e-5, 1e-1)}, {"momentum", tune::uniform(0.1, 0.9)}},
-      {{"perturbation_interval", 3}});
+      {{"time_attr", "training_iteration"}, {"perturbation_interval", 3}});
   how.stop = {{"training_iteration", 15}};
   how.total_resources = tune::Resources{.cpu = 2};
   how.verbose = 0;

@@ -175,7 +175,7 @@ TEST(Asha, RefusesSettingsThatMakeNoSense) {
   EXPECT_THROW((void)make_scheduler("asha", maximize({{"max_t", 0}})), Error);
   EXPECT_THROW((void)make_scheduler("asha", maximize({{"reduction_factor", 1}})), Error);
   EXPECT_THROW((void)make_scheduler("asha", maximize({{"grace_period", 200}})), Error);
-  EXPECT_THROW((void)make_scheduler("asha", maximize({{"brackets", 9}})), Error);
+  EXPECT_THROW((void)make_scheduler("asha", maximize({{"brackets", 0}})), Error);
   try {
     (void)make_scheduler("asha", maximize({{"max_time", 5}}));
     FAIL() << "an unknown setting was accepted";
@@ -250,6 +250,18 @@ TEST(SuccessiveHalving, WaitsForCompetitorsAndCompletedOnes) {
     EXPECT_EQ(report(*halving, i, 1, -static_cast<double>(i)).action, Action::proceed) << i;
   EXPECT_EQ(report(*halving, 0, 100, 0).action, Action::stop);  // max_steps
   EXPECT_EQ(report(*halving, 4, 1, -4).action, Action::stop);
+}
+
+// As in Tune: there are four rungs, so the trials of brackets 4 to 8 are never judged.
+TEST(Asha, MayHaveMoreBracketsThanRungs) {
+  auto asha = make_scheduler("asha", maximize({{"brackets", 9}}));
+  int unjudged = 0;
+  for (std::uint64_t i = 0; i < 1000; ++i) {
+    asha->add(id(i));
+    unjudged += report(*asha, i, 99, 0).reason.rule == "between rungs" ? 1 : 0;
+  }
+  // softmax(4, 3, 2, 1, 0, 0, 0, 0, 0): 0.0553 of them.
+  EXPECT_NEAR(unjudged, 55, 25);
 }
 
 }  // namespace

@@ -115,6 +115,32 @@ TEST(HyperBand, AnUnfilledBracketWaitsUntilNothingElseCanRun) {
   EXPECT_EQ(report(*band, 9, 0.5, 0).reason.bracket, 1U);
 }
 
+// 20 lies between 9 and 27: a bracket of 27 trials would begin below one iteration.
+TEST(HyperBand, AMaximumThatIsNoPowerHasTheBracketsOfTune) {
+  for (const std::string name : {"hyperband", "hb_bohb"}) {
+    auto band = make_scheduler(name, maximize({{"max_t", 20}}));
+    std::map<double, int> sizes;
+    for (std::uint64_t i = 0; i < 22; ++i) band->add(id(i));
+    for (std::uint64_t i = 0; i < 22; ++i) ++sizes[*report(*band, i, 0.5, 0).reason.milestone];
+    EXPECT_EQ(sizes, (std::map<double, int>{{20, 4}, {6, 6}, {2, 12}})) << name;
+  }
+}
+
+TEST(HyperBand, WhoeverJumpsPastTheEndIsHalvedToo) {
+  auto band = make_scheduler(
+      "hb_bohb", maximize({{"max_t", 9}, {"reduction_factor", 3}, {"stop_last_trials", false}}));
+  for (std::uint64_t i = 0; i < 9; ++i) band->add(id(i));
+  for (std::uint64_t i = 0; i < 8; ++i)
+    EXPECT_EQ(report(*band, i, 10, static_cast<double>(i)).action, Action::pause);
+  EXPECT_EQ(report(*band, 8, 10, 8).action, Action::proceed);  // the best, beyond every milestone
+  std::map<std::uint64_t, Action> last;
+  for (const auto& [trial, decision] : band->take_decisions())
+    last[static_cast<std::uint64_t>(trial)] = decision.action;
+  EXPECT_EQ(last.size(), 8U);
+  for (const auto& [trial, action] : last) EXPECT_EQ(action, Action::stop) << trial;
+  EXPECT_EQ(report(*band, 8, 11, 8).action, Action::proceed);  // goes on for as long as it likes
+}
+
 TEST(HyperBand, RunsTheBracketThatIsLeastFar) {
   auto band = make_scheduler("hyperband", maximize({{"max_t", 3}}));
   for (std::uint64_t i = 0; i < 5; ++i) band->add(id(i));  // s = 0: 2 trials, s = 1: 3 trials

@@ -80,6 +80,27 @@ TEST(Explore, RespectsConditions) {
   EXPECT_TRUE(with > 10 && with < 90);
 }
 
+// As a callable among Tune's mutations: drawn anew with the resample probability, else multiplied.
+TEST(Explore, VariesWhatFunctionsDraw) {
+  Space space(Spec{
+      {"x", choice({1, 2})},
+      {"rate", sample_from([](const ConfigView& view) { return view.random(); })},
+      {"twice", sample_from([](const ConfigView& view) { return 2 * view.at("x").as_number(); })}});
+  Random random(1);
+  std::set<double> rates;
+  for (int i = 0; i < 100; ++i) {
+    Value varied = explore(Value{{"x", 1}, {"rate", 100.0}, {"twice", 2.0}}, space,
+                           {.resample_probability = 0}, random);
+    rates.insert(varied.at_path("rate").as_number());
+    EXPECT_EQ(varied.at_path("twice").as_number(), 2 * varied.at_path("x").as_number());
+  }
+  EXPECT_EQ(rates, (std::set<double>{80, 120}));
+  Value drawn =
+      explore(Value{{"x", 1}, {"rate", 100.0}}, space, {.resample_probability = 1}, random);
+  EXPECT_LT(drawn.at_path("rate").as_number(), 1);
+  EXPECT_NE(drawn.find_path("twice"), nullptr);
+}
+
 SchedulerOptions population(std::map<std::string, Value> settings = {}) {
   SchedulerOptions options{.directions = {Direction::maximize}, .seed = 3};
   options.mutations = Space::Builder().add("lr", loguniform(1e-4, 1)).build();

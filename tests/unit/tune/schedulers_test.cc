@@ -100,7 +100,8 @@ TEST_F(TuneSchedulers, PopulationsCopyCheckpointsOfTheBest) {
   how.config = {{"rate", uniform(0, 1)}};
   how.stop = {{"training_iteration", 20}};
   how.scheduler =
-      PopulationBasedTraining({{"rate", uniform(0, 1)}}, {{"perturbation_interval", 4}});
+      PopulationBasedTraining({{"rate", uniform(0, 1)}},
+                              {{"time_attr", "training_iteration"}, {"perturbation_interval", 4}});
   const auto grows = [](const Config& config, Session& session) {
     double score = 0;
     if (auto checkpoint = session.checkpoint()) score = std::stod(read_file(*checkpoint / "score"));

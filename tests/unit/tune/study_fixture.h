@@ -12,6 +12,8 @@ namespace kolo::test {
 
 class StudyTest : public testing::Test {
  protected:
+  explicit StudyTest(std::string_view scratch = "kolo-study") : scratch_(scratch) {}
+
   /// Options of a study that keeps to itself.
   [[nodiscard]] tune::Options options(const std::string& name) const {
     tune::Options options;
@@ -39,7 +41,7 @@ class StudyTest : public testing::Test {
     return {ErrorCode::internal, "nothing"};
   }
 
-  TempDir scratch_{"kolo-study"};
+  TempDir scratch_;
 };
 
 }  // namespace kolo::test

@@ -8,6 +8,8 @@
 #include <set>
 
 #include "base/errors.h"
+#include "kolo/search/space.h"
+#include "tune/trial/trial_names.h"
 
 namespace kolo::tune {
 namespace {
@@ -33,6 +35,17 @@ std::vector<TrialPhase> way_to(TrialPhase phase) {
     }
   }
   return {};
+}
+
+TEST(TrialNames, TagsHaveEverythingThatVaries) {
+  using namespace search;
+  const Space space(Spec{{"depth", 3},
+                         {"lr", uniform(0, 1)},
+                         {"net", Spec{{"half", sample_from([](const ConfigView& view) {
+                                         return view.at("lr").as_number() / 2;
+                                       })}}}});
+  const Value config{{"depth", 3}, {"lr", 0.123456789}, {"net", Value{{"half", 0.25}}}};
+  EXPECT_EQ(experiment_tag(7, config, space), "7_lr=0.12346,half=0.25");
 }
 
 TEST(TrialPhase, TheTableHasARowForEachPhaseInOrder) {
