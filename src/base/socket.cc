@@ -14,6 +14,7 @@
 #include <memory>
 
 #include "base/errors.h"
+#include "base/interrupt.h"
 
 namespace kolo {
 namespace {
@@ -47,6 +48,7 @@ void wait_ready(int socket, short events, Deadline deadline, std::string_view pe
     int ready = ::poll(&poll, 1, deadline.poll_timeout_ms());
     if (ready > 0) return;
     if (ready < 0 && errno != EINTR) throw_errno("cannot wait for {}", peer);
+    throw_if_interrupted();
     if (deadline.passed()) throw_error(ErrorCode::timeout, "{} did not answer in time", peer);
   }
 }

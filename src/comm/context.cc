@@ -12,6 +12,7 @@
 #include "base/env.h"
 #include "base/errors.h"
 #include "base/log.h"
+#include "base/of_this_process.h"
 #include "comm/bootstrap.h"
 #include "comm/internals.h"
 #include "comm/liveness.h"
@@ -107,8 +108,8 @@ namespace {
 
 std::optional<Context>& default_context() {
   // Ends with the process: a rank that returns from main() has left, and says so.
-  static std::optional<Context> context;
-  return context;
+  static OfThisProcess<std::optional<Context>> context;
+  return *context;
 }
 
 std::vector<std::function<void()>>& shutdown_hooks() {

@@ -7,6 +7,7 @@
 
 #include "base/env.h"
 #include "base/errors.h"
+#include "base/of_this_process.h"
 #include "comm/shutdown_hooks.h"
 #include "engine/set_engine.h"
 
@@ -278,7 +279,7 @@ bool Engine::poll(const Handle& handle) const {
   if (!handle.valid())
     throw_error(ErrorCode::invalid_argument,
                 "the handle is empty: it was not returned by an operation");
-  return handle.operation_->done.load(std::memory_order_acquire);
+  return handle.operation_->is_done();
 }
 
 std::vector<std::size_t> Engine::synchronize(const Handle& handle) {
@@ -286,7 +287,7 @@ std::vector<std::size_t> Engine::synchronize(const Handle& handle) {
     throw_error(ErrorCode::invalid_argument,
                 "the handle is empty: it was not returned by an operation");
   Operation& operation = *handle.operation_;
-  operation.done.wait(false, std::memory_order_acquire);
+  operation.wait();
   if (operation.error) throw *operation.error;
   return operation.counts;
 }
@@ -394,8 +395,8 @@ void Engine::stop_timeline() {
 namespace {
 
 std::unique_ptr<Engine>& default_engine() {
-  static std::unique_ptr<Engine> engine;
-  return engine;
+  static OfThisProcess<std::unique_ptr<Engine>> engine;
+  return *engine;
 }
 
 }  // namespace

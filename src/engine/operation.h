@@ -10,7 +10,9 @@
 #include <string>
 #include <vector>
 
+#include "base/interrupt.h"
 #include "comm/group.h"
+#include "comm/shm/waiter.h"
 #include "kolo/engine.h"
 #include "kolo/error.h"
 
@@ -41,19 +43,22 @@ struct Operation {
   OutputAllocator allocate;
   std::chrono::steady_clock::time_point submitted;
 
-  // Written by the thread that completes it, read after `done`.
+  // Written by the thread that completes it, read once it is_done().
   std::vector<std::size_t> counts;
   std::optional<Error> error;
-  std::atomic<bool> done{false};
 
-  void complete() {
-    done.store(true, std::memory_order_release);
-    done.notify_all();
-  }
+  [[nodiscard]] bool is_done() const noexcept { return done_.load(std::memory_order_acquire) != 0; }
+  /// Throws cancelled if the wait is interrupted (base/interrupt.h); the operation goes on.
+  void wait() { comm::Waiter(/*crowded=*/true).wait(done_, 1, sleepers_, throw_if_interrupted); }
+  void complete() { comm::Waiter::publish(done_, 1, sleepers_); }
   void fail(const Error& why) {
     error = why;
     complete();
   }
+
+ private:
+  std::atomic<std::uint64_t> done_{0};
+  std::atomic<std::uint32_t> sleepers_{0};
 };
 
 }  // namespace kolo::runtime

@@ -11,6 +11,7 @@
 #include <algorithm>
 
 #include "base/errors.h"
+#include "base/interrupt.h"
 #include "base/log.h"
 
 namespace kolo::runtime {
@@ -95,6 +96,12 @@ void SetEngine::submit(const std::shared_ptr<Operation>& operation) {
   if (carries_timeline_) carry_timeline();
 }
 
+template <class Done>
+void SetEngine::wait_to_join(MutexLock& lock, Done done) {
+  constexpr auto kSlice = std::chrono::milliseconds(50);
+  while (!join_changed_.wait_for(lock, kSlice, done)) throw_if_interrupted();
+}
+
 // A rank that has joined still takes part in the collectives of its guests (the pipelines of
 // optimizers), with zeros, until all ranks have joined.
 int SetEngine::join() {
@@ -115,7 +122,7 @@ int SetEngine::join() {
     // Not before the leader knows: whoever joins after a step in which this rank stood in would
     // else seem to have joined before it.
     MutexLock lock(mutex_);
-    join_changed_.wait(lock, [&]() KOLO_REQUIRES(mutex_) { return join_noted_ || ended_; });
+    wait_to_join(lock, [&]() KOLO_REQUIRES(mutex_) { return join_noted_ || ended_; });
   }
   std::vector<std::thread> others;
   for (std::size_t i = 1; i < guests.size(); ++i)
@@ -123,7 +130,7 @@ int SetEngine::join() {
   if (!guests.empty()) guests[0]->stand_in();
   for (auto& thread : others) thread.join();
   MutexLock lock(mutex_);
-  join_changed_.wait(lock, [&]() KOLO_REQUIRES(mutex_) { return last_joined_ || ended_; });
+  wait_to_join(lock, [&]() KOLO_REQUIRES(mutex_) { return last_joined_ || ended_; });
   is_joining_ = false;
   if (!last_joined_) throw *ended_;
   return *last_joined_;

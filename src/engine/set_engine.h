@@ -67,6 +67,9 @@ class SetEngine {
   void negotiate(const Star::News& news);
   void take_submissions();
   void note_join();
+  /// Until `done`, or until the wait is interrupted (base/interrupt.h).
+  template <class Done>
+  void wait_to_join(MutexLock& lock, Done done);
   void carry_timeline();
   void carry_out(const Decision& decision);
   void execute(const Decision& decision);

@@ -15,9 +15,9 @@
 #include <vector>
 
 #include "base/mutex.h"
+#include "engine/bucket_plan.h"
 #include "engine/step_pipeline.h"
 #include "kolo/torch/distributed_optimizer.h"
-#include "train/bucket_plan.h"
 #include "train/gradient_reducer.h"
 #include "train/step_tuner.h"
 
@@ -90,8 +90,6 @@ class GradientExchange final : public runtime::StepWork {
   /// Brings the gradient to its place; zero if there is none.
   void collect(std::size_t index);
   void hand_back(std::size_t index);
-  void check_agreement(Communicator& communicator);
-  std::vector<std::uint32_t> agree_on_order(Communicator& communicator);
   void agree_on_sparse(Communicator& communicator);
   void make_buckets(Communicator& communicator);
   /// The buckets, and an item after them: who used what, and the sparse gradients.

@@ -7,13 +7,17 @@
 #include <memory>
 #include <vector>
 
+#include "engine/bucket_plan.h"
 #include "engine/step_work.h"
 #include "kolo/communicator.h"
 #include "kolo/torch/distributed_optimizer.h"
-#include "train/bucket_plan.h"
 #include "train/optim/serialization.h"
 
 namespace kolo::train {
+
+using runtime::BucketPlan;
+using runtime::BucketRules;
+using runtime::ParameterInfo;
 
 using SharedBytes = std::shared_ptr<Buffer<std::byte>>;
 

@@ -15,6 +15,7 @@
 #include <new>
 
 #include "base/errors.h"
+#include "base/interrupt.h"
 
 namespace kolo::comm {
 namespace {
@@ -228,6 +229,7 @@ void ShmGroup::wait_word(const std::atomic<std::uint64_t>& word,
                          HasArrived has_arrived) {
   std::optional<Deadline> deadline;  // the clock is read only by waits that get to sleep
   waiter_.wait(word, target, sleepers, [&] {
+    throw_if_interrupted();
     if (!deadline) deadline = Deadline::after(options_.timeout);
     look(member, *deadline, has_arrived);
   });

@@ -2,7 +2,7 @@
 // bucket for each combination of type and group; a parameter that does not fit closes it and opens
 // the next. Buckets are then sorted by the place of their last member, which is the order in which
 // they become complete.
-#include "train/bucket_plan.h"
+#include "engine/bucket_plan.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -13,7 +13,7 @@
 
 #include "base/hash.h"
 
-namespace kolo::train {
+namespace kolo::runtime {
 namespace {
 
 constexpr std::size_t kLine = 64;
@@ -91,4 +91,4 @@ std::string describe(std::span<const ParameterInfo> parameters) {
   return text;
 }
 
-}  // namespace kolo::train
+}  // namespace kolo::runtime

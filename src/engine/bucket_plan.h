@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "kolo/types.h"
+#include "kolo/communicator.h"
 
-namespace kolo::train {
+namespace kolo::runtime {
 
 struct ParameterInfo {
   std::string name;
@@ -52,4 +52,14 @@ BucketPlan make_bucket_plan(std::span<const ParameterInfo> parameters,
 /// All that must be equal on the ranks, one line per parameter.
 std::string describe(std::span<const ParameterInfo> parameters);
 
-}  // namespace kolo::train
+// --- what ranks agree on before they make a plan; each is collective ----------------------------
+
+/// Throws invalid_argument on every rank, naming the first difference, unless all ranks have the
+/// same parameters.
+void check_same_parameters(Communicator& communicator, std::span<const ParameterInfo> parameters);
+
+/// The order in which gradients came on the first rank; those that did not come last, in reverse.
+std::vector<std::uint32_t> agree_on_order(Communicator& communicator, std::size_t parameters,
+                                          std::vector<std::uint32_t> came);
+
+}  // namespace kolo::runtime

@@ -1,9 +1,9 @@
-#include "train/bucket_plan.h"
+#include "engine/bucket_plan.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace kolo::train {
+namespace kolo::runtime {
 namespace {
 
 ParameterInfo parameter(std::size_t count, DataType type = DataType::float32) {
@@ -55,4 +55,4 @@ TEST(BucketPlan, ShardsDivide) {
 }
 
 }  // namespace
-}  // namespace kolo::train
+}  // namespace kolo::runtime
