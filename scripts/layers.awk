@@ -12,7 +12,7 @@ BEGIN {
   level["tune"] = 4
   level["hps"] = 5
   level["nas"] = 6
-  level["serve"] = level["apps"] = 7
+  level["serve"] = level["apps"] = level["python"] = 7
 
   # header prefix -> the only folders that may name it
   fence["<gloo/"] = "^plugins/"
@@ -24,6 +24,7 @@ BEGIN {
   fence["<Eigen/"] = "^src/(search|nas)/"
   fence["<torch/"] = "^(src/(train|nas)/|include/kolo/(torch|nas)(\\.h$|/)|examples/)"
   fence["<ATen/"] = fence["<c10/"] = fence["<torch/"]
+  fence["<pybind11/"] = "^python/"
   fence["<zlib.h>"] = "^src/train/"
   fence["\"event.pb.h"] = fence["<google/protobuf/"] = "^src/events/"
   fence["<sqlite3.h>"] = "^src/store/"

@@ -1,0 +1,51 @@
+# The Python package kolo: the compiled module kolo._core and, beside it in the build tree, links to
+# the Python files, so that PYTHONPATH=<build>/python is the package as it will be installed.
+#
+# Debian's own interpreter, unless another one is asked for (scikit-build-core does).
+if(NOT Python_EXECUTABLE AND EXISTS /usr/bin/python3)
+  set(Python_EXECUTABLE /usr/bin/python3)
+endif()
+find_package(Python 3.9 COMPONENTS Interpreter Development.Module QUIET)
+find_package(pybind11 2.10 CONFIG QUIET)
+if(NOT Python_FOUND OR NOT pybind11_FOUND)
+  if(KOLO_BUILD_PYTHON STREQUAL "AUTO")
+    message(STATUS "pybind11 or Python's headers not found (pybind11-dev, python3-dev): "
+                   "the Python package is not built")
+    return()
+  endif()
+  message(FATAL_ERROR "KOLO_BUILD_PYTHON needs pybind11 and Python's headers: scripts/setup python")
+endif()
+
+set(python_sources ${PROJECT_SOURCE_DIR}/python/src)
+set(package_dir ${PROJECT_BINARY_DIR}/python/kolo)
+pybind11_add_module(kolo_python MODULE NO_EXTRAS
+  ${python_sources}/blocking.cc
+  ${python_sources}/errors.cc
+  ${python_sources}/gradient_buckets.cc
+  ${python_sources}/module.cc
+  ${python_sources}/operations.cc
+  ${python_sources}/runtime.cc)
+set_target_properties(kolo_python PROPERTIES
+  OUTPUT_NAME _core
+  LIBRARY_OUTPUT_DIRECTORY ${package_dir}
+  UNITY_BUILD OFF)
+target_include_directories(kolo_python PRIVATE ${python_sources} ${PROJECT_SOURCE_DIR}/src)
+target_link_libraries(kolo_python PRIVATE kolo_hps kolo_tune kolo_engine kolo_comm kolo_exec kolo_base
+                                          fmt::fmt kolo_warnings)
+# Other modules of the interpreter may carry copies of the same libraries.
+target_link_options(kolo_python PRIVATE -Wl,--exclude-libs,ALL)
+
+file(GLOB files RELATIVE ${PROJECT_SOURCE_DIR}/python/kolo CONFIGURE_DEPENDS
+     ${PROJECT_SOURCE_DIR}/python/kolo/*)
+list(REMOVE_ITEM files __pycache__)
+file(MAKE_DIRECTORY ${package_dir})
+foreach(file ${files})
+  file(CREATE_LINK ${PROJECT_SOURCE_DIR}/python/kolo/${file} ${package_dir}/${file} SYMBOLIC)
+endforeach()
+
+if(SKBUILD)
+  install(TARGETS kolo_python LIBRARY DESTINATION kolo COMPONENT python)
+  install(TARGETS kolo_app RUNTIME DESTINATION kolo/bin COMPONENT python)
+  install(DIRECTORY ${PROJECT_BINARY_DIR}/lib/kolo/ DESTINATION kolo/lib/kolo COMPONENT python
+          FILES_MATCHING PATTERN "*.so")
+endif()

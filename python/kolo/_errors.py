@@ -1,0 +1,111 @@
+"""Exceptions: one base class with a code, and Horovod's types where its users catch them."""
+
+from __future__ import annotations
+
+from typing import Optional
+
+
+class HorovodInternalError(RuntimeError):
+    """An operation between ranks failed. Elastic training restores its state and goes on."""
+
+
+class HostsUpdatedInterrupt(RuntimeError):
+    """Hosts were added to or removed from the job. Elastic training goes on with the new ones."""
+
+    def __init__(self, skip_sync: bool = False) -> None:
+        super().__init__(skip_sync)
+        self.skip_sync = skip_sync
+
+
+class Error(Exception):
+    """Raised by every function of kolo that fails.
+
+    ``code`` is one of the names in docs/errors.md ("invalid_argument", "peer_lost", ...).
+    ``rank`` is the rank that was lost, where the code is "peer_lost".
+    """
+
+    code = "internal"
+
+    def __init__(self, message: str, code: Optional[str] = None, rank: Optional[int] = None):
+        super().__init__(message)
+        if code is not None:
+            self.code = code
+        self.rank = rank
+
+    def __reduce__(self):  # the default would lose code and rank
+        return (type(self), (self.args[0], self.code, self.rank))
+
+
+class InvalidArgumentError(Error, ValueError):
+    """The call is wrong; the same call will fail again."""
+
+    code = "invalid_argument"
+
+
+class NotFoundError(Error, LookupError):
+    """A named thing does not exist."""
+
+    code = "not_found"
+
+
+class AlreadyExistsError(Error, ValueError):
+    """A name is taken."""
+
+    code = "already_exists"
+
+
+class FailedPreconditionError(Error, ValueError):
+    """Right call, wrong moment, for example before init()."""
+
+    code = "failed_precondition"
+
+
+class UnsupportedError(Error, NotImplementedError):
+    """kolo, as built or on this machine, cannot do this."""
+
+    code = "unsupported"
+
+
+class WaitTimeoutError(Error, TimeoutError):
+    """A wait came to its end."""
+
+    code = "timeout"
+
+
+class CollectiveError(Error, HorovodInternalError):
+    """An operation between ranks failed while it was under way."""
+
+
+class PeerLostError(CollectiveError):
+    """Another rank died, left or stalled; see ``rank``."""
+
+    code = "peer_lost"
+
+
+class CancelledError(Error, RuntimeError):
+    """Somebody asked for the work to end."""
+
+    code = "cancelled"
+
+
+class FailureError(Error, RuntimeError):
+    """Any other failure; ``code`` says which."""
+
+
+_CLASSES = {
+    "invalid_argument": InvalidArgumentError,
+    "not_found": NotFoundError,
+    "already_exists": AlreadyExistsError,
+    "failed_precondition": FailedPreconditionError,
+    "timeout": WaitTimeoutError,
+    "peer_lost": PeerLostError,
+    "cancelled": CancelledError,
+    "unsupported": UnsupportedError,
+}
+
+
+def make_error(code: str, message: str, rank: Optional[int], in_operation: bool) -> Error:
+    """The exception for an error of the compiled module, which calls this."""
+    if in_operation and code != "peer_lost":
+        return CollectiveError(message, code, rank)
+    return _CLASSES.get(code, FailureError)(message, code, rank)

@@ -1,0 +1,144 @@
+"""States with models, optimizers and samplers of torch."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any, Callable, List, Tuple
+
+import torch
+
+from kolo._elastic import ObjectState, StateHandler, run_fn
+from kolo.torch.elastic.sampler import ElasticSampler
+from kolo.torch.functions import (
+    allgather_object,
+    broadcast_object,
+    broadcast_optimizer_state,
+    broadcast_parameters,
+)
+from kolo.torch.mpi_ops import rank
+
+
+class ModelStateHandler(StateHandler):
+    """A torch.nn.Module."""
+
+    def __init__(self, model: torch.nn.Module) -> None:
+        super().__init__(model)
+        self.save()
+
+    def save(self) -> None:
+        self._saved = copy.deepcopy(self.value.state_dict())
+
+    def restore(self) -> None:
+        self.value.load_state_dict(self._saved)
+
+    def sync(self) -> None:
+        broadcast_parameters(self.value.state_dict(), root_rank=0)
+
+
+class OptimizerStateHandler(StateHandler):
+    """A torch.optim.Optimizer."""
+
+    def __init__(self, optimizer: torch.optim.Optimizer) -> None:
+        super().__init__(optimizer)
+        self.save()
+
+    def save(self) -> None:
+        self._saved = copy.deepcopy(self.value.state_dict())
+
+    def restore(self) -> None:
+        self.value.load_state_dict(self._saved)
+
+    def sync(self) -> None:
+        broadcast_optimizer_state(self.value, root_rank=0)
+
+
+class SamplerStateHandler(StateHandler):
+    """An ElasticSampler: what any rank has processed counts as processed."""
+
+    def __init__(self, sampler: ElasticSampler) -> None:
+        super().__init__(sampler)
+        self.save()
+
+    def save(self) -> None:
+        self._saved = copy.deepcopy(self.value.state_dict())
+
+    def restore(self) -> None:
+        self.value.load_state_dict(self._saved)
+
+    def sync(self) -> None:
+        everybody = allgather_object(self.value.state_dict())
+        processed = set().union(*[state["processed_indices"] for state in everybody])
+        self.value.load_state_dict({"epoch": everybody[0]["epoch"], "processed_indices": processed})
+
+
+_registry: List[Tuple[type, Callable[[Any], StateHandler]]] = [
+    (torch.nn.Module, ModelStateHandler),
+    (torch.optim.Optimizer, OptimizerStateHandler),
+    (ElasticSampler, SamplerStateHandler),
+]
+
+
+def get_handler_registry() -> List[Tuple[type, Callable[[Any], StateHandler]]]:
+    """Which handler keeps which type of value."""
+    return _registry
+
+
+def set_handler_registry(registry: List[Tuple[type, Callable[[Any], StateHandler]]]) -> None:
+    """Replaces the table of handlers."""
+    global _registry
+    _registry = registry
+
+
+class TorchState(ObjectState):
+    """A state of models, optimizers, samplers and plain values; all become attributes."""
+
+    def __init__(self, model: Any = None, optimizer: Any = None, **kwargs: Any) -> None:
+        values = dict(kwargs)
+        if model is not None:
+            values["model"] = model
+        if optimizer is not None:
+            values["optimizer"] = optimizer
+        handlers = {}
+        plain = {}
+        for name, value in values.items():
+            for kind, handler in get_handler_registry():
+                if isinstance(value, kind):
+                    handlers[name] = handler(value)
+                    break
+            else:
+                plain[name] = value
+        self._handlers = handlers
+        for name, handler in handlers.items():
+            object.__setattr__(self, name, handler.value)
+        super().__init__(bcast_object=broadcast_object, get_rank=rank, **plain)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        handlers = self.__dict__.get("_handlers", {})
+        if name in handlers:
+            handlers[name].set_value(value)
+        super().__setattr__(name, value)
+
+    def save(self) -> None:
+        """Remembers everything as it is now."""
+        for handler in self._handlers.values():
+            handler.save()
+        super().save()
+
+    def restore(self) -> None:
+        """Brings back what was remembered."""
+        for handler in self._handlers.values():
+            handler.restore()
+        super().restore()
+
+    def sync(self) -> None:
+        """Takes everything from rank 0, and remembers it."""
+        for handler in self._handlers.values():
+            handler.sync()
+        super().sync()
+        self.save()
+
+
+def run(func: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorates a training function whose first argument is a state: it starts again from the last
+    commit after a failure."""
+    return run_fn(func)

@@ -1,0 +1,44 @@
+#include "blocking.h"
+
+#include "base/interrupt.h"
+
+namespace kolo::python {
+namespace {
+
+namespace py = pybind11;
+
+/// Only the main thread runs signal handlers, and only while it waits in a call from Python.
+thread_local bool is_main_thread_waiting = false;
+unsigned long main_thread = 0;
+
+bool signal_handler_raised() noexcept {
+  if (!is_main_thread_waiting) return false;
+  const PyGILState_STATE lock = PyGILState_Ensure();
+  const bool raised = PyErr_CheckSignals() != 0;
+  PyGILState_Release(lock);
+  return raised;
+}
+
+}  // namespace
+
+void watch_signals() {
+  main_thread =
+      py::module_::import("threading").attr("main_thread")().attr("ident").cast<unsigned long>();
+  set_interrupt_check(&signal_handler_raised);
+}
+
+Unlocked::Unlocked() : state_(PyEval_SaveThread()) {
+  is_main_thread_waiting = PyThread_get_thread_ident() == main_thread;
+}
+
+void Unlocked::restore() {
+  is_main_thread_waiting = false;
+  PyEval_RestoreThread(state_);
+}
+
+void rethrow(const std::exception_ptr& error) {
+  if (PyErr_Occurred() != nullptr) throw py::error_already_set();
+  std::rethrow_exception(error);
+}
+
+}  // namespace kolo::python

@@ -1,0 +1,137 @@
+// init, shutdown, who this rank is, process sets, the timeline.
+#include "runtime.h"
+
+#include <pybind11/functional.h>
+#include <pybind11/stl.h>
+#include <unistd.h>
+
+#include "base/errors.h"
+#include "blocking.h"
+#include "errors.h"
+#include "exec/start.h"
+#include "kolo/kolo.h"
+#include "memory.h"
+#include "module.h"
+
+namespace kolo::python {
+namespace {
+
+namespace py = pybind11;
+
+pid_t owner = 0;  // the process that called init()
+
+void start(const std::string& transport, double timeout_seconds) {
+  if (is_initialized()) {
+    running_engine();  // throws in a fork
+    return;
+  }
+  ContextOptions options;
+  options.transport = transport;
+  options.timeout = std::chrono::milliseconds(static_cast<std::int64_t>(timeout_seconds * 1000));
+  blocking([&] {
+    init(options);
+    static_cast<void>(engine());
+  });
+  owner = ::getpid();
+}
+
+void stop() {
+  if (!is_initialized() || owner != ::getpid()) return;
+  blocking([] { shutdown(); });
+}
+
+/// A collective on the world's own communicator: no names and no threads, so all ranks call these
+/// in the same order, from one thread at a time.
+void allreduce_now(std::uintptr_t input, std::uintptr_t output, std::size_t count, int type, int op,
+                   double prescale, double postscale) {
+  running_engine();
+  as_operation([&] {
+    blocking([&] {
+      world().allreduce(reinterpret_cast<const void*>(input), reinterpret_cast<void*>(output),
+                        count, static_cast<DataType>(type), static_cast<ReduceOp>(op),
+                        {prescale, postscale});
+    });
+  });
+}
+
+}  // namespace
+
+Engine& running_engine() {
+  if (is_initialized() && owner != ::getpid())
+    throw_error(ErrorCode::failed_precondition,
+                "this process is a fork of the one that called init() (process {}): a fork has no "
+                "connection to the other ranks. Use a process that starts anew (multiprocessing's "
+                "method 'spawn'), or let the parent do it",
+                owner);
+  if (!is_initialized())
+    throw_error(ErrorCode::failed_precondition, "init() has not been called; call it first");
+  return engine();
+}
+
+void bind_runtime(py::module_& m) {
+  py::class_<Memory>(m, "Memory", py::buffer_protocol(), "Memory of kolo, seen as bytes.")
+      .def_buffer([](Memory& memory) {
+        return py::buffer_info(memory.data, 1, "B", static_cast<py::ssize_t>(memory.size));
+      })
+      .def_property_readonly(
+          "pointer",
+          [](const Memory& memory) { return reinterpret_cast<std::uintptr_t>(memory.data); })
+      .def("__len__", [](const Memory& memory) { return memory.size; });
+
+  m.def("init", &start, py::arg("transport") = "", py::arg("timeout_seconds") = 0.0);
+  m.def("shutdown", &stop);
+  m.def("is_initialized", [] { return is_initialized(); });
+  m.def("rank", [] { return rank(); });
+  m.def("size", [] { return size(); });
+  m.def("local_rank", [] { return local_rank(); });
+  m.def("local_size", [] { return local_size(); });
+  m.def("cross_rank", [] { return cross_rank(); });
+  m.def("cross_size", [] { return cross_size(); });
+  m.def("is_homogeneous", [] { return is_homogeneous(); });
+  m.def("transport", [] { return world().transport(); });
+  m.def("shared_memory", [](std::size_t bytes) {
+    running_engine();
+    return Memory::shared(world(), bytes);
+  });
+  m.def("allreduce_now", &allreduce_now);
+  m.def("barrier_now", [] {
+    running_engine();
+    as_operation([] { blocking([] { world().barrier(); }); });
+  });
+
+  m.def("add_process_set", [](const std::vector<int>& ranks) {
+    Engine& engine = running_engine();
+    return static_cast<int>(blocking([&] { return engine.add_process_set(ranks); }));
+  });
+  m.def("remove_process_set", [](int set) {
+    Engine& engine = running_engine();
+    return blocking([&] { return engine.remove_process_set(ProcessSetId{set}); });
+  });
+  m.def("process_set_ranks", [](int set) { return running_engine().ranks_of(ProcessSetId{set}); });
+  m.def("process_set_rank", [](int set) { return running_engine().rank(ProcessSetId{set}); });
+  m.def("process_set_size", [](int set) { return running_engine().size(ProcessSetId{set}); });
+  m.def("process_set_ids", [] {
+    std::vector<int> ids;
+    for (const ProcessSetId id : running_engine().process_sets())
+      ids.push_back(static_cast<int>(id));
+    return ids;
+  });
+  m.def("join", [](int set) {
+    Engine& engine = running_engine();
+    return as_operation([&] { return blocking([&] { return engine.join(ProcessSetId{set}); }); });
+  });
+
+  m.def("start_timeline", [](const std::string& path) {
+    Engine& engine = running_engine();
+    blocking([&] { engine.start_timeline(path); });
+  });
+  m.def("stop_timeline", [] {
+    Engine& engine = running_engine();
+    blocking([&] { engine.stop_timeline(); });
+  });
+
+  m.def("set_custodian_program",
+        [](const std::string& program) { exec::set_custodian_program(program); });
+}
+
+}  // namespace kolo::python

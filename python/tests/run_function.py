@@ -1,0 +1,78 @@
+"""kolo.run, the horovod names, and what a fresh process sees."""
+
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import unittest
+
+import kolo
+
+
+def add_ranks(factor):
+    import kolo.torch as hvd
+    import torch
+
+    hvd.init()
+    return factor * int(hvd.allreduce(torch.tensor([hvd.rank()]), op=hvd.Sum)), hvd.rank()
+
+
+PROGRAM = """
+import horovod.torch as hvd
+import horovod.common.exceptions
+import torch
+hvd.init()
+assert hvd.Compression.fp16 and hvd.elastic.TorchState
+assert horovod.common.exceptions.HorovodInternalError is hvd.HorovodInternalError
+print("sum", int(hvd.allreduce(torch.tensor([1]), op=hvd.Sum)))
+"""
+
+
+class RunFunction(unittest.TestCase):
+    def test_results_by_rank(self):
+        self.assertEqual(kolo.run(add_ranks, args=(10,), np=2), [(10, 0), (10, 1)])
+
+    def test_failures_name_rank_and_error(self):
+        def fail():
+            raise KeyError("missing")
+
+        with self.assertRaises(kolo.Error) as caught:
+            kolo.run(fail, np=1)
+        self.assertIn("missing", str(caught.exception))
+
+    def test_bad_calls(self):
+        for call in (
+            lambda: kolo.run(3),
+            lambda: kolo.run(add_ranks, np=0),
+            lambda: kolo.run(add_ranks, np="two"),
+            lambda: kolo.run(add_ranks, args=(threading.Lock(),), np=1),
+        ):
+            with self.assertRaises(ValueError):
+                call()
+        with self.assertRaises(NotImplementedError):
+            kolo.run(add_ranks, np=1, min_np=1)
+
+    def test_programs_for_horovod_run_unchanged(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "program.py")
+            with open(path, "w") as file:
+                file.write(PROGRAM)
+            compat = os.path.join(os.path.dirname(__file__), "..", "compat")
+            paths = os.environ["PYTHONPATH"] + os.pathsep + compat
+            for command, environment in (
+                (["-m", "kolo.horovod", path], os.environ),
+                ([path], dict(os.environ, PYTHONPATH=paths)),
+            ):
+                done = subprocess.run(
+                    [sys.executable, *command], env=environment, capture_output=True, text=True
+                )
+                self.assertEqual((done.returncode, done.stdout), (0, "sum 1\n"), done.stderr)
+
+    def test_the_package_does_not_import_a_framework(self):
+        code = "import sys, kolo; assert not {'torch', 'numpy', 'tensorflow'} & set(sys.modules)"
+        subprocess.run([sys.executable, "-c", code], check=True)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=0)
