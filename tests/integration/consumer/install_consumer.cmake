@@ -10,9 +10,11 @@ endfunction()
 
 file(REMOVE_RECURSE ${WORK_DIR})
 step(${CMAKE_COMMAND} --install ${BUILD_DIR} --prefix ${WORK_DIR}/prefix)
+# Every C++ example of the pages is compiled against the installation.
+step(${PROJECT_DIR}/../doc_examples.py ${SOURCE_DIR} ${WORK_DIR}/docs)
 step(${CMAKE_COMMAND} -G Ninja -S ${PROJECT_DIR} -B ${WORK_DIR}/build
      -DCMAKE_PREFIX_PATH=${WORK_DIR}/prefix -DCMAKE_CXX_COMPILER=${COMPILER}
-     "-DCMAKE_CXX_FLAGS=${FLAGS}")
+     "-DCMAKE_CXX_FLAGS=${FLAGS}" -DDOC_EXAMPLES=${WORK_DIR}/docs)
 step(${CMAKE_COMMAND} --build ${WORK_DIR}/build)
 
 # expect(PROGRAM RANKS COMMAND…): the command runs the consumer, which finds so many ranks.

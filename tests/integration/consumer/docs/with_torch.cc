@@ -1,0 +1,45 @@
+// The examples of the pages that need libtorch; see plain.cc.
+#include <kolo/nas.h>
+#include <kolo/torch.h>
+#include <torch/torch.h>
+
+#include <fstream>
+
+namespace training_page {
+struct NetImpl : torch::nn::Module {};
+TORCH_MODULE(Net);
+constexpr double kRate = 0.01;
+struct Data {
+  [[nodiscard]] std::size_t size() const;
+};
+void eight_steps(Net net, const Data& train, double loss) {
+//@ docs/training.md 1
+}
+void checkpoints(Net net, kolo::DistributedOptimizer& optimizer, kolo::RateScheduler& rate,
+                 kolo::DistributedSampler& sampler, std::int64_t step, double loss) {
+//@ docs/training.md 2
+}
+}  // namespace training_page
+
+namespace nas_page {
+kolo::nas::DataSplit load_data();
+//@ docs/nas.md 1
+}  // namespace nas_page
+
+namespace spaces_page {
+void build() {
+//@ docs/nas-spaces.md 1
+}
+}  // namespace spaces_page
+
+namespace operations_page {
+using namespace kolo::nas;
+using kolo::search::Value;
+//@ docs/nas-spaces.md 2
+void add(KSearchSpace& space) {
+//@ docs/nas-spaces.md 3
+}
+void draw(const KSearchSpace& space, const std::vector<std::int64_t>& arch_seq) {
+//@ docs/nas-spaces.md 4
+}
+}  // namespace operations_page
