@@ -43,8 +43,8 @@ endif()
 # kolo_module(NAME SOURCES … [DEPENDS …] [PRIVATE_DEPENDS …])
 # Makes the static library kolo_NAME with the alias kolo::NAME. DEPENDS are other modules or libraries.
 function(kolo_module name)
-  cmake_parse_arguments(ROOM "" "" "SOURCES;DEPENDS;PRIVATE_DEPENDS" ${ARGN})
-  add_library(kolo_${name} STATIC ${ROOM_SOURCES})
+  cmake_parse_arguments(MODULE "" "" "SOURCES;DEPENDS;PRIVATE_DEPENDS" ${ARGN})
+  add_library(kolo_${name} STATIC ${MODULE_SOURCES})
   add_library(kolo::${name} ALIAS kolo_${name})
   set_target_properties(kolo_${name} PROPERTIES EXPORT_NAME ${name})
   target_include_directories(kolo_${name}
@@ -53,7 +53,7 @@ function(kolo_module name)
            $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>
     PRIVATE ${PROJECT_SOURCE_DIR}/src)
   target_compile_features(kolo_${name} PUBLIC cxx_std_20)
-  target_link_libraries(kolo_${name} PUBLIC ${ROOM_DEPENDS} PRIVATE ${ROOM_PRIVATE_DEPENDS}
+  target_link_libraries(kolo_${name} PUBLIC ${MODULE_DEPENDS} PRIVATE ${MODULE_PRIVATE_DEPENDS}
                                      $<BUILD_INTERFACE:kolo_warnings>)
   set_property(GLOBAL APPEND PROPERTY KOLO_MODULES kolo_${name})
 endfunction()
