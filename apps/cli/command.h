@@ -64,6 +64,9 @@ std::string help_text(std::string_view path, const Command& command);
 /// A section of the reference in Markdown, and its table of options alone.
 std::string manual_text(std::string_view path, const Command& command);
 std::string manual_table(const OptionSet& set);
+/// A page for man(1), and the name of such a page: "kolo-analytics-topk".
+std::string man_page(std::string_view path, const Command& command, std::string_view version);
+std::string man_page_name(std::string_view path);
 
 /// Runs what the words say and prints errors on one line. The exit status: 2 for a usage error, 1
 /// for a failure, else the command's own.

@@ -151,7 +151,8 @@ std::string completion_script(const std::string& shell) {
 complete -F _kolo kolo
 )";
   if (shell == "zsh")
-    return R"(_kolo() {
+    return R"(#compdef kolo
+_kolo() {
   local -a found
   local line word
   for line in "${(@f)$("${words[1]}" __complete "${(@)words[2,CURRENT]}" 2>/dev/null)}"; do
@@ -164,7 +165,8 @@ complete -F _kolo kolo
   done
   (( ${#found} )) && _describe kolo found
 }
-compdef _kolo kolo
+# As a file in a directory of fpath it is the function itself; read by `source` it declares one.
+if [[ $funcstack[1] == _kolo ]]; then _kolo "$@"; else compdef _kolo kolo; fi
 )";
   if (shell == "fish")
     return R"(function __kolo_complete

@@ -6,6 +6,7 @@
 
 #include "base/text_table.h"
 #include "cli/command.h"
+#include "cli/help_parts.h"
 
 namespace kolo::cli {
 namespace {
@@ -29,13 +30,6 @@ std::string wrapped(std::string_view text, std::size_t indent) {
   return all + std::string(indent, ' ') + line + "\n";
 }
 
-std::string names_of(const OptionText& text) {
-  if (text.is_positional()) return std::string(text.name);
-  std::string names;
-  for (const auto& alias : split(text.details.aliases, ' ')) names += alias + ", ";
-  return fmt::format("{}--{}{}{}", names, text.name, text.value.empty() ? "" : " ", text.value);
-}
-
 std::string default_of(const OptionSet::Row& row) {
   return row.text.details.fallback.empty() ? row.initial : std::string(row.text.details.fallback);
 }
@@ -44,19 +38,6 @@ std::vector<std::string> variables_of(const OptionText& text) {
   auto names = split(text.details.variables, ' ');
   for (auto& name : names) name.insert(0, "KOLO_");
   return names;
-}
-
-/// The phrase, then what else there is to know.
-std::string phrase_of(const OptionSet::Row& row) {
-  std::string phrase(row.text.help);
-  if (row.is_list() && !row.text.is_positional() && row.text.value.find(' ') == std::string::npos)
-    phrase += " May be given several times.";
-  if (row.text.details.is_needed) phrase += " [required]";
-  if (const auto text = default_of(row); !text.empty())
-    phrase += fmt::format(" [default: {}]", text);
-  if (const auto names = variables_of(row.text); !names.empty())
-    phrase += fmt::format(" [env: {}]", fmt::join(names, ", "));
-  return phrase;
 }
 
 std::string list_text(std::span<const NamedText> rows, std::size_t indent) {
@@ -75,17 +56,6 @@ std::string row_text(const OptionSet::Row& row, const OptionSet& set) {
   std::string text = fmt::format("  {}\n{}", names_of(row.text), wrapped(phrase_of(row), kIndent));
   if (row.text.details.only_names) text += list_text(row.text.details.names(set), kIndent);
   return text;
-}
-
-/// Headings in the order in which they first come, those of arguments before the others.
-std::vector<std::string_view> headings_of(const OptionSet& set) {
-  std::vector<std::string_view> headings;
-  for (const bool positional : {true, false})
-    for (const auto& row : set.rows())
-      if (row.text.is_positional() == positional &&
-          std::find(headings.begin(), headings.end(), row.heading) == headings.end())
-        headings.push_back(row.heading);
-  return headings;
 }
 
 std::string subcommands_text(const Command& command) {
@@ -112,6 +82,35 @@ std::string escaped(std::string text) {
 }
 
 }  // namespace
+
+std::string names_of(const OptionText& text) {
+  if (text.is_positional()) return std::string(text.name);
+  std::string names;
+  for (const auto& alias : split(text.details.aliases, ' ')) names += alias + ", ";
+  return fmt::format("{}--{}{}{}", names, text.name, text.value.empty() ? "" : " ", text.value);
+}
+
+std::string phrase_of(const OptionSet::Row& row) {
+  std::string phrase(row.text.help);
+  if (row.is_list() && !row.text.is_positional() && row.text.value.find(' ') == std::string::npos)
+    phrase += " May be given several times.";
+  if (row.text.details.is_needed) phrase += " [required]";
+  if (const auto text = default_of(row); !text.empty())
+    phrase += fmt::format(" [default: {}]", text);
+  if (const auto names = variables_of(row.text); !names.empty())
+    phrase += fmt::format(" [env: {}]", fmt::join(names, ", "));
+  return phrase;
+}
+
+std::vector<std::string_view> headings_of(const OptionSet& set) {
+  std::vector<std::string_view> headings;
+  for (const bool positional : {true, false})
+    for (const auto& row : set.rows())
+      if (row.text.is_positional() == positional &&
+          std::find(headings.begin(), headings.end(), row.heading) == headings.end())
+        headings.push_back(row.heading);
+  return headings;
+}
 
 std::string usage_text(std::string_view path, const Command& command, const OptionSet& set) {
   std::string text(path);

@@ -1,9 +1,13 @@
 // kolo manual, kolo completion: what the tables of all commands give besides their help.
 #include <fmt/format.h>
 
+#include <filesystem>
+
 #include "base/errors.h"
+#include "base/files.h"
 #include "cli/completion.h"
 #include "commands.h"
+#include "kolo/version.h"
 
 namespace kolo::app {
 namespace {
@@ -11,6 +15,7 @@ namespace {
 struct ManualOptions {
   std::vector<std::string> command;
   bool table = false;
+  std::string man;
   void declare(OptionSet& set);
 };
 constexpr Option<ManualOptions> kManualRows[] = {
@@ -18,6 +23,8 @@ constexpr Option<ManualOptions> kManualRows[] = {
      "The command, for example `run` or `analytics topk`; all of them if none is given.",
      is_optional},
     {&ManualOptions::table, "table", "", "Print the table of its options alone."},
+    {&ManualOptions::man, "man", "DIR",
+     "Write pages for man(1) into this directory instead, one for each command."},
 };
 void ManualOptions::declare(OptionSet& set) { set.add("Options", kManualRows, *this); }
 
@@ -30,6 +37,15 @@ std::string sections(const std::string& path, const Command& command) {
   return text;
 }
 
+/// A page of the command and of each that is below it.
+void write_man_pages(const std::filesystem::path& directory, const std::string& path,
+                     const Command& command) {
+  write_file_atomically(directory / (cli::man_page_name(path) + ".1"),
+                        cli::man_page(path, command, KOLO_VERSION));
+  for (const Command* part : command.subcommands)
+    if (!part->is_hidden) write_man_pages(directory, path + " " + std::string(part->name), *part);
+}
+
 int run_manual(ManualOptions& options) {
   const Command* command = &kKolo;
   std::string path = "kolo";
@@ -39,6 +55,11 @@ int run_manual(ManualOptions& options) {
     if (command == nullptr || command->is_hidden)
       throw_error(ErrorCode::invalid_argument, "there is no command '{}'; `kolo --help` lists them",
                   path);
+  }
+  if (!options.man.empty()) {
+    std::filesystem::create_directories(options.man);
+    write_man_pages(options.man, path, *command);
+    return 0;
   }
   if (options.table && command->options == nullptr)
     throw_error(ErrorCode::invalid_argument, "{} has no options of its own", path);
@@ -74,7 +95,9 @@ int run_complete(const cli::Arguments& words) {
 constinit const Command kManual{
     .name = "manual",
     .summary = "Print the reference of commands and options in Markdown",
-    .examples = "kolo manual run\n",
+    .examples =
+        "kolo manual run\n"
+        "kolo manual --man ~/.local/share/man/man1 && man kolo-run\n",
     .options = declared<ManualOptions>,
     .run = run_declared<ManualOptions, run_manual>,
 };

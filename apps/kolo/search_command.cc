@@ -142,7 +142,8 @@ std::string program_beside(std::string_view name) {
   const fs::path beside = own.parent_path() / name;
   if (!fs::exists(beside))
     throw_error(ErrorCode::not_found,
-                "{} does not exist: this kolo was built without libtorch (-DKOLO_WITH_TORCH=ON)",
+                "{} does not exist: this kolo has no libtorch; install the package kolo-torch, or "
+                "build with -DKOLO_WITH_TORCH=ON",
                 beside.string());
   return beside.string();
 }

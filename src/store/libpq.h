@@ -48,6 +48,7 @@ struct Libpq {
   decltype(&::PQgetlength) getlength = library["PQgetlength"];
   decltype(&::PQgetResult) get_result = library["PQgetResult"];
   decltype(&::PQgetvalue) getvalue = library["PQgetvalue"];
+  decltype(&::PQlibVersion) lib_version = library["PQlibVersion"];
   decltype(&::PQnotifies) notifies = library["PQnotifies"];
   decltype(&::PQntuples) ntuples = library["PQntuples"];
   decltype(&::PQprepare) prepare = library["PQprepare"];

@@ -204,9 +204,14 @@ TEST_F(RunUsageTest, RanksAreBoundWhenAsked) {
 
 TEST_F(RunUsageTest, InformationAboutItself) {
   EXPECT_THAT(run_kolo({"--version"}).out, StartsWith("kolo "));
-  EXPECT_THAT(run_kolo({"info"}).out, HasSubstr("[X] shm"));
+  EXPECT_THAT(run_kolo({"info"}).out,
+              ::testing::AllOf(HasSubstr("[X] shm"), HasSubstr("[X] SQLite      3.")));
   EXPECT_EQ(run_kolo({"run", "--check-build"}).out, run_kolo({"info"}).out);
   EXPECT_EQ(run_kolo({"run", "-cb"}).status, 0);
+  // What is missing is said together with the packages that have it.
+  EXPECT_THAT(run_kolo({"info"}, {.environment = {"PATH=/nonexistent"}, .directory = {}}).out,
+              ::testing::AllOf(HasSubstr("[ ] srun        srun is not in PATH\n"),
+                               ::testing::ContainsRegex("\n    apt-get install.* slurm-client")));
   EXPECT_THAT(run_kolo({"list", "transports"}).out, HasSubstr("shm+gloo"));
   EXPECT_THAT(run_kolo({"list", "samplers"}).out, HasSubstr("tpe "));
   EXPECT_THAT(run_kolo({"run", "--help"}).out, HasSubstr("--start-timeout SECONDS"));

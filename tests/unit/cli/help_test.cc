@@ -33,6 +33,23 @@ TEST(HelpTest, TheManualIsATable) {
                         "values. |\n"));
 }
 
+TEST(HelpTest, ThePageForManHasTheSameWords) {
+  const std::string page = man_page("kolo example", kExample, "1.2.3");
+  EXPECT_THAT(page,
+              ::testing::StartsWith(".TH KOLO-EXAMPLE 1 \"\" \"kolo 1.2.3\" \"kolo\"\n.SH NAME\n"
+                                    "kolo-example \\- Show how the help"));
+  EXPECT_THAT(page, AllOf(HasSubstr(".SH SYNOPSIS\n.B kolo example\n[OPTIONS] STUDY [FILE.yaml]"),
+                          HasSubstr(".TP\n.B \\-np, \\-n, \\-\\-num\\-proc N\nStart N ranks. "),
+                          HasSubstr(".SH EXAMPLES\n.nf\nkolo example mnist\n.fi\n"),
+                          HasSubstr(".SH SEE ALSO\nkolo(1)\n")));
+}
+
+TEST(HelpTest, NoTextOfAPageIsTakenForAMacro) {
+  constexpr Command kOdd{.name = "odd", .summary = "Say", .notes = ".so /etc/passwd\n'tis \\fB"};
+  EXPECT_THAT(man_page("kolo odd", kOdd, "1"),
+              HasSubstr(".PP\n\\&.so /etc/passwd\n.PP\n\\&'tis \\efB\n"));
+}
+
 TEST(HelpTest, HelpIsACommandToo) {
   ::testing::internal::CaptureStdout();
   EXPECT_EQ(run_program(kExample, {"help"}), 0);
