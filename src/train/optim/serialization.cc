@@ -4,6 +4,7 @@
 // chooses the type by that of the options.
 #include "train/optim/serialization.h"
 
+#include <set>
 #include <sstream>
 
 #include "base/errors.h"
@@ -24,22 +25,64 @@ std::unique_ptr<OptimizerParamState> state_if(const OptimizerOptions& options) {
   return std::make_unique<State>();
 }
 
-/// An empty state of the type that goes with a group's options.
-std::unique_ptr<OptimizerParamState> make_state_like(const OptimizerOptions& options) {
+/// An optimizer by the options of a group of it, and an empty state of the type that goes with
+/// them.
+struct Kind {
+  const char* name;
+  std::unique_ptr<OptimizerParamState> state;
+};
+
+Kind kind_of(const OptimizerOptions& options) {
   namespace optim = torch::optim;
-  constexpr std::unique_ptr<OptimizerParamState> (*kMakers[])(const OptimizerOptions&) = {
-      state_if<optim::SGDOptions, optim::SGDParamState>,
-      state_if<optim::AdamWOptions, optim::AdamWParamState>,
-      state_if<optim::AdamOptions, optim::AdamParamState>,
-      state_if<optim::RMSpropOptions, optim::RMSpropParamState>,
-      state_if<optim::AdagradOptions, optim::AdagradParamState>,
-      state_if<LarsOptions, LarsParamState>,
-      state_if<LambOptions, LambParamState>};
-  for (auto make : kMakers)
-    if (auto state = make(options)) return state;
+  using Make = std::unique_ptr<OptimizerParamState> (*)(const OptimizerOptions&);
+  constexpr std::pair<const char*, Make> kKinds[] = {
+      {"SGD", state_if<optim::SGDOptions, optim::SGDParamState>},
+      {"AdamW", state_if<optim::AdamWOptions, optim::AdamWParamState>},
+      {"Adam", state_if<optim::AdamOptions, optim::AdamParamState>},
+      {"RMSprop", state_if<optim::RMSpropOptions, optim::RMSpropParamState>},
+      {"Adagrad", state_if<optim::AdagradOptions, optim::AdagradParamState>},
+      {"Lars", state_if<LarsOptions, LarsParamState>},
+      {"Lamb", state_if<LambOptions, LambParamState>}};
+  for (const auto& [name, make] : kKinds)
+    if (auto state = make(options)) return {name, std::move(state)};
   throw_error(ErrorCode::unsupported,
               "optimizer state: this optimizer is not supported; known: SGD, Adam, AdamW, RMSprop, "
               "Adagrad, Lars, Lamb");
+}
+
+std::unique_ptr<OptimizerParamState> make_state_like(const OptimizerOptions& options) {
+  return kind_of(options).state;
+}
+
+/// The names of the options, which tell optimizers apart whose names were not saved.
+std::set<std::string> option_names(const OptimizerOptions& options) {
+  OutputArchive out;
+  options.serialize(out);
+  InputArchive in;
+  load_archive(in, archive_bytes(out));
+  const auto names = in.keys();
+  return {names.begin(), names.end()};
+}
+
+/// Throws invalid_argument if a group was saved by an optimizer of another kind.
+void check_kind(const OptimizerOptions& options, InputArchive& group) {
+  const char* const own = kind_of(options).name;
+  torch::IValue kind;
+  std::string saved;
+  if (group.try_read("kind", kind)) {
+    saved = kind.toStringRef();
+  } else {
+    InputArchive saved_options;
+    group.read("options", saved_options);
+    const auto names = saved_options.keys();
+    const bool same = std::set<std::string>(names.begin(), names.end()) == option_names(options);
+    saved = same ? own : "another kind";
+  }
+  if (saved != own)
+    throw_error(ErrorCode::invalid_argument,
+                "optimizer state: it was saved by an optimizer of {}, and this program trains with "
+                "{}; use the same optimizer, or resume without its state",
+                saved, own);
 }
 
 std::string numbered(const char* what, std::size_t number) { return what + std::to_string(number); }
@@ -61,6 +104,7 @@ void save_groups(
   for (std::size_t g = 0; g < groups.size(); ++g) {
     OutputArchive group(archive.compilation_unit()), options(archive.compilation_unit());
     groups[g].options().serialize(options);
+    group.write("kind", torch::IValue(std::string(kind_of(groups[g].options()).name)));
     group.write("options", options);
     group.write("params", torch::IValue(static_cast<int64_t>(parameters[g].size())));
     for (std::size_t p = 0; p < parameters[g].size(); ++p) {
@@ -92,16 +136,23 @@ void load_optimizer(torch::optim::Optimizer& optimizer, InputArchive& archive) {
     throw_error(ErrorCode::invalid_argument,
                 "optimizer state: {} parameter groups were saved, but this optimizer has {}", count,
                 groups.size());
-  StateMap states;
+  // All of it is checked before any of it is changed.
   for (std::size_t g = 0; g < groups.size(); ++g) {
-    InputArchive group, options;
+    InputArchive group;
     archive.read(numbered("group", g), group);
+    check_kind(groups[g].options(), group);
     const auto& params = groups[g].params();
     if (auto count = read<int64_t>(group, "params"); count != static_cast<int64_t>(params.size()))
       throw_error(
           ErrorCode::invalid_argument,
           "optimizer state: group {} was saved with {} parameters, but has {} in this optimizer", g,
           count, params.size());
+  }
+  StateMap states;
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    InputArchive group, options;
+    archive.read(numbered("group", g), group);
+    const auto& params = groups[g].params();
     group.read("options", options);
     groups[g].options().serialize(options);
     for (std::size_t p = 0; p < params.size(); ++p) {

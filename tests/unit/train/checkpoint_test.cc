@@ -194,6 +194,30 @@ TEST_F(Checkpoints, MustFitTheNetwork) {
   }
 }
 
+TEST_F(Checkpoints, MustFitTheOptimizer) {
+  OneRun run;
+  run.step();
+  Checkpointer checkpoints(options());
+  checkpoints.save(1, run.state());
+  const auto refusal = [&](torch::optim::Optimizer& other) -> std::string {
+    TrainingState state;
+    state.optimizer = &other;
+    try {
+      (void)checkpoints.resume(state);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
+      return error.what();
+    }
+    return "";
+  };
+  torch::optim::SGD sgd(run.net->parameters(), torch::optim::SGDOptions(0.5).momentum(0.9));
+  EXPECT_THAT(refusal(sgd), HasSubstr("saved by an optimizer of Adam, and this program trains with "
+                                      "SGD"));
+  EXPECT_EQ(static_cast<torch::optim::SGDOptions&>(sgd.param_groups()[0].options()).lr(), 0.5);
+  torch::optim::AdamW adamw(run.net->parameters());
+  EXPECT_THAT(refusal(adamw), HasSubstr("trains with AdamW"));
+}
+
 TEST_F(Checkpoints, RankZeroWritesForAll) {
   test::ThreadRanks job({.host_of_rank = {0, 0, 0}});
   job.run([&](Communicator& world) {
