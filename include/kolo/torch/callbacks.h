@@ -92,8 +92,8 @@ class EarlyStop : public Callback {
   std::unique_ptr<train::Patience> patience_;
 };
 
-/// One line an epoch; rank 0 writes. A metric that first appears later gets a column of its own:
-/// the file is written anew.
+/// One line an epoch, the first of which is 1; rank 0 writes. A metric that first appears later
+/// gets a column of its own: the file is written anew.
 class CsvLogger : public Callback {
  public:
   explicit CsvLogger(std::filesystem::path path) : path_(std::move(path)) {}
@@ -106,7 +106,8 @@ class CsvLogger : public Callback {
   std::vector<std::pair<std::uint64_t, Metrics>> rows_;
 };
 
-/// Scalars for TensorBoard, one an epoch and metric; rank 0 writes.
+/// Scalars for TensorBoard, one an epoch and metric; their step is the epoch, the first of which is
+/// 1. Rank 0 writes.
 class TensorBoardLogger : public Callback {
  public:
   explicit TensorBoardLogger(std::filesystem::path directory);

@@ -27,7 +27,7 @@ void CsvLogger::on_epoch_end(Trainer& trainer, Metrics& metrics) {
   for (const auto& [name, value] : metrics)
     if (std::find(columns_.begin(), columns_.end(), name) == columns_.end())
       columns_.push_back(name);
-  rows_.emplace_back(trainer.epoch(), metrics);
+  rows_.emplace_back(trainer.epoch() + 1, metrics);  // as the progress bar counts
   std::vector<std::string> fields{"epoch"};
   fields.insert(fields.end(), columns_.begin(), columns_.end());
   std::string text = csv_line(fields);
@@ -55,7 +55,7 @@ void TensorBoardLogger::on_train_begin(Trainer& trainer) {
 void TensorBoardLogger::on_epoch_end(Trainer& trainer, Metrics& metrics) {
   if (file_ == nullptr) return;
   const std::vector<std::pair<std::string, double>> values(metrics.begin(), metrics.end());
-  file_->scalars(values, static_cast<std::int64_t>(trainer.epoch()), wall_time());
+  file_->scalars(values, static_cast<std::int64_t>(trainer.epoch() + 1), wall_time());
   file_->flush();
 }
 

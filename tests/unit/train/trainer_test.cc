@@ -83,6 +83,7 @@ TEST(Trainer, WritesLogs) {
   EXPECT_THAT(table.names, ElementsAre("epoch", "accuracy", "loss", "rate"));
   ASSERT_EQ(table.values.size(0), 3);
   EXPECT_NEAR(table.values[2][2].item<double>(), history[2].at("loss"), 1e-12);
+  EXPECT_EQ(table.values[0][0].item<double>(), 1);  // as the progress bar counts
   EXPECT_LT(history[2].at("rate"), history[0].at("rate"));
   int files = 0;
   for (const auto& entry : std::filesystem::directory_iterator(dir.path() / "events")) {
