@@ -79,6 +79,11 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  options::check(argc, argv,
+                 {{"--samples N", "train on N of the 60,000 samples (all)"},
+                  {"--epochs N", "train for N epochs (3)"},
+                  {"--checkpoints DIR", "save there, and go on from what is there"},
+                  {"--tensorboard DIR", "write event files there"}});
   try {
     kolo::init();
     const int status = run(argc, argv);

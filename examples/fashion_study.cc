@@ -73,6 +73,10 @@ void train(const tune::Config& config, tune::Session& session) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  options::check(argc, argv,
+                 {{"--results DIR", "keep the study there (~/kolo_results)"},
+                  {"--trials N", "try N configurations (12)"},
+                  {"--samples N", "train each on N samples (8000)"}});
   samples = static_cast<std::size_t>(options::number(argc, argv, "--samples", 8000));
   tune::Options how;
   how.name = "fashion";

@@ -87,6 +87,13 @@ std::vector<Row> measure_all(const std::string& name, throughput::Plan plan) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  options::check(argc, argv,
+                 {{"--model NAME", "mlp, mlp200, resnet18, vgg or transformer (mlp)"},
+                  {"--batch N", "samples a step and rank (16)"},
+                  {"--warmup N", "steps before the first round (3)"},
+                  {"--rounds N", "rounds that are timed (5)"},
+                  {"--steps N", "steps in a round (3)"},
+                  {"--svg FILE", "draw the result"}});
   try {
     kolo::init();
     throughput::Plan plan;

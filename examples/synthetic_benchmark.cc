@@ -15,6 +15,12 @@
 #include "throughput.h"
 
 int main(int argc, char** argv) {
+  options::check(argc, argv,
+                 {{"--model NAME", "mlp, mlp200, resnet18, vgg or transformer (mlp)"},
+                  {"--batch N", "samples a step and rank (16)"},
+                  {"--warmup N", "steps before the first round (3)"},
+                  {"--rounds N", "rounds that are timed (10)"},
+                  {"--steps N", "steps in a round (3)"}});
   try {
     kolo::init();
     throughput::Plan plan;

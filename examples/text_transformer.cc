@@ -119,6 +119,10 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  options::check(argc, argv,
+                 {{"--text FILE", "learn this text (sums like 17+5=22)"},
+                  {"--steps N", "train for N steps (120)"},
+                  {"--batch N", "pieces of text a step and rank (8)"}});
   try {
     kolo::init();
     const int status = run(argc, argv);
