@@ -50,8 +50,9 @@ void OptionSet::read_file(const std::string& path) {
     }
     for (const auto& [inner, inner_value] : value.items()) {
       const std::string whole = key + "." + inner;
-      const bool is_known = std::any_of(rows_.begin(), rows_.end(),
-                                        [&](const Row& row) { return has_key(row.text, whole); });
+      const bool is_known = std::any_of(rows_.begin(), rows_.end(), [&](const Row& row) {
+        return has_key(row.text, dashed(whole));
+      });
       if (is_known)
         read_key(whole, inner_value, path);
       else

@@ -70,6 +70,21 @@ void check_program(const launch::Job& job) {
   }
 }
 
+/// What the engine of each rank reads from its environment.
+void add_engine_settings(const RunOptions& options, std::vector<std::string>& variables) {
+  const auto add = [&](const char* name, const auto& value) {
+    variables.push_back(fmt::format("KOLO_{}={}", name, value));
+  };
+  if (options.fusion_threshold_mb)
+    add("FUSION_THRESHOLD", static_cast<std::int64_t>(*options.fusion_threshold_mb * (1 << 20)));
+  if (!options.timeline_filename.empty()) add("TIMELINE", options.timeline_filename);
+  if (options.autotune) add("AUTOTUNE", 1);
+  if (!options.autotune_log_file.empty()) add("AUTOTUNE_LOG", options.autotune_log_file);
+  if (options.no_stall_check) add("STALL_CHECK_DISABLE", 1);
+  if (options.stall_warning) add("STALL_CHECK_TIME_SECONDS", *options.stall_warning);
+  if (options.stall_shutdown) add("STALL_SHUTDOWN_TIME_SECONDS", *options.stall_shutdown);
+}
+
 launch::Job job_of(const RunOptions& options, const OptionSet& given) {
   launch::Job job;
   job.argv = options.program;
@@ -103,6 +118,7 @@ launch::Job job_of(const RunOptions& options, const OptionSet& given) {
     log::set_level(log::parse_level(options.log_level));
     job.environment.push_back("KOLO_LOG_LEVEL=" + options.log_level);
   }
+  add_engine_settings(options, job.environment);
   const auto own = current_environment();
   for (const auto& variable : options.env)
     job.environment = launch::merge_environment(std::move(job.environment),

@@ -52,6 +52,31 @@ constexpr Option<RunOptions> kRunCommunication[] = {
      variables("START_TIMEOUT"), least(0.001), most(1e9)},
 };
 
+constexpr Option<RunOptions> kRunEngine[] = {
+    {&RunOptions::fusion_threshold_mb, "fusion-threshold-mb", "MB",
+     "Fuse small operations up to this size, in MiB; 0 turns fusion off.",
+     keys("params.fusion-threshold-mb"), fallback("KOLO_FUSION_THRESHOLD, else 16"), least(0),
+     most(1 << 20)},
+    {&RunOptions::timeline_filename, "timeline-filename", "FILE",
+     "Write a Chrome trace of all ranks to this file.", variables("TIMELINE"),
+     keys("timeline.filename")},
+    {&RunOptions::autotune, "autotune", "",
+     "Try other bucket sizes and switch points during the first steps, and keep the fastest.",
+     variables("AUTOTUNE"), keys("autotune.enabled")},
+    {&RunOptions::autotune_log_file, "autotune-log-file", "FILE",
+     "Write what --autotune tried to this file, as CSV.", variables("AUTOTUNE_LOG"),
+     keys("autotune.log-file")},
+    {&RunOptions::no_stall_check, "no-stall-check", "",
+     "Do not report ranks that keep others waiting.", variables("STALL_CHECK_DISABLE")},
+    {&RunOptions::stall_warning, "stall-check-warning-time-seconds", "SECONDS",
+     "Report ranks that others have waited for so long.", variables("STALL_CHECK_TIME_SECONDS"),
+     keys("stall-check.warning-time-seconds"), fallback("60"), least(0)},
+    {&RunOptions::stall_shutdown, "stall-check-shutdown-time-seconds", "SECONDS",
+     "End operations that have waited for so long, with an error; 0 = never.",
+     variables("STALL_SHUTDOWN_TIME_SECONDS"), keys("stall-check.shutdown-time-seconds"),
+     fallback("KOLO_TIMEOUT_SECONDS, else 300"), least(0)},
+};
+
 constexpr Option<RunOptions> kRunSsh[] = {
     {&RunOptions::ssh_port, "ssh-port", "PORT", "Connect to the ssh servers at this port.",
      aliases("-p"), variables("SSH_PORT"), fallback("as ssh is configured"), least(1), most(65535)},
@@ -100,6 +125,7 @@ void RunOptions::declare(cli::OptionSet& set) {
   set.add("Arguments", kRunProgram, *this);
   set.add("Ranks and hosts", kRunRanks, *this);
   set.add("Communication", kRunCommunication, *this);
+  set.add("Operations", kRunEngine, *this);
   set.add("Other hosts", kRunSsh, *this);
   set.add("Output", kRunOutput, *this);
   set.add("Other options", kRunOther, *this);

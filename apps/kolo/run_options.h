@@ -16,6 +16,9 @@ struct RunOptions {
   std::string transport;
   bool gloo = false, mpi = false;
   std::string network_interface;
+  std::optional<double> fusion_threshold_mb, stall_warning, stall_shutdown;
+  std::string timeline_filename, autotune_log_file;
+  bool autotune = false, no_stall_check = false;
   std::optional<int> ssh_port;
   std::string ssh_identity_file, ssh = "ssh", remote_kolo;
   double start_timeout = 30;  ///< seconds

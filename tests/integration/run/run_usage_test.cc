@@ -146,6 +146,28 @@ TEST_F(RunUsageTest, FlagThenVariableThenFileThenDefault) {
             "[0]<stdout>:debug\n");
 }
 
+TEST_F(RunUsageTest, SettingsOfOperationsAsHorovodHasThem) {
+  const std::string seen =
+      "$KOLO_FUSION_THRESHOLD $KOLO_TIMELINE $KOLO_AUTOTUNE $KOLO_AUTOTUNE_LOG "
+      "$KOLO_STALL_CHECK_TIME_SECONDS $KOLO_STALL_SHUTDOWN_TIME_SECONDS";
+  const std::string expected = "[0]<stdout>:33554432 t.json 1 a.csv 7 9\n";
+  EXPECT_EQ(
+      ranks_see({"-np", "1", "--fusion-threshold-mb", "32", "--timeline-filename", "t.json",
+                 "--autotune", "--autotune-log-file", "a.csv", "--stall-check-warning-time-seconds",
+                 "7", "--stall-check-shutdown-time-seconds", "9"},
+                seen),
+      expected);
+  const std::string horovod = file("all.yaml",
+                                   "num-proc: 1\nparams:\n  fusion_threshold_mb: 32\n"
+                                   "timeline:\n  filename: t.json\n"
+                                   "autotune:\n  enabled: true\n  log_file: a.csv\n"
+                                   "stall_check:\n  warning_time_seconds: 7\n"
+                                   "  shutdown_time_seconds: 9\n");
+  EXPECT_EQ(ranks_see({"--config-file", horovod}, seen), expected);
+  EXPECT_EQ(ranks_see({"-np", "1", "--no-stall-check"}, "$KOLO_STALL_CHECK_DISABLE"),
+            "[0]<stdout>:1\n");
+}
+
 TEST_F(RunUsageTest, FilesAreChecked) {
   expect_refused({"run", "--config-file", file("a.yaml", "num-prc: 1\n"), "true"}, 2,
                  "did you mean num-proc?");
