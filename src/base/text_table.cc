@@ -37,9 +37,14 @@ std::string text_table(const std::vector<std::vector<std::string>>& rows,
     for (std::size_t i = 0; i < row.size(); ++i)
       line += (i > 0 ? "  " : "") + row[i] + std::string(widths[i] - letters_of(row[i]), ' ');
     line.erase(line.find_last_not_of(' ') + 1);
-    text += (style.width > 0 ? cut(line, style.width) : line) + "\n";
+    text += (style.width > 0 ? shortened(line, style.width) : line) + "\n";
   }
   return text;
+}
+
+std::string shortened(const std::string& text, std::size_t letters) {
+  if (letters_of(text) <= letters) return text;
+  return letters == 0 ? "" : cut(text, letters - 1) + "…";
 }
 
 std::string short_number(double value) { return fmt::format("{:.5g}", value); }

@@ -23,4 +23,7 @@ std::string short_number(double value);
 /// Letters of a UTF-8 text.
 std::size_t letters_of(std::string_view text);
 
+/// At most so many letters of a text; "…" stands for what is left out.
+std::string shortened(const std::string& text, std::size_t letters);
+
 }  // namespace kolo

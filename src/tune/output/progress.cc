@@ -1,12 +1,13 @@
 #include "tune/output/progress.h"
 
+#include <fmt/format.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cmath>
 
-#include "base/errors.h"
+#include "base/text_table.h"
+#include "tune/output/study_table.h"
 #include "tune/protocol/value_text.h"
 
 namespace kolo::tune {
@@ -17,71 +18,15 @@ using std::chrono::steady_clock;
 
 constexpr auto kRedraw = 200ms;
 constexpr auto kPlainPeriod = 5s;
-constexpr std::size_t kBarWidth = 30;
-
-std::string clock_text(double seconds) {
-  const auto whole = static_cast<std::int64_t>(seconds);
-  return fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
-}
-
-std::string short_value(const Value& value) {
-  if (value.is_number() && !value.is_integer()) return fmt::format("{:.5g}", value.as_number());
-  return value.is_string() ? value.as_string() : value.to_string();
-}
-
-std::int64_t done_of(const StudyView& view) {
-  return view.counts[static_cast<int>(TrialStatus::terminated)] +
-         view.counts[static_cast<int>(TrialStatus::error)];
-}
-
-/// What is left, if it goes on as it did; none at the beginning or without a plan.
-std::optional<double> time_left(const StudyView& view) {
-  const auto done = done_of(view);
-  if (!view.total || done == 0 || *view.total <= done) return std::nullopt;
-  return view.elapsed / static_cast<double>(done) * static_cast<double>(*view.total - done);
-}
-
-std::string counts_text(const StudyView& view) {
-  std::string text = fmt::format("{}", done_of(view));
-  if (view.total) text += fmt::format("/{}", *view.total);
-  text += " trials";
-  constexpr std::pair<TrialStatus, const char*> kNamed[] = {{TrialStatus::running, "running"},
-                                                            {TrialStatus::paused, "paused"},
-                                                            {TrialStatus::pending, "pending"},
-                                                            {TrialStatus::error, "failed"}};
-  for (const auto& [status, name] : kNamed)
-    if (const auto count = view.counts[static_cast<int>(status)]; count > 0)
-      text += fmt::format(", {} {}", count, name);
-  return text;
-}
-
-std::string best_text(const StudyView& view) {
-  if (!view.best || view.objectives.empty()) return {};
-  const std::string& metric = view.objectives.front().metric;
-  const Value* value = view.best->last_result.find_path(metric);
-  std::string text = fmt::format("best {} {} (trial {}", metric,
-                                 value != nullptr ? short_value(*value) : "?", view.best->number);
-  for (const auto& [key, item] : flatten(view.best->config))
-    text += fmt::format(", {}={}", key, short_value(item));
-  return text + ")";
-}
-
-/// Columns as wide as their widest cell, cut at the width.
-std::string columns_text(const std::vector<std::vector<std::string>>& rows, std::size_t width) {
-  std::vector<std::size_t> widths;
-  for (const auto& row : rows) {
-    widths.resize(std::max(widths.size(), row.size()));
-    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+constexpr std::size_t kMostTrials = 20;  // in the table
+/// The size of the terminal behind a stream; a usual one where there is none.
+winsize size_of(std::FILE* stream) {
+  winsize size{};
+  if (::ioctl(::fileno(stream), TIOCGWINSZ, &size) != 0 || size.ws_col == 0 || size.ws_row == 0) {
+    size.ws_col = 80;
+    size.ws_row = 24;
   }
-  std::string text;
-  for (const auto& row : rows) {
-    std::string line;
-    for (std::size_t i = 0; i < row.size(); ++i)
-      line += fmt::format("{}{:<{}}", i > 0 ? "  " : " ", row[i], widths[i]);
-    while (!line.empty() && line.back() == ' ') line.pop_back();
-    text += line.substr(0, width) + "\n";
-  }
-  return text;
+  return size;
 }
 
 class LiveTable final : public Observer {
@@ -93,26 +38,34 @@ class LiveTable final : public Observer {
   }
   void on_end(const std::function<StudyView(std::size_t)>& view) override {
     drawn_ = steady_clock::now();
-    winsize size{};
-    if (::ioctl(::fileno(stream_), TIOCGWINSZ, &size) != 0 || size.ws_col == 0) {
-      size.ws_col = 100;
-      size.ws_row = 24;
+    const winsize size = size_of(stream_);
+    const std::size_t width = size.ws_col > 1 ? size.ws_col - 1U : 1;
+    const std::size_t height = size.ws_row > 1 ? size.ws_row - 1U : 1;
+    std::string out = move_to_top(size.ws_col, height);
+    shown_.clear();
+    for (const auto& line : draw_table(view(kMostTrials), width, height)) {
+      out += line + "\n";
+      shown_.push_back(letters_of(line));
     }
-    const std::size_t rows = size.ws_row > 12 ? std::min<std::size_t>(size.ws_row - 10, 20) : 3;
-    const std::string text = draw_table(view(rows), size.ws_col - 1U);
-    std::string out = lines_ > 0 ? fmt::format("\x1b[{}F\x1b[J", lines_) : "";
-    out += text;
-    lines_ = static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
     std::fputs(out.c_str(), stream_);
     std::fflush(stream_);
   }
-  void on_message(const std::string& /*text*/) override { lines_ = 0; }  // it is in the log
+  void on_message(const std::string& /*text*/) override { shown_.clear(); }  // it is in the log
   [[nodiscard]] std::chrono::milliseconds patience() const override { return kRedraw; }
 
  private:
+  /// Back to the first line of what is shown, and clears it. A terminal that has become narrower
+  /// since then shows a long line as several.
+  [[nodiscard]] std::string move_to_top(std::size_t width, std::size_t height) const {
+    std::size_t lines = 0;
+    for (const std::size_t letters : shown_)
+      lines += std::max<std::size_t>(1, (letters + width - 1) / width);
+    return lines == 0 ? "" : fmt::format("\x1b[{}F\x1b[J", std::min(lines, height));
+  }
+
   std::FILE* stream_;
   steady_clock::time_point drawn_{};
-  std::size_t lines_ = 0;
+  std::vector<std::size_t> shown_;  // letters of each line
 };
 
 class PlainLines final : public Observer {
@@ -194,60 +147,6 @@ class JsonEvents final : public Observer {
 };
 
 }  // namespace
-
-std::string draw_line(const StudyView& view) {
-  std::string text =
-      fmt::format("{}: {}, {}", view.name, counts_text(view), clock_text(view.elapsed));
-  if (const auto left = time_left(view)) text += fmt::format(", about {} left", clock_text(*left));
-  if (const std::string best = best_text(view); !best.empty()) text += ", " + best;
-  return text;
-}
-
-std::string draw_table(const StudyView& view, std::size_t width) {
-  std::string text =
-      fmt::format("study {}: {}", view.name, counts_text(view)).substr(0, width) + "\n";
-  if (view.total && *view.total > 0) {
-    const double share =
-        std::min(1.0, static_cast<double>(done_of(view)) / static_cast<double>(*view.total));
-    const auto full = static_cast<std::size_t>(share * kBarWidth);
-    text += fmt::format("[{}{}] {:3.0f} %  ", std::string(full, '#'),
-                        std::string(kBarWidth - full, '-'), share * 100);
-  }
-  text += clock_text(view.elapsed);
-  if (const auto left = time_left(view)) text += fmt::format(", about {} left", clock_text(*left));
-  text += fmt::format(", {}, {} reports\n", view.resources, view.reports);
-  if (const std::string best = best_text(view); !best.empty()) text += best.substr(0, width) + "\n";
-  if (view.scheduler != "fifo" && !view.scheduler.empty()) {
-    std::string lines = view.scheduler;
-    if (lines.back() != '\n') lines += '\n';
-    text += lines;
-  }
-  if (view.shown.empty()) return text;
-  std::vector<std::vector<std::string>> rows;
-  auto& header = rows.emplace_back();
-  header = {"trial", "status", "iter", "time (s)"};
-  for (const auto& objective : view.objectives) header.push_back(objective.metric);
-  std::vector<std::string> parameters;
-  for (const auto& [key, value] : flatten(view.shown.front().config)) parameters.push_back(key);
-  header.insert(header.end(), parameters.begin(), parameters.end());
-  for (const auto& trial : view.shown) {
-    auto& row = rows.emplace_back();
-    row = {trial.id, std::string(to_string(trial.status)) + (trial.stopped ? " (early)" : ""),
-           std::to_string(trial.iteration), fmt::format("{:.1f}", trial.seconds)};
-    for (const auto& objective : view.objectives) {
-      const Value* value = trial.last_result.find_path(objective.metric);
-      row.push_back(value != nullptr ? short_value(*value) : "");
-    }
-    for (const auto& path : parameters) {
-      const Value* value = trial.config.find_path(path);
-      row.push_back(value != nullptr ? short_value(*value) : "");
-    }
-  }
-  text += columns_text(rows, width);
-  const auto hidden = view.created - static_cast<std::int64_t>(view.shown.size());
-  if (hidden > 0) text += fmt::format(" … {} more\n", hidden);
-  return text;
-}
 
 std::shared_ptr<Observer> make_live_table(std::FILE* stream) {
   return std::make_shared<LiveTable>(stream);

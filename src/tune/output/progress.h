@@ -15,11 +15,6 @@ std::shared_ptr<Observer> make_plain_lines(std::FILE* stream, std::chrono::milli
 /// A JSON object per event: trial_start, trial_result, trial_complete, trial_error, study, message.
 std::shared_ptr<Observer> make_json_events(std::FILE* stream);
 
-/// The table as text, for tests and for the end; `width` in columns.
-std::string draw_table(const StudyView& view, std::size_t width);
-/// The state of the study in one line.
-std::string draw_line(const StudyView& view);
-
 /// What Options::verbose asks for: a live table on a terminal, lines elsewhere, or nothing.
 std::vector<std::shared_ptr<Observer>> default_observers(const Options& options);
 

@@ -1,10 +1,17 @@
 #include "tune/output/progress.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <pty.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
+#include "base/errors.h"
 #include "base/files.h"
 #include "base/json.h"
+#include "base/text_table.h"
+#include "tune/output/study_table.h"
 
 namespace kolo::tune {
 namespace {
@@ -43,20 +50,87 @@ TEST(Progress, ALineSaysWhatMatters) {
             "best loss 0.25 (trial 7, lr=0.01, model/units=64)");
 }
 
+std::string joined(const std::vector<std::string>& lines) {
+  std::string text;
+  for (const auto& line : lines) text += line + "\n";
+  return text;
+}
+
 TEST(Progress, TheTableHasBarBestRungsAndTrials) {
-  const std::string text = draw_table(study(), 100);
+  const std::string text = joined(draw_table(study(), 100, 40));
   EXPECT_THAT(text, HasSubstr("[#######-----------------------]  25 %"));
   EXPECT_THAT(text, HasSubstr("2/2 CPUs, 77 reports"));
   EXPECT_THAT(text, HasSubstr("best loss 0.25"));
   EXPECT_THAT(text, HasSubstr("4 at 9"));
   EXPECT_THAT(text, HasSubstr("abcde_00007  RUNNING  5     1.5       0.25  0.01  64"));
   EXPECT_THAT(text, HasSubstr("… 10 more"));
-  for (std::size_t start = 0, end = 0; end != std::string::npos; start = end + 1) {
-    end = draw_table(study(), 30).find('\n', start);
-    if (end != std::string::npos && start > 0) {
-      EXPECT_LE(end - start, 90U);  // trials and the best are cut at the width
+}
+
+TEST(Progress, TheTableFitsEveryTerminal) {
+  StudyView view = study();
+  view.name = "größe-" + std::string(40, 'x');
+  view.scheduler = "asha";
+  for (int bracket = 0; bracket < 30; ++bracket)
+    view.scheduler += fmt::format("\nbracket {}: {}", bracket, std::string(100, '9'));
+  view.shown.front().config = Value{{"text", "two\nlines\x1b[2J"}};
+  for (const std::size_t width : {1U, 10U, 30U, 60U, 80U, 120U})
+    for (const std::size_t height : {1U, 3U, 10U, 24U, 50U}) {
+      const auto lines = draw_table(view, width, height);
+      EXPECT_LE(lines.size(), height);
+      for (const auto& line : lines) {
+        EXPECT_LE(letters_of(line), width) << line;
+        EXPECT_TRUE(std::none_of(line.begin(), line.end(), [](char c) {
+          return c >= 0 && c < ' ';
+        })) << line;
+      }
     }
+  const std::string text = joined(draw_table(study(), 79, 23));
+  EXPECT_THAT(text, HasSubstr("] "));
+  EXPECT_THAT(text, HasSubstr("77 reports"));
+}
+
+/// A table on a terminal, and what it writes there.
+class OnTerminal {
+ public:
+  OnTerminal() {
+    if (::openpty(&ours_, &theirs_, nullptr, nullptr, nullptr) != 0) throw_errno("openpty");
+    stream_ = ::fdopen(theirs_, "w");
+    table_ = make_live_table(stream_);
   }
+  ~OnTerminal() {
+    std::fclose(stream_);
+    ::close(ours_);
+  }
+  std::string draw(const StudyView& view, unsigned short columns, unsigned short rows) {
+    const winsize size{rows, columns, 0, 0};
+    EXPECT_EQ(::ioctl(theirs_, TIOCSWINSZ, &size), 0);
+    table_->on_end([&](std::size_t) { return view; });
+    std::string text(1 << 16, ' ');
+    const auto count = ::read(ours_, text.data(), text.size());
+    text.resize(count > 0 ? static_cast<std::size_t>(count) : 0);
+    return text;
+  }
+
+ private:
+  int ours_ = -1, theirs_ = -1;
+  std::FILE* stream_ = nullptr;
+  std::shared_ptr<Observer> table_;
+};
+
+TEST(Progress, ATableIsRedrawnInPlace) {
+  OnTerminal terminal;
+  const std::string first = terminal.draw(study(), 80, 24);
+  const auto lines = std::count(first.begin(), first.end(), '\n');
+  EXPECT_EQ(first.find("\x1b["), std::string::npos);
+  EXPECT_THAT(terminal.draw(study(), 80, 24),
+              testing::StartsWith(fmt::format("\x1b[{}F\x1b[J", lines)));
+  // In a narrower terminal the long lines take several, which have to go, too.
+  std::size_t wrapped = 0;
+  for (const auto& line : draw_table(study(), 79, 23))
+    wrapped += std::max<std::size_t>(1, (letters_of(line) + 39) / 40);
+  EXPECT_GT(wrapped, static_cast<std::size_t>(lines));
+  EXPECT_THAT(terminal.draw(study(), 40, 24),
+              testing::StartsWith(fmt::format("\x1b[{}F\x1b[J", wrapped)));
 }
 
 TEST(Progress, EventsAreJsonLines) {
