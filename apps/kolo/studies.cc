@@ -7,6 +7,7 @@
 
 #include "base/errors.h"
 #include "base/files.h"
+#include "base/text_table.h"
 #include "commands.h"
 #include "study_store.h"
 #include "tune/protocol/value_text.h"
@@ -74,7 +75,7 @@ constexpr Option<ExportOptions> kExportRows[] = {
     {&ExportOptions::output, "output", "FILE", "Write to this file.", aliases("-o"),
      fallback("standard output")},
     {&ExportOptions::format, "format", "csv|json", "Write comma-separated values or JSON.",
-     fallback("json for a file that ends in .json, else csv"), choices("csv|json")},
+     fallback("by the ending of the file: .csv or .json"), choices("csv|json")},
     {&ExportOptions::reports, "reports", "", "Write a row for each report, not for each trial."},
 };
 void ExportOptions::declare(OptionSet& set) {
@@ -87,9 +88,35 @@ double seconds_now() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
+/// "loss (min)"
+std::string metric_text(const std::vector<tune::Objective>& objectives) {
+  std::string text;
+  for (const auto& [metric, direction] : objectives)
+    text += fmt::format("{}{} ({})", text.empty() ? "" : ", ", metric,
+                        direction == search::Direction::minimize ? "min" : "max");
+  return text;
+}
+
+/// The best among the last values of all trials; nothing without one, or with several objectives.
+Value best_value(store::StudyStore& store, const store::StudyRecord& study,
+                 const std::vector<tune::Objective>& objectives) {
+  if (objectives.size() != 1) return {};
+  std::optional<double> best;
+  for (const auto& report : store.last_reports(study.id)) {
+    const Value result = tune::decode(report.metrics, "a report");
+    const Value* value = result.find_path(objectives.front().metric);
+    if (value == nullptr || !value->is_number() || !std::isfinite(value->as_number())) continue;
+    const bool smaller = objectives.front().direction == search::Direction::minimize;
+    const double number = value->as_number();
+    if (!best || (smaller ? number < *best : number > *best)) best = number;
+  }
+  return best ? Value(*best) : Value();
+}
+
 int run_studies(StudiesOptions& options) {
   const OpenStore open(options.storage);
-  Table table{{"name", "state", "trials", "done", "failed", "elapsed_s", "created"}, {}};
+  Table table{
+      {"name", "state", "trials", "done", "failed", "metric", "best", "elapsed_s", "created"}, {}};
   for (const auto& study : open.store->studies()) {
     std::int64_t done = 0, failed = 0;
     const auto trials = open.store->trials(study.id);
@@ -97,12 +124,14 @@ int run_studies(StudiesOptions& options) {
       done += trial.ended_seq ? 1 : 0;
       failed += trial.status == store::TrialStatus::error ? 1 : 0;
     }
+    const auto objectives = tune::objectives_of_spec(study.spec);
     constexpr std::string_view kStates[] = {"interrupted", "finished", "stopped", "failed"};
     const bool under_way = open.store->holder(study.id, seconds_now()).has_value();
     table.rows.push_back(
         {study.name,
          std::string(under_way ? "running" : kStates[static_cast<std::size_t>(study.status)]),
-         trials.size(), done, failed, std::round(study.elapsed * 10) / 10,
+         trials.size(), done, failed, metric_text(objectives),
+         best_value(*open.store, study, objectives), std::round(study.elapsed * 10) / 10,
          tune::date_text(study.created)});
   }
   if (options.json)
@@ -110,6 +139,15 @@ int run_studies(StudiesOptions& options) {
   else
     print_table(table);
   return 0;
+}
+
+/// Behind the value that a trial was chosen for, where that is not simply its last one.
+std::string how_it_was_chosen(const std::string& scope, const std::vector<double>& values) {
+  if (scope == "last" || values.size() < 2) return "";
+  const std::string last = short_number(values.back());
+  if (scope == "all")
+    return fmt::format(" (best of {} reports; the last is {})", values.size(), last);
+  return fmt::format(" ({} over {} reports; the last is {})", scope, values.size(), last);
 }
 
 int run_best(BestOptions& options) {
@@ -124,18 +162,21 @@ int run_best(BestOptions& options) {
     static_cast<void>(analysis.best_trial());  // says what there is
   }
   const auto& best = analysis.get_best_trial(metric, mode, options.scope);
+  const auto direction = mode == "min" ? search::Direction::minimize : search::Direction::maximize;
+  const auto values = best.metric(metric);
+  const double value =
+      search::value_in_scope(values, direction, search::parse_scope(options.scope)).value();
   if (options.json) {
-    Value::Dict fields{{"trial", best.number},
-                       {"id", best.id},
-                       {"config", best.config},
-                       {"result", best.last_result},
-                       {"logdir", best.directory.string()}};
+    Value::Dict fields{{"trial", best.number},       {"id", best.id},
+                       {"metric", metric},           {"value", value},
+                       {"scope", options.scope},     {"config", best.config},
+                       {"result", best.last_result}, {"logdir", best.directory.string()}};
     if (best.checkpoint) fields.emplace("checkpoint", best.checkpoint->string());
     fmt::print("{}\n", tune::encode(Value(std::move(fields))));
     return 0;
   }
-  fmt::print("trial      {}\n{:<10} {}\nconfig     {}\nlogdir     {}\n", best.id, metric,
-             best.last_result.at_path(metric).to_string(), best.config.to_string(),
+  fmt::print("trial      {}\n{:<10} {}{}\nconfig     {}\nlogdir     {}\n", best.id, metric,
+             short_number(value), how_it_was_chosen(options.scope, values), short_text(best.config),
              best.directory.string());
   if (best.checkpoint) fmt::print("checkpoint {}\n", best.checkpoint->string());
   return 0;
@@ -152,11 +193,23 @@ int run_stop(StopOptions& options) {
   return 0;
 }
 
+/// By the name of the file, where it is not said.
+std::string format_of(const ExportOptions& options) {
+  if (!options.format.empty()) return options.format;
+  const std::string ending = std::filesystem::path(options.output).extension().string();
+  if (ending == ".json") return "json";
+  if (ending.empty() || ending == ".csv") return "csv";
+  throw_error(
+      ErrorCode::invalid_argument,
+      "-o {}: files of the kind '{}' cannot be written; name the file .csv or .json, or say "
+      "which of them it is with --format",
+      options.output, ending);
+}
+
 int run_export(ExportOptions& options) {
   const OpenStore open(options.storage);
   const auto analysis = tune::read_study(*open.store, options.study);
-  const bool json =
-      options.format.empty() ? options.output.ends_with(".json") : options.format == "json";
+  const bool json = format_of(options) == "json";
   Table table = analysis.dataframe();
   if (options.reports) {
     table = {};

@@ -1,12 +1,15 @@
 #include "study_store.h"
 
 #include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
 
 #include "base/errors.h"
 #include "base/text_table.h"
+#include "tune/protocol/value_text.h"
 #include "tune/study/study.h"
 #include "tune/trial/trial_names.h"
 
@@ -19,10 +22,30 @@ OpenStore::OpenStore(const std::string& storage) {
   store = std::make_unique<store::StudyStore>(*database);
 }
 
+namespace {
+
+/// Columns of the terminal that is written to; 0 where it is none.
+std::size_t terminal_width() {
+  winsize size{};
+  const bool is_terminal =
+      ::isatty(STDOUT_FILENO) != 0 && ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0;
+  return is_terminal ? size.ws_col : 0;
+}
+
+}  // namespace
+
 std::string cell_text(const tune::Value& value) {
   if (value.is_nothing()) return "";
   if (value.is_number() && !value.is_integer()) return short_number(value.as_number());
   return value.is_string() ? value.as_string() : value.to_string();
+}
+
+std::string short_text(const tune::Value& value) {
+  if (!value.is_dict()) return cell_text(value);
+  std::string text;
+  for (const auto& [key, item] : tune::flatten(value))
+    text += fmt::format("{}{}={}", text.empty() ? "" : ", ", key, cell_text(item));
+  return text;
 }
 
 void print_table(const tune::Table& table) {
@@ -31,19 +54,19 @@ void print_table(const tune::Table& table) {
     auto& cells = rows.emplace_back();
     std::transform(row.begin(), row.end(), std::back_inserter(cells), cell_text);
   }
-  fmt::print("{}", text_table(rows));
+  fmt::print("{}", text_table(rows, {.width = terminal_width()}));
 }
 
 std::int64_t trial_number(store::StudyStore& store, const store::StudyRecord& study,
                           const std::string& text) {
-  const auto trials = static_cast<std::int64_t>(store.trials(study.id).size());
+  const std::int64_t trials = store.trial_count(study.id);
   std::int64_t number = -1;
   const char* const end = text.data() + text.size();
   if (const auto [last, error] = std::from_chars(text.data(), end, number);
       error == std::errc() && last == end && number >= 0 && number < trials)
     return number;
   for (std::int64_t i = 0; i < trials; ++i)
-    if (tune::trial_id(study.name, study.created, i) == text) return i;
+    if (tune::trial_id(study.first_name, study.created, i) == text) return i;
   throw_error(ErrorCode::not_found, "study {} has no trial '{}'; it has {} trials", study.name,
               text, trials);
 }

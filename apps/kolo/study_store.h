@@ -29,6 +29,8 @@ struct OpenStore {
 
 /// A cell of a table, for people: numbers have five digits.
 std::string cell_text(const tune::Value& value);
+/// A configuration in one line: "lr=0.012166, model/units=64".
+std::string short_text(const tune::Value& value);
 void print_table(const tune::Table& table);
 
 /// A trial by its number or id. Throws not_found.

@@ -1,13 +1,11 @@
 // kolo trials: the trials of a study, filtered and sorted.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
-#include <cmath>
 
-#include "base/errors.h"
+#include "base/text_table.h"
 #include "commands.h"
+#include "row_filter.h"
 #include "study_store.h"
 #include "tune/study/study_reader.h"
 
@@ -29,10 +27,11 @@ constexpr Option<TrialsOptions> kTrialsRows[] = {
      fallback("the number of the trial")},
     {&TrialsOptions::desc, "desc", "", "Sort from large to small."},
     {&TrialsOptions::filter, "filter", "CONDITION",
-     "Print only trials for which a condition holds, as in 'loss < 0.3'; it compares with ==, !=, "
-     "<, <=, > or >=."},
+     "Print only trials for which a condition holds, as in 'loss < 0.3 and kind == sgd'; it "
+     "compares with ==, !=, <, <=, > or >=."},
     {&TrialsOptions::columns, "columns", "COLUMNS",
-     "Print these columns alone, separated by commas.", fallback("all that matter")},
+     "Print these columns alone, separated by commas.",
+     fallback("all but long ones, such as logdir; --json and --csv have all")},
     {&TrialsOptions::limit, "limit", "N", "Print at most N trials.", least(0)},
     {&TrialsOptions::csv, "csv", "", "Print comma-separated values instead of a table."},
 };
@@ -41,56 +40,6 @@ void TrialsOptions::declare(OptionSet& set) {
   set.add("Options", kTrialsRows, *this);
   set.add("Options", kJsonOutput, &json);
   set.add("Options", kStorage, &storage);
-}
-
-std::size_t column_of(const Table& table, const std::string& name) {
-  for (const std::string& candidate : {name, "config/" + name}) {
-    const auto found = std::find(table.columns.begin(), table.columns.end(), candidate);
-    if (found != table.columns.end())
-      return static_cast<std::size_t>(found - table.columns.begin());
-  }
-  throw_error(ErrorCode::invalid_argument, "there is no column '{}'; known: {}", name,
-              fmt::join(table.columns, ", "));
-}
-
-/// "loss < 0.3"
-void filter(Table& table, const std::string& condition) {
-  constexpr std::array<std::string_view, 6> kOperators = {"==", "!=", "<=", ">=", "<", ">"};
-  for (const auto op : kOperators) {
-    const auto at = condition.find(op);
-    if (at == std::string::npos) continue;
-    const auto trimmed = [](std::string text) {
-      text.erase(0, text.find_first_not_of(' '));
-      text.erase(text.find_last_not_of(' ') + 1);
-      return text;
-    };
-    const auto column = column_of(table, trimmed(condition.substr(0, at)));
-    const std::string wanted = trimmed(condition.substr(at + op.size()));
-    char* end = nullptr;
-    const double number = std::strtod(wanted.c_str(), &end);
-    const bool is_number = !wanted.empty() && *end == '\0';
-    std::erase_if(table.rows, [&](const std::vector<Value>& row) {
-      const Value& value = row[column];
-      if (value.is_nothing()) return true;
-      int order = 0;
-      if (value.is_number() && is_number) {
-        if (std::isnan(value.as_number())) return true;
-        order = value.as_number() < number ? -1 : value.as_number() > number ? 1 : 0;
-      } else {
-        order = cell_text(value).compare(wanted);
-      }
-      const bool holds = op == "=="   ? order == 0
-                         : op == "!=" ? order != 0
-                         : op == "<=" ? order <= 0
-                         : op == ">=" ? order >= 0
-                         : op == "<"  ? order < 0
-                                      : order > 0;
-      return !holds;
-    });
-    return;
-  }
-  throw_error(ErrorCode::invalid_argument,
-              "--filter '{}': must be a comparison, as in 'loss < 0.3'", condition);
 }
 
 void keep_columns(Table& table, const std::vector<std::string>& names) {
@@ -105,9 +54,43 @@ void keep_columns(Table& table, const std::vector<std::string>& names) {
   table = std::move(kept);
 }
 
+/// Of a message, what fits beside other columns.
+std::string brief(const std::string& error) {
+  constexpr std::size_t kLetters = 60;
+  return shortened(error.substr(0, error.find('\n')), kLetters);
+}
+
+/// For people: without paths and what can be derived, parameters by their own names.
+Table for_people(Table table) {
+  constexpr std::string_view kLong[] = {"logdir", "done", "trial_name", "experiment_tag"};
+  std::vector<std::string> names;
+  for (const auto& column : table.columns)
+    if (std::find(std::begin(kLong), std::end(kLong), column) == std::end(kLong))
+      names.push_back(column);
+  keep_columns(table, names);
+  constexpr std::string_view kPrefix = "config/";
+  for (auto& column : table.columns) {
+    if (column == "error")
+      for (auto& row : table.rows)
+        if (auto& cell = row[column_of(table, column)]; cell.is_string())
+          cell = brief(cell.as_string());
+    if (!column.starts_with(kPrefix)) continue;
+    const std::string own = column.substr(kPrefix.size());
+    if (std::find(table.columns.begin(), table.columns.end(), own) == table.columns.end())
+      column = own;
+  }
+  return table;
+}
+
 /// What one wants to see first: number, status, metrics, parameters.
 Table trials_table(const tune::Analysis& analysis) {
   Table all = analysis.dataframe();
+  if (const auto failed = analysis.errors(); !failed.empty()) {
+    all.columns.emplace_back("error");
+    for (auto& row : all.rows) row.emplace_back();
+    for (const auto* trial : failed)
+      all.rows[static_cast<std::size_t>(trial->number)].back() = trial->error;
+  }
   std::vector<std::string> order = {"trial_id", "status", "training_iteration", "time_total_s"};
   for (const auto& objective : analysis.objectives()) order.push_back(objective.metric);
   for (const auto& column : all.columns)
@@ -128,7 +111,7 @@ Table trials_table(const tune::Analysis& analysis) {
 int run_trials(TrialsOptions& options) {
   const OpenStore open(options.storage);
   Table table = trials_table(tune::read_study(*open.store, options.study));
-  for (const auto& condition : options.filter) filter(table, condition);
+  for (const auto& conditions : options.filter) keep_rows(table, conditions);
   if (!options.sort.empty()) {
     std::vector<std::size_t> by;
     for (const auto& name : cli::split(options.sort, ',')) by.push_back(column_of(table, name));
@@ -151,7 +134,7 @@ int run_trials(TrialsOptions& options) {
   else if (options.csv)
     fmt::print("{}", table.to_csv());
   else
-    print_table(table);
+    print_table(options.columns.empty() ? for_people(std::move(table)) : table);
   return 0;
 }
 

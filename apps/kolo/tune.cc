@@ -35,11 +35,11 @@ int run_study(tune::ProgramStudy study, const WatchOptions& watch) {
                analysis.trials().size(), analysis.errors().front()->error);
   if (analysis.objectives().empty() || failed == analysis.trials().size())
     return failed > 0 ? kFailedTrials : 0;
+  const auto& best = analysis.best_trial();
   if (!watch.json) {
-    const auto& best = analysis.best_trial();
     const auto& metric = analysis.objectives().front().metric;
-    fmt::print("best: {} {} of trial {}: {}\n", metric,
-               best.last_result.at_path(metric).to_string(), best.id, best.config.to_string());
+    fmt::print("best: {} {} of trial {}: {}\n", metric, cell_text(best.last_result.at_path(metric)),
+               best.id, short_text(best.config));
   }
   return failed > 0 ? kFailedTrials : 0;
 }

@@ -25,6 +25,7 @@ enum class ErrorCode : int {
   corruption = 10,          ///< Data is damaged or comes from somewhere else.
   unsupported = 11,         ///< kolo, as built or on this machine, cannot do this.
   internal = 12,            ///< A defect of kolo.
+  trial_failed = 13,        ///< A program or function that kolo ran for you has failed.
 };
 
 /// The code's name as written in logs and documents, e.g. "peer_lost".

@@ -26,8 +26,22 @@ namespace kolo::tune {
 ///
 /// Throws invalid_argument (options that contradict each other, resources that can never be had),
 /// already_exists (the name is taken and `resume` is not asked for), failed_precondition (another
-/// process controls the study), and, unless raise_on_failed_trial is off, internal after the end
-/// when trials failed.
+/// process controls the study, or it was begun with another space or metric), and, unless
+/// raise_on_failed_trial is off, trial_failed after the end when trials failed.
 Analysis run(Runnable trainable, Options options);
+
+// Studies that nobody controls at the moment. `storage` is Options::storage. They throw not_found
+// (no such study), already_exists (the new name is taken), failed_precondition (the study is
+// running) and io. What was interrupted can be repeated.
+
+/// Removes the study from the database, and the folders of its trials with their checkpoints. Other
+/// files in the folder of the study stay.
+void delete_study(const std::string& name, const std::string& storage = "");
+/// Its folder gets the new name, too. Trials keep their ids.
+void rename_study(const std::string& name, const std::string& new_name,
+                  const std::string& storage = "");
+/// A second study with the same trials, results and checkpoints.
+void copy_study(const std::string& name, const std::string& new_name,
+                const std::string& storage = "");
 
 }  // namespace kolo::tune

@@ -19,6 +19,7 @@ enum class StudyStatus : std::int64_t { running = 0, finished = 1, stopped = 2, 
 struct StudyRecord {
   StudyId id{};
   std::string name{};
+  std::string first_name{};  ///< before it was renamed: the ids of its trials are made of it
   std::string directory{};
   std::string spec{};  ///< JSON: how it was started; what a resume needs
   StudyStatus status = StudyStatus::running;
@@ -94,6 +95,7 @@ struct StudyBatch {
   double now = 0;
   std::int64_t logged = 0;
   std::optional<StudyStatus> status;
+  std::optional<std::string> spec;
   std::vector<TrialRecord> trials;  ///< new or changed
   std::vector<ReportRecord> reports;
   std::vector<CheckpointRecord> checkpoints;
@@ -103,7 +105,8 @@ struct StudyBatch {
 
   [[nodiscard]] bool empty() const noexcept {
     return trials.empty() && reports.empty() && checkpoints.empty() &&
-           removed_checkpoints.empty() && events.empty() && done_requests.empty() && !status;
+           removed_checkpoints.empty() && events.empty() && done_requests.empty() && !status &&
+           !spec;
   }
 };
 

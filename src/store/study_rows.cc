@@ -39,7 +39,7 @@ void StudyStore::write_trials(std::int64_t study, const StudyBatch& batch) {
         " created, started, ended, seconds, iteration, failures, outcome, error, why, place) "
         "VALUES ($1,$2,$3,$4,$5,$6,$7,$8,$9,$10,$11,$12,$13,$14,$15,$16,$17,$18) "
         "ON CONFLICT (study, number) DO UPDATE SET status = excluded.status, "
-        "config = excluded.config, directory = excluded.directory, "
+        "point = excluded.point, config = excluded.config, directory = excluded.directory, "
         "ended_seq = excluded.ended_seq, started = excluded.started, ended = excluded.ended, "
         "seconds = excluded.seconds, iteration = excluded.iteration, "
         "failures = excluded.failures, outcome = excluded.outcome, error = excluded.error, "
@@ -109,6 +109,20 @@ void StudyStore::write_rest(std::int64_t study, const StudyBatch& batch) {
         .bind(1, static_cast<std::int64_t>(*batch.status))
         .bind(2, study)
         .run();
+  if (batch.spec)
+    database_.prepare("UPDATE studies SET spec = $1 WHERE id = $2")
+        .bind(1, *batch.spec)
+        .bind(2, study)
+        .run();
+}
+
+std::int64_t StudyStore::trial_count(StudyId study) {
+  auto& row = database_.prepare("SELECT COUNT(*) FROM trials WHERE study = $1");
+  row.bind(1, raw(study));
+  row.next();
+  const std::int64_t count = row.integer(0);
+  row.reset();
+  return count;
 }
 
 std::vector<TrialRecord> StudyStore::trials(StudyId study) {

@@ -83,6 +83,10 @@ CREATE TABLE requests (
   PRIMARY KEY (study, number)
 );
 )sql"},
+    {2, R"sql(
+ALTER TABLE studies ADD COLUMN first_name TEXT;
+UPDATE studies SET first_name = name;
+)sql"},
 };
 
 }  // namespace

@@ -43,7 +43,7 @@ std::optional<std::int64_t> start_of(std::int64_t pid) {
 }
 
 constexpr std::string_view kStudyColumns =
-    "id, name, directory, spec, status, created, elapsed, seq, logged";
+    "id, name, directory, spec, status, created, elapsed, seq, logged, first_name";
 
 StudyRecord read_study(const Statement& row) {
   StudyRecord study;
@@ -56,6 +56,7 @@ StudyRecord read_study(const Statement& row) {
   study.elapsed = row.number(6);
   study.seq = row.integer(7);
   study.logged = row.integer(8);
+  study.first_name = row.text(9);
   return study;
 }
 
@@ -70,6 +71,12 @@ StudyStore::StudyStore(Database& database) : database_(database) {
 
 StudyId StudyStore::create(const StudyRecord& study) {
   Transaction change(database_);
+  const StudyId id = insert(study);
+  change.commit();
+  return id;
+}
+
+StudyId StudyStore::insert(const StudyRecord& study) {
   auto& highest = database_.prepare("SELECT COALESCE(MAX(id), 0) FROM studies");
   highest.next();
   const std::int64_t id = highest.integer(0) + 1;
@@ -77,23 +84,30 @@ StudyId StudyStore::create(const StudyRecord& study) {
   try {
     database_
         .prepare(
-            "INSERT INTO studies (id, name, directory, spec, status, created, elapsed, seq, logged)"
-            " VALUES ($1, $2, $3, $4, $5, $6, 0, 0, 0)")
+            "INSERT INTO studies (id, name, first_name, directory, spec, status, created, elapsed, "
+            "seq, logged) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)")
         .bind(1, id)
         .bind(2, study.name)
-        .bind(3, study.directory)
-        .bind(4, study.spec)
-        .bind(5, static_cast<std::int64_t>(study.status))
-        .bind(6, study.created)
+        .bind(3, study.first_name.empty() ? study.name : study.first_name)
+        .bind(4, study.directory)
+        .bind(5, study.spec)
+        .bind(6, static_cast<std::int64_t>(study.status))
+        .bind(7, study.created)
+        .bind(8, study.elapsed)
+        .bind(9, study.seq)
+        .bind(10, study.logged)
         .run();
   } catch (const Error& error) {
-    if (error.code() != ErrorCode::already_exists) throw;
-    throw_error(ErrorCode::already_exists,
-                "a study '{}' already exists in {}; choose another name, or resume it", study.name,
-                database_.name());
+    throw_if_taken(error, study.name);
   }
-  change.commit();
   return StudyId{id};
+}
+
+void StudyStore::throw_if_taken(const Error& error, const std::string& name) const {
+  if (error.code() != ErrorCode::already_exists) throw error;
+  throw_error(ErrorCode::already_exists,
+              "a study '{}' already exists in {}; choose another name, or resume it", name,
+              database_.name());
 }
 
 std::vector<StudyRecord> StudyStore::studies() {
@@ -121,11 +135,13 @@ StudyRecord StudyStore::at(std::string_view name) {
   throw_unknown_name("study", name, names);
 }
 
-void StudyStore::set_spec(StudyId study, std::string_view spec) {
-  database_.prepare("UPDATE studies SET spec = $1 WHERE id = $2")
-      .bind(1, spec)
-      .bind(2, raw(study))
-      .run();
+StudyRecord StudyStore::at(StudyId study) {
+  auto& row = database_.prepare(fmt::format("SELECT {} FROM studies WHERE id = $1", kStudyColumns));
+  row.bind(1, raw(study));
+  if (!row.next()) throw_error(ErrorCode::not_found, "the study is not there any more");
+  StudyRecord found = read_study(row);
+  row.reset();
+  return found;
 }
 
 std::optional<Holder> StudyStore::holder(StudyId study, double now) {
@@ -154,14 +170,13 @@ void StudyStore::claim(StudyId study, double now) {
   database_
       .prepare(
           "UPDATE studies SET owner = $1, owner_host = $2, owner_pid = $3, owner_started = $4, "
-          "heard = $5, status = $6 WHERE id = $7")
+          "heard = $5 WHERE id = $6")
       .bind(1, owner_)
       .bind(2, host_identity())
       .bind(3, std::int64_t{::getpid()})
       .bind(4, start_of(::getpid()).value_or(0))
       .bind(5, now)
-      .bind(6, static_cast<std::int64_t>(StudyStatus::running))
-      .bind(7, raw(study))
+      .bind(6, raw(study))
       .run();
   change.commit();
 }

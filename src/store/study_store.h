@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "kolo/error.h"
 #include "store/database.h"
 #include "store/study_records.h"
 
@@ -40,11 +41,20 @@ class StudyStore {
   [[nodiscard]] std::optional<StudyRecord> find(std::string_view name);
   /// Throws not_found, suggesting a near name.
   [[nodiscard]] StudyRecord at(std::string_view name);
-  void set_spec(StudyId study, std::string_view spec);
 
-  /// Makes this object the study's controller. Throws failed_precondition, naming who is.
+  /// Makes this object the study's controller; nothing else of the study changes. Throws
+  /// failed_precondition, naming who is.
   void claim(StudyId study, double now);
   void release(StudyId study) noexcept;
+  // For who has claimed the study.
+  /// Removes it with everything that belongs to it.
+  void remove(StudyId study);
+  /// Gives it another name and folder; paths in the old folder become paths in the new one. Throws
+  /// already_exists.
+  void rename(StudyId study, const std::string& name, const std::string& directory);
+  /// A second study with the same history. Throws already_exists.
+  StudyId copy(StudyId study, const std::string& name, const std::string& directory);
+
   /// None: nobody, or one who is gone.
   [[nodiscard]] std::optional<Holder> holder(StudyId study, double now);
 
@@ -52,6 +62,7 @@ class StudyStore {
   /// whether it was. Throws failed_precondition if the study is not ours any more.
   void write(StudyId study, const StudyBatch& batch);
 
+  [[nodiscard]] std::int64_t trial_count(StudyId study);
   [[nodiscard]] std::vector<TrialRecord> trials(StudyId study);  ///< ascending by number
   void each_report(StudyId study, const std::function<void(ReportRecord&)>& take);  ///< by seq
   [[nodiscard]] std::vector<ReportRecord> reports_of(StudyId study, std::int64_t trial);
@@ -66,6 +77,10 @@ class StudyStore {
   std::unique_ptr<Watch> watch_requests();
 
  private:
+  StudyId insert(const StudyRecord& study);
+  /// Throws the error of a write again, in words about studies where the name was there already.
+  [[noreturn]] void throw_if_taken(const Error& error, const std::string& name) const;
+  [[nodiscard]] StudyRecord at(StudyId study);
   void write_trials(std::int64_t study, const StudyBatch& batch);
   void write_reports(std::int64_t study, const StudyBatch& batch);
   void write_rest(std::int64_t study, const StudyBatch& batch);

@@ -174,6 +174,11 @@ class Scheduler {
   void set_config(Slot slot, Value config) { entries_[slot].config = std::move(config); }
   [[nodiscard]] std::size_t trials() const noexcept { return entries_.size(); }
   [[nodiscard]] std::size_t objectives() const noexcept { return options_.directions.size(); }
+  /// A score with the sign that the metric has.
+  [[nodiscard]] double as_reported(double score) const noexcept {
+    const bool is_turned = objectives() == 1 && options_.directions[0] == Direction::maximize;
+    return is_turned ? 0 - score : score;  // not -score: no negative zero in front of users
+  }
   /// How many results there were, this one included.
   [[nodiscard]] std::uint64_t results() const noexcept { return results_; }
 

@@ -125,6 +125,10 @@ class Space {
   /// Partial configurations that are to be tried first.
   [[nodiscard]] std::span<const Value> starting_points() const noexcept;
 
+  /// What the space consists of, as JSON: parameters with their domains, constants, functions and
+  /// rules. Equal outlines mean that results of one space are results of the other.
+  [[nodiscard]] std::string outline() const;
+
  private:
   friend class Builder;
   struct Body;

@@ -77,6 +77,9 @@ struct Scheduling {
   /// the space.
   std::optional<Spec> mutations{};
   std::function<Value(Value config)> explore{};
+  /// Makes a scheduler of your own (a class derived from search::Scheduler), instead of taking one
+  /// from the table; `name` is not used then.
+  std::function<std::unique_ptr<search::Scheduler>(search::SchedulerOptions)> make{};
 };
 
 Scheduling ASHAScheduler(std::map<std::string, Value> settings = {});
@@ -115,6 +118,8 @@ struct Objective {
   search::Direction direction = search::Direction::minimize;
 };
 
+/// The fields can be assigned in any order (`options.metric = "loss";`). In braces,
+/// `Options{.name = "first", .metric = "loss"}`, C++ wants them in the order below.
 struct Options {
   std::string name{};  ///< "" = the name of the trainable and the date
   std::string metric{};
@@ -134,7 +139,8 @@ struct Options {
   std::map<std::string, double> stop{};
   std::function<std::unique_ptr<search::Stopper>()> stopper{};
   std::optional<std::chrono::duration<double>> time_budget{};
-  /// The longest time of one run of a trial. A trial that takes longer fails with "F_timeout".
+  /// The longest time of one run of a trial. A trial that takes longer fails; its error begins with
+  /// "F_timeout".
   std::optional<std::chrono::duration<double>> trial_time_limit{};
 
   Executor executor = Executor::automatic;

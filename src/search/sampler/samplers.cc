@@ -45,6 +45,12 @@ constexpr Entry<MakeSampler> kSamplers[] = {
     {"repeater", "another sampler, each suggestion tried several times", make_repeater},
 };
 
+/// What Tune calls its searches.
+constexpr std::pair<std::string_view, std::string_view> kTunesNames[] = {
+    {"bayesopt", "gp"},  {"skopt", "gp"},       {"optuna", "tpe"},
+    {"hyperopt", "tpe"}, {"tune_bohb", "bohb"}, {"variant_generator", "grid"},
+};
+
 constexpr Registry<MakeSampler> kTable{"sampler", kSamplers};
 
 }  // namespace
@@ -57,6 +63,8 @@ std::vector<SamplerInfo> samplers() {
 
 std::unique_ptr<Sampler> make_sampler(std::string_view name, std::shared_ptr<const Space> space,
                                       SamplerOptions options) {
+  for (const auto& [tunes, own] : kTunesNames)
+    if (name == tunes) name = own;
   return kTable.at(name).make(std::move(space), std::move(options));
 }
 

@@ -53,8 +53,8 @@ class Asha final : public Scheduler {
       text += fmt::format("\nbracket {}:", s);
       for (const auto& rung : brackets_[s]) {
         auto cutoff = rung.ranking.quantile(1 / factor_);
-        text += fmt::format(" {} ({} trials{})", rung.milestone, rung.ranking.size(),
-                            cutoff ? fmt::format(", cut-off {}", *cutoff) : "");
+        text += fmt::format(" {:.5g} ({} trials{})", rung.milestone, rung.ranking.size(),
+                            cutoff ? fmt::format(", cut-off {:.5g}", as_reported(*cutoff)) : "");
       }
     }
     return text;

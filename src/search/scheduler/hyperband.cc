@@ -52,9 +52,9 @@ class HyperBand final : public Scheduler {
     std::string text = name();
     for (std::size_t i = 0; i < brackets_.size(); ++i) {
       const Bracket& bracket = brackets_[i];
-      text +=
-          fmt::format("\nbracket {} (s = {}): {} of {} trials, {} live, milestone {}", i, bracket.s,
-                      bracket.added, bracket.capacity, bracket.live.size(), bracket.milestone);
+      text += fmt::format("\nbracket {} (s = {}): {} of {} trials, {} live, milestone {:.5g}", i,
+                          bracket.s, bracket.added, bracket.capacity, bracket.live.size(),
+                          bracket.milestone);
     }
     return text;
   }

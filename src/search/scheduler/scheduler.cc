@@ -31,9 +31,9 @@ std::string Reason::to_string() const {
   std::string text(rule);
   if (bracket) text += fmt::format(" of bracket {}", *bracket);
   if (rung) text += fmt::format(", rung {}", *rung);
-  if (milestone) text += fmt::format(" at {}", *milestone);
-  if (value) text += fmt::format(": value {}", *value);
-  if (cutoff) text += fmt::format(", cut-off {}", *cutoff);
+  if (milestone) text += fmt::format(" at {:.5g}", *milestone);
+  if (value) text += fmt::format(": value {:.5g}", *value);
+  if (cutoff) text += fmt::format(", cut-off {:.5g}", *cutoff);
   if (rank) text += fmt::format(", rank {}", *rank);
   if (rank && among) text += fmt::format(" of {}", *among);
   return text;
@@ -107,11 +107,8 @@ void Scheduler::last_result(TrialId id, const Result& result) {
 }
 
 void Scheduler::settle(Slot slot, Decision& decision) {
-  if (objectives() == 1 && options_.directions[0] == Direction::maximize) {
-    // 0 - x rather than -x: no negative zero in front of users.
-    if (decision.reason.value) decision.reason.value = 0 - *decision.reason.value;
-    if (decision.reason.cutoff) decision.reason.cutoff = 0 - *decision.reason.cutoff;
-  }
+  if (decision.reason.value) decision.reason.value = as_reported(*decision.reason.value);
+  if (decision.reason.cutoff) decision.reason.cutoff = as_reported(*decision.reason.cutoff);
   if (decision.action == Action::stop) entries_[slot].stopped = true;
   if (decision.action == Action::clone && decision.config) entries_[slot].config = *decision.config;
 }

@@ -14,6 +14,7 @@ namespace kolo::search {
 struct Space::Body {
   struct Condition {
     std::string path;
+    std::string text;
     CompiledClause clause;
   };
   struct Forbidden {

@@ -127,7 +127,7 @@ std::shared_ptr<const Space> Space::Builder::build() {
       throw_error(ErrorCode::invalid_argument,
                   "{}: there is a condition for this path, but the path is not in the space", path);
     const std::size_t place = body->conditions.size();
-    body->conditions.push_back({path, CompiledClause(clause, lookup)});
+    body->conditions.push_back({path, clause.to_string(), CompiledClause(clause, lookup)});
     std::vector<std::size_t> spoken_of;
     body->conditions.back().clause.collect(spoken_of);
     std::sort(spoken_of.begin(), spoken_of.end());

@@ -3,8 +3,10 @@
 
 #include <cmath>
 #include <map>
+#include <optional>
 
 #include "base/errors.h"
+#include "search/space/domain_spelling.h"
 #include "search/space/json_value.h"
 #include "search/space/path.h"
 
@@ -12,8 +14,11 @@ namespace kolo::search {
 namespace {
 
 // A dictionary with one key could be read as a domain, and a list or dictionary among constants
-// may hold such a one.
-bool reads_as_itself(const Value& value) { return !value.is_list() && !value.is_dict(); }
+// may hold such a one; so could a text that ends as a call does.
+bool reads_as_itself(const Value& value) {
+  const bool may_be_call = value.is_string() && value.as_string().ends_with(')');
+  return !may_be_call && !value.is_list() && !value.is_dict();
+}
 
 Json write_values(const std::vector<Value>& values) {
   Json items = Json::array();
@@ -78,15 +83,23 @@ Json write_arguments(const Domain& domain, const std::string& path) {
   throw_error(ErrorCode::internal, "{}: a domain of unknown kind", path);
 }
 
-bool reads_as_domain(const std::string& key) {
-  for (auto i = static_cast<int>(Primitive::uniform); i < static_cast<int>(Primitive::sample_from);
-       ++i)
-    if (to_string(static_cast<Primitive>(i)) == key) return true;
-  return key == "constant" || key == "eval";
+/// The value of a tree without domains.
+std::optional<Value> constant_of(const Spec& spec) {
+  if (const auto* value = std::get_if<Value>(&spec.data())) return *value;
+  if (const auto* list = std::get_if<Spec::List>(&spec.data())) {
+    Value::List items;
+    for (const Spec& item : *list) {
+      auto constant = constant_of(item);
+      if (!constant) return std::nullopt;
+      items.push_back(*std::move(constant));
+    }
+    return Value(std::move(items));
+  }
+  return std::nullopt;
 }
 
 Json write_spec(const Spec& spec, const std::string& path) {
-  if (const auto* value = std::get_if<Value>(&spec.data())) {
+  if (const auto value = constant_of(spec)) {
     Json json = json_from_value(*value);
     return reads_as_itself(*value) ? json : Json{{"constant", std::move(json)}};
   }
@@ -102,7 +115,7 @@ Json write_spec(const Spec& spec, const std::string& path) {
   }
   Json items = Json::object();
   const auto& dict = std::get<Spec::Dict>(spec.data());
-  if (dict.size() == 1 && reads_as_domain(dict.begin()->first))
+  if (dict.size() == 1 && is_domain_word(dict.begin()->first))
     throw_error(ErrorCode::unsupported,
                 "{}: a dictionary whose only key is '{}' would be read as a domain; rename the key",
                 path.empty() ? "the space" : path, dict.begin()->first);

@@ -8,6 +8,7 @@
 #include "base/registry.h"
 #include "base/yaml.h"
 #include "kolo/search/space.h"
+#include "search/space/domain_spelling.h"
 #include "search/space/expression.h"
 #include "search/space/json_value.h"
 #include "search/space/path.h"
@@ -184,8 +185,7 @@ Spec read_spec(const Json& json, const std::string& path) {
       items.push_back(read_spec(json[i], join_path(path, std::to_string(i))));
     return items;
   }
-  if (!json.is_object()) return value_from_json(json);
-  if (json.size() == 1) {
+  if (json.is_object() && json.size() == 1) {
     const std::string& name = json.begin().key();
     const Json& inside = json.begin().value();
     if (name == "constant") return value_from_json(inside);
@@ -193,6 +193,8 @@ Spec read_spec(const Json& json, const std::string& path) {
     for (const Primitive primitive : kWritten)
       if (to_string(primitive) == name) return read_domain(primitive, path, inside);
   }
+  refuse_misspelt_domain(json, path);
+  if (!json.is_object()) return value_from_json(json);
   Spec::Dict items;
   for (const auto& [key, item] : json.items())
     items.emplace(key, read_spec(item, join_path(path, key)));

@@ -36,6 +36,7 @@ Node compile_leaf(const Domain& domain, const std::string& path,
       throw_error(ErrorCode::invalid_argument, "{}: sample_from has no function", path);
     node.kind = Node::Kind::function;
     node.function = domain.function;
+    node.text = domain.text;
     return node;
   }
   node.kind = Node::Kind::parameter;

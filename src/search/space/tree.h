@@ -17,6 +17,7 @@ struct Node {
   Value constant;
   std::size_t parameter = 0;
   SampleFunction function;
+  std::string text;                             // of a function that was written as an expression
   std::vector<SampleFunction> entry_functions;  // of a grid with functions; empty ones = constant
   std::vector<std::string> keys;                // of a dict, sorted
   std::vector<Node> children;

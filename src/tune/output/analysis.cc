@@ -40,6 +40,20 @@ std::string reported_metrics(std::span<const TrialResult> trials) {
   return text.empty() ? "none" : text;
 }
 
+[[noreturn]] void throw_no_best(const std::string& study, std::string_view metric,
+                                std::span<const Curve> curves, const std::string& reported) {
+  const auto with_values = std::count_if(curves.begin(), curves.end(),
+                                         [](const Curve& curve) { return !curve.values.empty(); });
+  if (with_values == 0)
+    throw_error(ErrorCode::not_found,
+                "study {}: no trial reported a number '{}'; metrics that were reported: {}", study,
+                metric, reported);
+  throw_error(ErrorCode::not_found,
+              "study {}: no trial has a finite value of '{}'; all {} that reported it came to nan "
+              "or infinity",
+              study, metric, with_values);
+}
+
 std::optional<double> number_at(const Value& result, std::string_view path) {
   const Value* value = result.find_path(path);
   return value != nullptr && value->is_number() ? std::optional(value->as_number()) : std::nullopt;
@@ -143,10 +157,7 @@ const TrialResult& Analysis::get_best_trial(std::string_view metric, std::string
     curves.push_back({TrialId{static_cast<std::uint64_t>(trial.number)}, trial.metric(metric)});
   const auto best = search::best_trial(curves, direction_of(mode), search::parse_scope(scope),
                                        filter_nan_and_inf);
-  if (!best)
-    throw_error(ErrorCode::not_found,
-                "study {}: no trial has a value of '{}'; metrics that were reported: {}", name_,
-                metric, reported_metrics(trials_));
+  if (!best) throw_no_best(name_, metric, curves, reported_metrics(trials_));
   return trials_.at(static_cast<std::size_t>(*best));
 }
 

@@ -73,8 +73,8 @@ void Controller::run() {
   }
   state_.announce.study_ends();
   if (!state_.first_failure.empty() && state_.options.fail_fast)
-    throw_error(ErrorCode::internal, "study {}: a trial failed: {}", state_.journal.study().name,
-                state_.first_failure);
+    throw_error(ErrorCode::trial_failed, "study {}: a trial failed: {}",
+                state_.journal.study().name, state_.first_failure);
 }
 
 void Controller::kill_all() {
@@ -186,7 +186,9 @@ void Controller::check_time() {
   }
   for (auto* trial : state_.trials.live_list()) {
     if (const auto limit = time_limit_of(*trial); limit && state_.clock.now() >= *limit)
-      ends_.want_end(*trial, Fate::failed, std::string(kTimeoutFailure));
+      ends_.want_end(*trial, Fate::failed,
+                     fmt::format("{}: it ran longer than its limit of {:.5g} s", kTimeoutFailure,
+                                 state_.options.trial_time_limit->count()));
     if (trial->kill_at && state_.clock.now() >= *trial->kill_at) end_overdue(*trial);
   }
   if (state_.options.fail_fast && !state_.first_failure.empty())

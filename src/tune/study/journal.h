@@ -37,6 +37,8 @@ class Journal {
                           const std::filesystem::path& path);
   void checkpoint_removed(const std::filesystem::path& path);
   void request_done(std::int64_t number);
+  /// The description of the study from the next commit on.
+  void set_spec(std::string spec) { batch_.spec = std::move(spec); }
   /// The status of the study from the next commit on.
   void set_study_status(store::StudyStatus status) { batch_.status = status; }
   /// The files of the trials hold everything up to the last commit.

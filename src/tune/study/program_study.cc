@@ -212,74 +212,11 @@ std::string ProgramStudy::first_metric() const {
   return options.objectives.empty() ? options.metric : options.objectives.front().metric;
 }
 
-namespace {
-
-/// The words with each {NAME} replaced by value(word, NAME).
-template <class ValueOf>
-std::vector<std::string> replace_names(const std::vector<std::string>& program, ValueOf&& value) {
-  const auto is_name = [](char c) {
-    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '/' || c == '-' ||
-           c == '.';
-  };
-  std::vector<std::string> filled;
-  for (const auto& word : program) {
-    std::string out;
-    for (std::size_t i = 0; i < word.size(); ++i) {
-      const auto close = word.find('}', i);
-      const bool is_shell = i > 0 && word[i - 1] == '$';  // ${NAME}
-      const std::string name = word[i] == '{' && !is_shell && close != std::string::npos
-                                   ? word.substr(i + 1, close - i - 1)
-                                   : std::string();
-      // Other braces (of JSON, of a shell) stay as they are.
-      if (name.empty() || !std::all_of(name.begin(), name.end(), is_name) ||
-          std::isdigit(static_cast<unsigned char>(name.front())) != 0) {
-        out += word[i];
-        continue;
-      }
-      out += value(word, name);
-      i = close;
-    }
-    filled.push_back(std::move(out));
-  }
-  return filled;
-}
-
-constexpr std::string_view kOwnNames[] = {"trial_id", "trial_dir", "checkpoint"};
-
-}  // namespace
-
-std::vector<std::string> fill_in(const std::vector<std::string>& program, const Value& config,
-                                 const std::string& trial_id, const std::string& trial_dir,
-                                 const std::string& checkpoint) {
-  return replace_names(program, [&](const std::string& word, const std::string& name) {
-    if (name == "trial_id") return trial_id;
-    if (name == "trial_dir") return trial_dir;
-    if (name == "checkpoint") return checkpoint;
-    const Value* value = config.find_path(name);
-    if (value == nullptr)
-      throw_error(ErrorCode::invalid_argument,
-                  "'{}' in the program's arguments: the configuration {} has no '{}'", word,
-                  config.to_string(), name);
-    return value->is_string() ? value->as_string() : value->to_string();
-  });
-}
-
 void check_program(const std::vector<std::string>& program, const search::Space& space,
                    const fs::path& directory) {
-  Random random(0);
-  const Value drawn = space.config(space.sample(random), random);  // has the constants
-  std::vector<std::string_view> known(std::begin(kOwnNames), std::end(kOwnNames));
-  for (const auto& parameter : space.parameters()) known.push_back(parameter.path);
-  const auto words = replace_names(program, [&](const std::string&, const std::string& name) {
-    const bool is_known =
-        drawn.find_path(name) != nullptr ||
-        std::any_of(known.begin(), known.end(), [&](std::string_view path) {
-          return path == name || path.starts_with(name + "/");  // a group of parameters
-        });
-    if (!is_known) throw_unknown_name("placeholder", name, known, ErrorCode::invalid_argument);
-    return std::string();
-  });
-  if (words.front() == program.front())
+  check_placeholders(program, space);
+  // A program whose name is a parameter is found, or not, when a trial begins.
+  if (program.front().find('{') == std::string::npos)
     find_program(program.front(), environment("PATH").value_or("/usr/bin:/bin"), directory);
 }
 

@@ -13,6 +13,7 @@
 #include "kolo/tune/analysis.h"
 #include "kolo/tune/options.h"
 #include "tune/output/observer.h"
+#include "tune/study/placeholders.h"
 
 namespace kolo::tune {
 
@@ -35,12 +36,6 @@ struct ProgramStudy {
   /// The metric of the first objective; "" = none.
   [[nodiscard]] std::string first_metric() const;
 };
-
-/// The program's words for one trial: {lr}, {model/units}, {trial_dir}, {trial_id} and {checkpoint}
-/// are replaced. Throws invalid_argument for names that the configuration does not have.
-std::vector<std::string> fill_in(const std::vector<std::string>& program, const Value& config,
-                                 const std::string& trial_id, const std::string& trial_dir,
-                                 const std::string& checkpoint);
 
 /// Before the first trial: throws invalid_argument for a {NAME} that no configuration of the space
 /// has, with the nearest name, and not_found for a program that does not exist or cannot be run.

@@ -51,9 +51,11 @@ void Replay::load_trials() {
     const bool again =
         state_.options.resume == Resume::errored && record.status == TrialStatus::error;
     if (again) forget_failure(record);
-    std::string id = trial_id(study.name, study.created, record.number);
+    const auto& space = state_.changes.space;
+    if (space) record.point = encode_point(space->carried(decode_point(record.point)).value());
+    std::string id = trial_id(study.first_name, study.created, record.number);
     auto& trial = state_.trials.load(std::move(record), std::move(id));
-    if (again) state_.trials.changed(trial);
+    if (again || space) state_.trials.changed(trial);
   }
   for (auto& checkpoint : store.checkpoints(study.id))
     state_.trials.at(checkpoint.trial)
@@ -149,6 +151,8 @@ void Replay::tell_report(store::ReportRecord& report) {
   if (trial.ended()) return;
   // What the last report led to may not have happened before the session ended.
   trial.fate = consequence_of(verdict).fate;
+  // A scheduler that has taken over from another one knows of no such clone.
+  if (trial.fate == Fate::cloned && ruling.verdict != Verdict::clone) trial.fate = Fate::open;
   trial.fate_reason = std::move(report.reason);
   if (trial.fate == Fate::cloned) trial.clone = std::move(ruling);
   const auto clone = last_clone_.find(report.trial);

@@ -72,7 +72,7 @@ Analysis run(Runnable trainable, Options options) {
   Analysis analysis = study.analysis();
   if (options.raise_on_failed_trial)
     if (const auto failed = analysis.errors(); !failed.empty())
-      throw_error(ErrorCode::internal, "study {}: {} of {} trials failed; the first, {}: {}",
+      throw_error(ErrorCode::trial_failed, "study {}: {} of {} trials failed; the first, {}: {}",
                   study.name(), failed.size(), analysis.trials().size(), failed.front()->id,
                   failed.front()->error);
   return analysis;

@@ -110,6 +110,7 @@ void Steering::make_sampler(const Options& options) {
   sampler.seed = options.seed;
   sampler.settings = search.settings;
   sampler.points_to_evaluate = search.points_to_evaluate;
+  counts_through_grid_ = name == kVariants;
   if (name == kVariants && sampler.settings.contains("num_samples")) {
     wanted_ = options.num_samples;  // rounds and trials are limited each on their own
   } else if (name == kVariants) {
@@ -156,13 +157,16 @@ void Steering::make_scheduler(const Options& options) {
     scheduler.mutations = std::make_shared<const search::Space>(*wanted.mutations);
   else if (population)
     scheduler.mutations = space_;  // everything may change
-  needs_configs_ = population;
-  scheduler_ = search::make_scheduler(wanted.name, std::move(scheduler));
+  needs_configs_ = population || wanted.make;
+  scheduler_ = wanted.make ? wanted.make(std::move(scheduler))
+                           : search::make_scheduler(wanted.name, std::move(scheduler));
+  if (!scheduler_)
+    throw_error(ErrorCode::invalid_argument, "Scheduling::make returned no scheduler");
   if (time_attr_.empty())
     time_attr_ = scheduler_->counts_seconds() ? "time_total_s" : "training_iteration";
   if (objectives_.empty() && scheduler_->name() != "fifo")
     throw_error(ErrorCode::invalid_argument, "the scheduler '{}' needs a metric and its mode",
-                wanted.name);
+                scheduler_->name());
 }
 
 void Steering::make_stopper(const Options& options) {
@@ -202,6 +206,13 @@ void Steering::recall(std::int64_t number, search::Point point, const Value& con
   sampler_->recall(id_of(number), std::move(point));
   ++asked_;
   scheduler_->add(id_of(number), config);
+}
+
+std::string Steering::scheduler_status() const {
+  std::string text = scheduler_->status();
+  const auto end_of_name = std::min(text.find('\n'), text.size());
+  if (end_of_name < text.size()) text.insert(end_of_name, fmt::format(", by {}", time_attr_));
+  return text;
 }
 
 bool Steering::exhausted() const { return sampler_->exhausted(); }

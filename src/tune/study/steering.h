@@ -40,6 +40,8 @@ class Steering {
   [[nodiscard]] std::int64_t asked() const noexcept { return asked_; }
   /// The study wants more trials, and the sampler may have some.
   [[nodiscard]] bool wants_more() const;
+  /// Whether trials are the combinations of a grid, one after the other.
+  [[nodiscard]] bool counts_through_grid() const noexcept { return counts_through_grid_; }
   /// How many trials there will be, where that is known.
   [[nodiscard]] std::optional<std::int64_t> planned() const;
   /// Whether the scheduler looks at configurations, and recall() needs them.
@@ -72,7 +74,8 @@ class Steering {
   /// The objectives' values in a result; throws not_found or invalid_argument.
   [[nodiscard]] std::vector<double> values_of(const Value& result) const;
   /// For users: the brackets and rungs, and what the sampler does.
-  [[nodiscard]] std::string scheduler_status() const { return scheduler_->status(); }
+  [[nodiscard]] const std::string& scheduler_name() const { return scheduler_->name(); }
+  [[nodiscard]] std::string scheduler_status() const;
   [[nodiscard]] std::string sampler_status() const { return sampler_->explain(); }
   [[nodiscard]] Value policy() const { return scheduler_->policy(); }
 
@@ -96,6 +99,7 @@ class Steering {
   std::optional<std::int64_t> planned_variants_;  // of the grid
   bool reports_to_sampler_ = false;
   bool needs_configs_ = false;
+  bool counts_through_grid_ = false;
 };
 
 }  // namespace kolo::tune

@@ -10,14 +10,6 @@ namespace kolo::tune {
 namespace fs = std::filesystem;
 namespace {
 
-void check_study_name(const std::string& name) {
-  if (name.empty() || name == "." || name == ".." || name.find('/') != std::string::npos)
-    throw_error(ErrorCode::invalid_argument,
-                "'{}' cannot be the name of a study, because it names a directory; use a name "
-                "without '/'",
-                name);
-}
-
 void make_directories(const fs::path& directory) {
   std::error_code error;
   fs::create_directories(directory, error);
@@ -37,15 +29,19 @@ store::StudyRecord find_or_create(store::StudyStore& store, const StudySetup& se
   const Options& options = setup.options;
   if (auto found = store.find(options.name)) {
     if (options.resume == Resume::no)
-      throw_error(ErrorCode::already_exists,
-                  "there is a study '{}' in {} already; resume it, or choose another name",
-                  options.name, store.database().name());
+      throw_error(
+          ErrorCode::already_exists,
+          "there is a study '{}' in {} already; {} to continue it, choose another name, or "
+          "remove it with `kolo delete {}`",
+          options.name, store.database().name(),
+          setup.spec.command.empty() ? "set Options::resume to Resume::automatic" : "add --resume",
+          options.name);
     return *found;
   }
   if (options.resume == Resume::yes || options.resume == Resume::errored)
     static_cast<void>(store.at(options.name));  // throws not_found, with the nearest name
   store::StudyRecord study;
-  study.name = options.name;
+  study.name = study.first_name = options.name;
   study.directory = (results_directory(options) / options.name).string();
   // Before the study is stored: nothing begins where nothing can be written.
   if (setup.makes_directories) make_directories(study.directory);
@@ -62,6 +58,14 @@ std::string unique_name(const store::StudyRecord& study) {
 }
 
 }  // namespace
+
+void check_study_name(const std::string& name) {
+  if (name.empty() || name == "." || name == ".." || name.find('/') != std::string::npos)
+    throw_error(ErrorCode::invalid_argument,
+                "'{}' cannot be the name of a study, because it names a directory; use a name "
+                "without '/'",
+                name);
+}
 
 fs::path results_directory(const Options& options) {
   if (!options.local_dir.empty()) return fs::absolute(options.local_dir);
@@ -98,14 +102,11 @@ struct Study::Checked {
     spec.objectives = steering.objectives();
     if (spec.search.empty())
       spec.search = options.search_alg.name.empty() ? "grid" : options.search_alg.name;
-    spec.scheduler = options.scheduler.name;
+    spec.scheduler = steering.scheduler_name();
+    spec.outline = steering.space().outline();
+    spec.num_samples = options.num_samples;
   }
 };
-
-Study::Claim::Claim(store::StudyStore& in, store::StudyId id, double date) : store(in), study(id) {
-  store.claim(study, date);
-}
-Study::Claim::~Claim() { store.release(study); }
 
 Study::Study(StudySetup setup) : Study(Checked(std::move(setup))) {}
 
@@ -117,8 +118,7 @@ Study::Study(Checked checked)
   auto& setup = checked.setup;
   // Read again: an earlier controller may have written until the claim.
   record_ = store_.at(record_.name);
-  // The next `kolo resume` begins from what the command line says now.
-  if (!setup.spec.command.empty()) store_.set_spec(record_.id, setup.spec.to_json());
+  StudyChanges changes = changes_of(store_, record_, setup.spec, checked.steering);
   // Before anything else of the study, since it waits until nothing of an earlier session's trials
   // is left.
   executor_ = setup.make_executor(
@@ -144,8 +144,17 @@ Study::Study(Checked checked)
       .announce = Announcements({record_.name, setup.trial_prefix}, setup.options,
                                 std::move(setup.observers), std::move(metrics)),
       .policy_files = PolicyFiles(record_.directory),
+      .changes = std::move(changes),
   });
   controller_ = std::make_unique<Controller>(*state_, inbox_, *executor_, setup.interrupted);
+  // Everything was found good. It is stored with the first commit, so that a study that cannot be
+  // resumed like this stays as it is.
+  state_->journal.set_spec(setup.spec.to_json());
+  state_->journal.set_study_status(store::StudyStatus::running);
+  for (const auto& change : state_->changes.said) {
+    state_->announce.message(change);
+    state_->journal.event("changed", std::nullopt, change);
+  }
 }
 
 Study::~Study() = default;

@@ -21,6 +21,7 @@
 #include "store/study_store.h"
 #include "tune/executor/executor.h"
 #include "tune/output/observer.h"
+#include "tune/study/study_claim.h"
 #include "tune/study/study_spec.h"
 
 namespace kolo::tune {
@@ -71,25 +72,18 @@ class Study {
   struct Checked;
   explicit Study(Checked checked);
 
-  /// No other process controls the study as long as this lives.
-  struct Claim {
-    Claim(store::StudyStore& in, store::StudyId id, double date);
-    ~Claim();
-    Claim(const Claim&) = delete;
-    Claim& operator=(const Claim&) = delete;
-    store::StudyStore& store;
-    store::StudyId study;
-  };
-
   std::unique_ptr<store::Database> database_;
   store::StudyStore store_;
   store::StudyRecord record_;
-  Claim claim_;
+  StudyClaim claim_;
   std::shared_ptr<Inbox> inbox_ = std::make_shared<Inbox>();
   std::unique_ptr<TrialExecutor> executor_;
   std::unique_ptr<StudyState> state_;
   std::unique_ptr<Controller> controller_;
 };
+
+/// Throws invalid_argument for a name that a study cannot have.
+void check_study_name(const std::string& name);
 
 /// Where studies have their files: Options::local_dir, else $KOLO_RESULTS, else ~/kolo_results.
 std::filesystem::path results_directory(const Options& options);

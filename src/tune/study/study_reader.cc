@@ -12,7 +12,7 @@ TrialResult trial_of(const store::StudyRecord& study, const std::string& trainab
                      store::TrialRecord& record) {
   TrialResult trial;
   trial.number = record.number;
-  trial.id = trial_id(study.name, study.created, record.number);
+  trial.id = trial_id(study.first_name, study.created, record.number);
   trial.name = trainable + "_" + trial.id;
   trial.status = record.status;
   trial.config = decode(record.config, "a configuration");

@@ -12,8 +12,10 @@ constexpr const char* kOrigin = "the study's description";
 }  // namespace
 
 std::string StudySpec::to_json() const {
-  Json json{{"kolo_study", kVersion}, {"trainable", trainable}, {"search", search},
-            {"scheduler", scheduler}, {"space", space},         {"command", command}};
+  Json json{{"kolo_study", kVersion}, {"trainable", trainable},
+            {"search", search},       {"scheduler", scheduler},
+            {"space", space},         {"command", command},
+            {"outline", outline},     {"num_samples", num_samples}};
   json["objectives"] = Json::array();
   for (const auto& objective : objectives)
     json["objectives"].push_back(
@@ -33,6 +35,8 @@ StudySpec StudySpec::from_json(std::string_view text) {
   spec.scheduler = json_field<std::string>(json, "scheduler", kOrigin);
   spec.space = json_field<std::string>(json, "space", kOrigin);
   spec.command = json_field<std::string>(json, "command", kOrigin);
+  spec.outline = json.value("outline", "");
+  spec.num_samples = json.value("num_samples", std::int64_t{0});
   for (const Json& objective : json.at("objectives"))
     spec.objectives.push_back({json_field<std::string>(objective, "metric", kOrigin),
                                json_field<std::string>(objective, "mode", kOrigin) == "min"

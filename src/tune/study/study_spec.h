@@ -14,7 +14,9 @@ struct StudySpec {
   std::string trainable = "trainable";
   std::vector<Objective> objectives;
   std::string search, scheduler;
-  std::string space;  ///< JSON, where it was given as text; "" = written in C++
+  std::string space;             ///< JSON, where it was given as text; "" = written in C++
+  std::string outline;           ///< search::Space::outline(); "" in studies of older versions
+  std::int64_t num_samples = 0;  ///< 0 in studies of older versions
   /// What the command line was given, as JSON; "" = the study belongs to a C++ program.
   std::string command;
 

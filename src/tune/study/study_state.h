@@ -11,6 +11,7 @@
 #include "tune/study/population_policy.h"
 #include "tune/study/resource_pool.h"
 #include "tune/study/steering.h"
+#include "tune/study/study_changes.h"
 #include "tune/trial/trials.h"
 
 namespace kolo::tune {
@@ -27,6 +28,7 @@ struct StudyState {
   ResourcePool pool;
   Announcements announce;
   PolicyFiles policy_files;
+  StudyChanges changes;         ///< since the session before
   std::string first_failure{};  ///< of a trial that does not start again
 
   /// The time at which a run that is told to end now is killed.

@@ -80,7 +80,7 @@ StudyTrial* TrialStarts::create() {
   if (!proposal) return nullptr;
   auto trial = std::make_unique<StudyTrial>();
   const auto& study = state_.journal.study();
-  trial->id = trial_id(study.name, study.created, number);
+  trial->id = trial_id(study.first_name, study.created, number);
   trial->config = std::move(proposal->config);
   auto& record = trial->record;
   record.number = number;

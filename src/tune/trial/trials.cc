@@ -102,15 +102,15 @@ std::optional<Grant> Trials::vacate(StudyTrial& trial) {
 }
 
 bool Trials::better(double left, double right) const {
-  if (std::isnan(left)) return false;
-  if (std::isnan(right)) return true;
+  if (!std::isfinite(left)) return false;
+  if (!std::isfinite(right)) return true;
   return *first_objective_ == search::Direction::minimize ? left < right : left > right;
 }
 
 void Trials::note_values(const StudyTrial& trial) {
   if (!first_objective_ || trial.values.empty()) return;
   const double value = trial.values.front();
-  if (best_ == nullptr || better(value, best_value_)) {
+  if (best_ == nullptr ? std::isfinite(value) : better(value, best_value_)) {
     best_ = &trial;
     best_value_ = value;
   } else if (best_ == &trial && better(best_value_, value)) {
@@ -121,6 +121,7 @@ void Trials::note_values(const StudyTrial& trial) {
       best_ = other.get();
       best_value_ = other->values.front();
     }
+    if (!std::isfinite(best_value_)) best_ = nullptr;
   }
 }
 

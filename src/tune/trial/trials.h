@@ -61,6 +61,7 @@ class Trials {
 
   /// To be called when trial.values has changed.
   void note_values(const StudyTrial& trial);
+  /// None while no trial has a finite value.
   [[nodiscard]] const StudyTrial* best() const noexcept { return best_; }
 
  private:

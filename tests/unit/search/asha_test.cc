@@ -49,6 +49,15 @@ SchedulerOptions maximize(std::map<std::string, Value> settings = {}) {
   return {.directions = {Direction::maximize}, .settings = std::move(settings)};
 }
 
+TEST(Asha, StatusIsForPeople) {
+  auto asha = make_scheduler("asha", maximize({{"max_t", 9}, {"reduction_factor", 3}}));
+  for (std::uint64_t i = 0; i < 2; ++i) {
+    asha->add(id(i));
+    report(*asha, i, 1, 1.0 / 3);
+  }
+  EXPECT_EQ(asha->status(), "asha\nbracket 0: 3 (0 trials) 1 (2 trials, cut-off 0.33333)");
+}
+
 TEST(Asha, CutoffIsThatOfThoseBefore) {
   auto asha = make_scheduler("asha", maximize());
   for (std::uint64_t i = 0; i < 5; ++i) asha->add(id(i));

@@ -109,6 +109,35 @@ TEST(SpaceJsonTest, ErrorsNamePathAndRule) {
               HasSubstr("equals"));
 }
 
+TEST(SpaceJsonTest, WhatLooksLikeADomainIsNoConstant) {
+  EXPECT_THAT(refusal_of(R"({"m": {"lr": {"loguniforn": [1e-4, 1e-1]}}})"),
+              AllOf(HasSubstr("m/lr: domain 'loguniforn' is unknown"),
+                    HasSubstr("did you mean 'loguniform'?"),
+                    HasSubstr("write {constant: {\"loguniforn\":[0.0001,0.1]}}")));
+  EXPECT_THAT(refusal_of(R"({"x": {"int": [1, 10]}})"), HasSubstr("known: uniform"));
+  EXPECT_THAT(refusal_of(R"({"x": {"unifrm": {"low": 0, "high": 1}}})"), HasSubstr("'uniform'?"));
+  EXPECT_THAT(refusal_of(R"({"x": {"uniform": [0, 1], "q": 0.1}})"),
+              HasSubstr("'uniform' stands beside 'q'"));
+  EXPECT_THAT(refusal_of(R"({"x": "tune.choice([1, 2])"
+})"), HasSubstr("{
+choice:
+  [[ 1, 2 ]]
+}"));
+  // Parts of a configuration that cannot be meant as domains.
+  const auto space = Space::from_json(
+      R"({"a": {"b": 1}, "c": {"d": {"e": "f(x)"
+}
+}
+, "g" : [ 1, 2 ],
+        "h" : {"i" : [ {"uniform" : [ 0, 1 ]} ]},
+              "k" : {"constant" : {"layers" : [ 64, 64 ]}},
+                    "l" : {
+  "low" : 1, "high" : 2
+}
+})");
+  EXPECT_EQ(space->size(), 1U);
+}
+
 TEST(SpaceJsonTest, ContradictionsAreFoundWhenBuilding) {
   EXPECT_THAT(refusal_of(R"({"kolo_space": 1,
       "parameters": {"a": {"choice": [1, 2]}, "b": {"choice": [1, 2]}},

@@ -30,10 +30,13 @@ TEST_F(TuneFailures, AFailedTrialDoesNotEndTheOthers) {
   EXPECT_EQ(analysis.best_config().at_path("x").as_integer(), 1);
   how.name = "raises";
   how.raise_on_failed_trial = true;
-  EXPECT_THAT(refusal([&] {
-                tune::run([](const Config&) { throw std::runtime_error("oh"); }, how);
-              }).what(),
-              testing::HasSubstr("3 of 3 trials failed"));
+  const auto fail = [](const Config&) { throw std::runtime_error("oh"); };
+  const Error raised = refusal([&] { tune::run(fail, how); });
+  EXPECT_THAT(raised.what(), testing::HasSubstr("3 of 3 trials failed"));
+  EXPECT_EQ(raised.code(), ErrorCode::trial_failed);
+  how.name = "fast";
+  how.fail_fast = true;
+  EXPECT_EQ(refusal([&] { tune::run(fail, how); }).code(), ErrorCode::trial_failed);
 }
 
 TEST_F(TuneFailures, ATrialStartsAgainFromItsCheckpoint) {

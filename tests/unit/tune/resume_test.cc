@@ -6,6 +6,8 @@
 #include <atomic>
 #include <fstream>
 
+#include "store/study_store.h"
+#include "tune/protocol/value_text.h"
 #include "unit/tune/study_fixture.h"
 
 namespace kolo::test {
@@ -146,6 +148,133 @@ TEST_F(TuneResume, TwoControllersAreOneTooMany) {
       how);
   EXPECT_THAT(refused, testing::HasSubstr("controls it"));
 }
+
+/// What a study consists of decides what it may be resumed with.
+class TuneResumeOtherwise : public TuneResume {
+ protected:
+  static void once(const Config& config, Session& session) {
+    session.report({{"loss", config.at_path("x").as_number()}, {"other", 1}});
+  }
+  Options before(const std::string& name) {
+    auto how = study(name);
+    how.config = {{"x", uniform(1, 2)}, {"kind", choice({"a", "b"})}, {"epochs", 3}};
+    how.num_samples = 8;
+    how.scheduler = {};
+    return how;
+  }
+  store::StudyRecord record(const Options& how) {
+    auto database = store::open_database((scratch_.path() / "kolo.db").string());
+    return store::StudyStore(*database).at(how.name);
+  }
+  /// Such a resume says so, and leaves the study as it was.
+  void expect_refused(const Options& how, const std::string& reason) {
+    const auto was = record(how);
+    const Error error = refusal([&] { tune::run(once, how); });
+    EXPECT_EQ(error.code(), ErrorCode::failed_precondition);
+    EXPECT_THAT(error.what(), testing::HasSubstr(reason));
+    EXPECT_EQ(record(how).spec, was.spec);
+    EXPECT_EQ(record(how).status, was.status);
+  }
+};
+
+TEST_F(TuneResumeOtherwise, RefusesWhatItsTrialsCannotBear) {
+  const auto good = before("own");
+  tune::run(once, good);
+  ASSERT_EQ(record(good).status, store::StudyStatus::finished);
+
+  auto how = good;
+  how.config = {{"momentum", uniform(1, 2)}, {"kind", choice({"a", "b"})}, {"epochs", 3}};
+  expect_refused(how, "the parameter 'x' is missing; the parameter 'momentum' is new");
+  how.config = {{"x", choice({1, 2})}, {"kind", choice({"a", "b"})}, {"epochs", 3}};
+  expect_refused(how, "'x' is now choice(1, 2); it was uniform(1, 2)");
+  how.config = {{"x", uniform(1, 2)}, {"kind", choice({"a", "b"})}, {"epochs", 5}};
+  expect_refused(how, "the constant 'epochs' is now 5; it was 3");
+  how.config = {{"x", uniform(1, 1.01)}, {"kind", choice({"a", "b"})}, {"epochs", 3}};
+  expect_refused(how, "of 8 trials lie outside of that space");
+  how.config = {{"x", uniform(1, 2)}, {"kind", choice({"a"})}, {"epochs", 3}};
+  expect_refused(how, "of 8 trials lie outside of that space");
+  how = good;
+  how.metric = "other";
+  expect_refused(how, "the objective is now other (min); it was loss (min)");
+  how = good;
+  how.mode = "max";
+  expect_refused(how, "the objective is now loss (max); it was loss (min)");
+  how = good;
+  how.num_samples = 4;
+  expect_refused(how, "only 4 trials are asked for, but there are 8 already");
+
+  how = good;
+  how.num_samples = 9;
+  EXPECT_EQ(tune::run(once, how).trials().size(), 9U);
+}
+
+TEST_F(TuneResumeOtherwise, AppliesWhatItsTrialsCanBear) {
+  auto how = before("wider");
+  const auto first = tune::run(once, how);
+  how.config = {{"x", uniform(0, 4)}, {"kind", choice({"c", "b", "a"})}, {"epochs", 3}};
+  how.num_samples = 40;
+  how.search_alg = {.name = "random"};
+  const auto all = tune::run(once, how);
+  ASSERT_EQ(all.trials().size(), 40U);
+  auto lines = story(all);
+  lines.resize(8);
+  EXPECT_EQ(lines, story(first));
+  bool wider = false, third = false;
+  for (const auto& trial : all.trials()) {
+    wider = wider || trial.config.at_path("x").as_number() > 2;
+    third = third || trial.config.at_path("kind").as_string() == "c";
+  }
+  EXPECT_TRUE(wider && third);
+  // The points in the database mean the same as the configurations beside them.
+  const search::Space space(how.config);
+  auto database = store::open_database((scratch_.path() / "kolo.db").string());
+  store::StudyStore store(*database);
+  for (const auto& trial : store.trials(store.at("wider").id))
+    EXPECT_TRUE(search::same_point(decode_point(trial.point),
+                                   space.point(decode(trial.config, "a configuration"))))
+        << trial.point << " " << trial.config;
+}
+
+TEST_F(TuneResumeOtherwise, AGridIsCountedThroughAndStaysAsItIs) {
+  auto how = before("grid");
+  how.search_alg = {};
+  how.num_samples = 1;
+  how.config = {{"x", grid_search({1, 2, 3})}};
+  tune::run(once, how);
+  how.config = {{"x", grid_search({1, 2, 3, 4})}};
+  expect_refused(how, "counts through them");
+}
+
+/// Any scheduler can take over from any other one in the middle of a study.
+class TuneResumeScheduler
+    : public TuneResume,
+      public testing::WithParamInterface<std::tuple<const char*, const char*>> {};
+
+TEST_P(TuneResumeScheduler, TakesOver) {
+  const auto [before, after] = GetParam();
+  auto how = study(fmt::format("{}-{}", before, after));
+  how.config = {{"x", uniform(1, 2)}};
+  how.max_concurrent_trials = 4;
+  how.total_resources = Resources{.cpu = 4};
+  const auto of = [](const std::string& name) {
+    Scheduling scheduling{.name = name};
+    if (name == "asha" || name == "hyperband") scheduling.settings = {{"max_t", 4}};
+    if (name == "pbt") scheduling.settings = {{"perturbation_interval", 1}};
+    return scheduling;
+  };
+  how.scheduler = of(before);
+  run_killed(how, 9);
+  how.scheduler = of(after);
+  const auto all =
+      tune::run([](const Config& config, Session& session) { train(config, session, [] {}); }, how);
+  EXPECT_EQ(all.trials().size(), 12U);
+  for (const auto& trial : all.trials()) EXPECT_EQ(trial.status, TrialStatus::terminated);
+}
+
+constexpr const char* kSchedulers[] = {"fifo", "asha", "hyperband", "median_stopping_rule", "pbt"};
+INSTANTIATE_TEST_SUITE_P(All, TuneResumeScheduler,
+                         testing::Combine(testing::ValuesIn(kSchedulers),
+                                          testing::ValuesIn(kSchedulers)));
 
 }  // namespace
 }  // namespace kolo::test

@@ -37,6 +37,39 @@ void expect_whole(const TrialResult& trial) {
         << trial.number;
 }
 
+/// Stops what is not good enough after three epochs.
+class HalfWay final : public search::Scheduler {
+ public:
+  explicit HalfWay(search::SchedulerOptions options) : Scheduler("half_way", std::move(options)) {}
+
+ private:
+  search::Decision on_result(Slot /*slot*/, const search::Result& result,
+                             std::span<const double> scores) override {
+    if (result.time < 3 || scores[0] < 2) return {};
+    return {search::Action::stop, {.rule = "half way"}};
+  }
+};
+
+TEST_F(TuneSchedulers, CanBeAUsersOwn) {
+  auto how = minimize("own", "loss");
+  how.config = {{"x", grid_search({1, 5})}};
+  how.scheduler.make = [](search::SchedulerOptions options) {
+    return std::make_unique<HalfWay>(std::move(options));
+  };
+  const auto analysis = tune::run(curve(false), how);
+  ASSERT_EQ(analysis.trials().size(), 2U);
+  EXPECT_EQ(analysis.trials()[0].results.size(), 9U);
+  EXPECT_EQ(analysis.trials()[1].results.size(), 3U);
+  EXPECT_TRUE(analysis.trials()[1].stopped);
+  EXPECT_THAT(analysis.trials()[1].why, testing::HasSubstr("half way"));
+  how.scheduler.make = [](search::SchedulerOptions) -> std::unique_ptr<search::Scheduler> {
+    return nullptr;
+  };
+  how.name = "none";
+  EXPECT_THAT(refusal([&] { tune::run(curve(false), how); }).what(),
+              testing::HasSubstr("returned no scheduler"));
+}
+
 TEST_F(TuneSchedulers, AshaStopsTheBadOnesAndSaysWhy) {
   auto how = minimize("asha", "loss");
   how.total_resources = Resources{.cpu = 1};

@@ -58,6 +58,34 @@ TEST(ProgramStudy, FillsInParameters) {
               config, "id", "/d", "/c"),
       testing::ElementsAre("./t", "--lr=0.1", "64", "x y", "/d/o", "{\"j\":1}", testing::_, "{}"));
   EXPECT_THROW(fill_in({"{lrr}"}, config, "", "", ""), Error);
+  EXPECT_THAT(fill_in({"{{lrr}} {{lr}} {\"a\":{\"b\":1}}"}, config, "", "", ""),
+              testing::ElementsAre("{lrr} {lr} {\"a\":{\"b\":1}}"));
+}
+
+TEST(TrialWords, PlaceholdersAreCheckedBeforeTheFirstTrial) {
+  const auto space = search::Space::Builder()
+                         .add("lr", search::uniform(0, 1))
+                         .add("optimizer", search::choice({"sgd", "adam"}))
+                         .add("sgd/momentum", search::uniform(0, 1))
+                         .add("sgd/nesterov", true)
+                         .add("model", Value{{"units", 64}})
+                         .condition("sgd", search::equals("optimizer", "sgd"))
+                         .build();
+  check_placeholders({"./t", "{lr}", "{model/units}", "{model}", "{trial_dir}/{trial_id}",
+                      "${HOME}", "{{learning_rate}}", "{1,2}"},
+                     *space);
+  const auto refusal = [&](const char* word) -> std::string {
+    try {
+      check_placeholders({word}, *space);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_THAT(refusal("--lr={Lr}"), testing::HasSubstr("did you mean 'lr'?"));
+  EXPECT_THAT(refusal("{learning_rate}"), testing::HasSubstr("known: lr, optimizer"));
+  EXPECT_THAT(refusal("{sgd/momentum}"), testing::HasSubstr("only if a condition holds"));
+  EXPECT_THAT(refusal("{sgd/nesterov}"), testing::HasSubstr("only if a condition holds"));
 }
 
 TEST(ProgramStudy, ADescriptionIsChecked) {

@@ -1,0 +1,135 @@
+// Files go first and the database follows, under a claim: when the process is killed in between,
+// the study is still in the database, and the same call finishes the work.
+#include "tune/study/study_upkeep.h"
+
+#include "base/clock.h"
+#include "base/errors.h"
+#include "kolo/tune.h"
+#include "tune/study/study.h"
+#include "tune/study/study_claim.h"
+
+namespace kolo::tune {
+namespace fs = std::filesystem;
+namespace {
+
+/// A study that is looked after, and where it is.
+struct Upkeep {
+  Upkeep(const std::string& name, const std::string& storage)
+      : database(store::open_database(url_of(storage), {.create = false})),
+        store(*database),
+        study(store.at(name)),
+        claim(store, study.id, system_clock().date()),
+        files(files_of_study(store, study)) {}
+
+  static std::string url_of(const std::string& storage) {
+    Options options;
+    options.storage = storage;
+    return storage_url(options);
+  }
+  /// Where a study of another name would be.
+  [[nodiscard]] StudyFiles renamed(const std::string& name) {
+    check_study_name(name);
+    if (store.find(name))
+      throw_error(ErrorCode::already_exists, "there is a study '{}' already; choose another name",
+                  name);
+    return {files.directory.parent_path() / name, files.entries};
+  }
+
+  std::unique_ptr<store::Database> database;
+  store::StudyStore store;
+  store::StudyRecord study;
+  StudyClaim claim;
+  StudyFiles files;
+};
+
+template <class Work>
+void with_files(const std::string& what, const fs::path& path, Work&& work) {
+  try {
+    work();
+  } catch (const fs::filesystem_error& error) {
+    throw_error(ErrorCode::io, "cannot {} {}: {}", what, path.string(), error.code().message());
+  }
+}
+
+void remove_if_empty(const fs::path& directory) {
+  std::error_code not_empty;
+  fs::remove(directory, not_empty);
+}
+
+}  // namespace
+
+std::uintmax_t StudyFiles::bytes() const {
+  std::uintmax_t sum = 0;
+  const auto add = [&sum](const fs::directory_entry& entry) {
+    std::error_code gone;
+    if (!entry.is_symlink(gone) && entry.is_regular_file(gone)) sum += entry.file_size(gone);
+  };
+  for (const auto& name : entries) {
+    std::error_code gone;
+    const fs::directory_entry top(directory / name, gone);
+    add(top);
+    if (top.is_symlink(gone) || !top.is_directory(gone)) continue;
+    for (const auto& entry : fs::recursive_directory_iterator(
+             top.path(), fs::directory_options::skip_permission_denied, gone))
+      add(entry);
+  }
+  return sum;
+}
+
+StudyFiles files_of_study(store::StudyStore& store, const store::StudyRecord& study) {
+  StudyFiles files{study.directory, {}};
+  const auto add = [&files](const std::string& name) {
+    if (fs::symlink_status(files.directory / name).type() != fs::file_type::not_found)
+      files.entries.push_back(name);
+  };
+  for (const auto& trial : store.trials(study.id)) {
+    const fs::path directory = trial.directory;
+    if (directory.parent_path() == files.directory) add(directory.filename().string());
+  }
+  std::error_code none;
+  for (const auto& entry : fs::directory_iterator(files.directory, none)) {
+    const std::string name = entry.path().filename().string();
+    if (name.starts_with("pbt_") && name.ends_with(".txt")) files.entries.push_back(name);
+  }
+  return files;
+}
+
+void delete_study(const std::string& name, const std::string& storage) {
+  Upkeep upkeep(name, storage);
+  for (const auto& entry : upkeep.files.entries) {
+    const fs::path path = upkeep.files.directory / entry;
+    with_files("remove", path, [&] { fs::remove_all(path); });
+  }
+  remove_if_empty(upkeep.files.directory);
+  upkeep.store.remove(upkeep.study.id);
+}
+
+void rename_study(const std::string& name, const std::string& new_name,
+                  const std::string& storage) {
+  Upkeep upkeep(name, storage);
+  const StudyFiles to = upkeep.renamed(new_name);
+  with_files("make", to.directory, [&] { fs::create_directories(to.directory); });
+  for (const auto& entry : to.entries) {
+    const fs::path path = upkeep.files.directory / entry;
+    with_files("move", path, [&] { fs::rename(path, to.directory / entry); });
+  }
+  remove_if_empty(upkeep.files.directory);
+  upkeep.store.rename(upkeep.study.id, new_name, to.directory.string());
+}
+
+void copy_study(const std::string& name, const std::string& new_name, const std::string& storage) {
+  Upkeep upkeep(name, storage);
+  const StudyFiles to = upkeep.renamed(new_name);
+  with_files("make", to.directory, [&] { fs::create_directories(to.directory); });
+  for (const auto& entry : to.entries) {
+    const fs::path path = upkeep.files.directory / entry;
+    with_files("copy", path, [&] {
+      fs::copy(path, to.directory / entry,
+               fs::copy_options::recursive | fs::copy_options::copy_symlinks |
+                   fs::copy_options::overwrite_existing);
+    });
+  }
+  upkeep.store.copy(upkeep.study.id, new_name, to.directory.string());
+}
+
+}  // namespace kolo::tune
