@@ -115,9 +115,29 @@ Study::Study(Checked checked)
       store_(*database_),
       record_(find_or_create(store_, checked.setup)),
       claim_(store_, record_.id, checked.setup.clock->date()) {
-  auto& setup = checked.setup;
   // Read again: an earlier controller may have written until the claim.
   record_ = store_.at(record_.name);
+  try {
+    prepare(checked);
+  } catch (...) {
+    if (record_.seq == 0) forget();
+    throw;
+  }
+}
+
+/// Of a study in which nothing has happened yet, nothing stays.
+void Study::forget() noexcept {
+  try {
+    store_.remove(record_.id);
+    std::error_code not_empty;
+    fs::remove(record_.directory, not_empty);
+  } catch (const std::exception&) {
+    // The error that led here is the one to tell.
+  }
+}
+
+void Study::prepare(Checked& checked) {
+  auto& setup = checked.setup;
   StudyChanges changes = changes_of(store_, record_, setup.spec, checked.steering);
   // Before anything else of the study, since it waits until nothing of an earlier session's trials
   // is left.

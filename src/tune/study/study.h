@@ -71,6 +71,8 @@ class Study {
  private:
   struct Checked;
   explicit Study(Checked checked);
+  void prepare(Checked& checked);
+  void forget() noexcept;
 
   std::unique_ptr<store::Database> database_;
   store::StudyStore store_;

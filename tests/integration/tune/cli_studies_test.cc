@@ -47,6 +47,15 @@ TEST_F(StudiesCli, AResumeWithAnotherSpaceIsRefusedAndHarmless) {
   EXPECT_EQ(trials("b1").size(), 5U);
 }
 
+TEST_F(StudiesCli, AStudyThatCouldNotBeginLeavesNothing) {
+  run_study("before");
+  const auto result = tune({"--name", "never", "--executor", "jobs"}, {"true"});
+  EXPECT_EQ(result.status >> 8, 1) << result.output;
+  EXPECT_EQ(state_of("never"), "") << result.errors;
+  EXPECT_FALSE(std::filesystem::exists(scratch_.path() / "never"));
+  EXPECT_EQ(state_of("before"), "finished");
+}
+
 TEST_F(StudiesCli, AWiderSpaceAndAnotherSchedulerAreAppliedAndSaid) {
   run_study("wide");
   write("space.yaml", "lr: {uniform: [0, 100]}\n");
