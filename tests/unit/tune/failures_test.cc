@@ -171,7 +171,7 @@ TEST_F(TuneFailures, ATrialThatTakesTooLongFails) {
   }
   gate->changed.notify_all();
   ASSERT_EQ(analysis.errors().size(), 1U);
-  EXPECT_EQ(analysis.errors()[0]->error, "F_timeout");
+  EXPECT_THAT(analysis.errors()[0]->error, testing::StartsWith("F_timeout: it ran longer than"));
   EXPECT_EQ(analysis.errors()[0]->config.at_path("x").as_integer(), 2);
 }
 
