@@ -189,5 +189,45 @@ TEST_P(StudyStoreTest, RequestsReachTheController) {
   EXPECT_EQ(store_->requests(study_).size(), 1U);
 }
 
+TEST_P(StudyStoreTest, StudiesAreCopiedRenamedAndRemoved) {
+  store_->claim(study_, 11);
+  auto all = batch(0, 4);
+  TrialRecord trial;
+  trial.point = "0.25";
+  trial.config = "{}";
+  trial.directory = "/d/größe";
+  trial.asked_seq = 1;
+  all.trials = {trial};
+  all.reports = {{2, 0, 1, 13, 0.5, R"({"loss":1})", 0, "", false}};
+  all.checkpoints = {{0, 3, 1, "/d/größe/c1", 13}, {0, 3, 1, "/elsewhere/c2", 13}};
+  all.events = {{4, 13, std::nullopt, "started", "here"}};
+  store_->write(study_, all);
+
+  const StudyId copy = store_->copy(study_, "second", "/e");
+  EXPECT_EQ(store_->at("second").first_name, "first");
+  EXPECT_EQ(store_->at("second").seq, 4);
+  EXPECT_FALSE(store_->holder(copy, 12));
+  EXPECT_EQ(store_->trials(copy)[0].directory, "/e/größe");
+  EXPECT_EQ(store_->reports_of(copy, 0).size(), 1U);
+  EXPECT_EQ(store_->checkpoints(copy)[0].path, "/e/größe/c1");
+  EXPECT_EQ(store_->checkpoints(copy)[1].path, "/elsewhere/c2");
+  EXPECT_EQ(store_->events(copy).size(), 1U);
+  EXPECT_EQ(store_->trials(study_)[0].directory, "/d/größe");
+
+  EXPECT_EQ(refusal([&] { store_->rename(study_, "second", "/e"); }), ErrorCode::already_exists);
+  EXPECT_EQ(store_->checkpoints(study_)[0].path, "/d/größe/c1");
+  store_->rename(study_, "third", "/f");
+  EXPECT_FALSE(store_->find("first"));
+  EXPECT_EQ(store_->at("third").first_name, "first");
+  EXPECT_EQ(store_->trials(study_)[0].directory, "/f/größe");
+  EXPECT_EQ(store_->checkpoints(study_)[0].path, "/f/größe/c1");
+
+  store_->remove(study_);
+  EXPECT_FALSE(store_->find("third"));
+  EXPECT_EQ(store_->trial_count(study_), 0);
+  EXPECT_TRUE(store_->checkpoints(study_).empty());
+  EXPECT_EQ(store_->trial_count(copy), 1);
+}
+
 }  // namespace
 }  // namespace kolo::test
