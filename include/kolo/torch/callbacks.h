@@ -93,7 +93,8 @@ class EarlyStop : public Callback {
 };
 
 /// One line an epoch, the first of which is 1; rank 0 writes. A metric that first appears later
-/// gets a column of its own: the file is written anew.
+/// gets a column of its own: the file is written anew. A run that is resumed keeps the lines of the
+/// epochs before.
 class CsvLogger : public Callback {
  public:
   explicit CsvLogger(std::filesystem::path path) : path_(std::move(path)) {}
@@ -101,6 +102,8 @@ class CsvLogger : public Callback {
   void on_epoch_end(Trainer& trainer, Metrics& metrics) override;
 
  private:
+  void read_epochs_before(std::uint64_t epoch);
+
   std::filesystem::path path_;
   std::vector<std::string> columns_;
   std::vector<std::pair<std::uint64_t, Metrics>> rows_;

@@ -22,8 +22,30 @@ void CsvLogger::on_train_begin(Trainer&) {
   rows_.clear();
 }
 
+/// Of a run that was ended and goes on: the epochs before.
+void CsvLogger::read_epochs_before(std::uint64_t epoch) {
+  if (!std::filesystem::exists(path_)) return;
+  const std::string text = read_file(path_);
+  std::vector<std::string> names;
+  for (const std::string_view line : csv_lines(text)) {
+    const auto fields = split_csv_line(line);
+    if (names.empty()) {
+      names = fields;
+      continue;
+    }
+    const std::uint64_t row = std::strtoull(fields.at(0).c_str(), nullptr, 10);
+    if (row == 0 || row >= epoch) continue;
+    Metrics metrics;
+    for (std::size_t i = 1; i < std::min(fields.size(), names.size()); ++i)
+      if (!fields[i].empty()) metrics[names[i]] = std::strtod(fields[i].c_str(), nullptr);
+    rows_.emplace_back(row, std::move(metrics));
+  }
+  if (!names.empty()) columns_.assign(names.begin() + 1, names.end());
+}
+
 void CsvLogger::on_epoch_end(Trainer& trainer, Metrics& metrics) {
   if (trainer.rank() != 0) return;
+  if (rows_.empty() && trainer.epoch() > 0) read_epochs_before(trainer.epoch() + 1);
   for (const auto& [name, value] : metrics)
     if (std::find(columns_.begin(), columns_.end(), name) == columns_.end())
       columns_.push_back(name);

@@ -132,7 +132,9 @@ TEST(Trainer, ResumesWithTheSameBits) {
     options.files.directory = directory;
     options.monitor = "loss";
     // The schedule is that of the whole run, also when it is ended before.
-    bench.trainer.add<RateCallback>(schedule::cosine(0.05, 5)).add<CheckpointCallback>(options);
+    bench.trainer.add<RateCallback>(schedule::cosine(0.05, 5))
+        .add<CheckpointCallback>(options)
+        .add<CsvLogger>(directory / "log.csv");
     auto history = bench.trainer.fit(train);
     std::vector<torch::Tensor> weights;
     for (const auto& tensor : bench.net->parameters()) weights.push_back(tensor.detach().clone());
@@ -144,6 +146,7 @@ TEST(Trainer, ResumesWithTheSameBits) {
   EXPECT_EQ(rest.first, 3U);
   for (std::size_t i = 0; i < whole.second.size(); ++i)
     EXPECT_TRUE(whole.second[i].equal(rest.second[i]));
+  EXPECT_EQ(read_file(dir.path() / "parts/log.csv"), read_file(dir.path() / "whole/log.csv"));
 }
 
 }  // namespace
