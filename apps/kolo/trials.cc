@@ -54,10 +54,10 @@ void keep_columns(Table& table, const std::vector<std::string>& names) {
   table = std::move(kept);
 }
 
-/// Of a message, what fits beside other columns.
-std::string brief(const std::string& error) {
+/// Of a text, what fits beside other columns.
+std::string brief(const std::string& text) {
   constexpr std::size_t kLetters = 60;
-  return shortened(error.substr(0, error.find('\n')), kLetters);
+  return shortened(text.substr(0, text.find('\n')), kLetters);
 }
 
 /// For people: without paths and what can be derived, parameters by their own names.
@@ -68,17 +68,16 @@ Table for_people(Table table) {
     if (std::find(std::begin(kLong), std::end(kLong), column) == std::end(kLong))
       names.push_back(column);
   keep_columns(table, names);
+  const auto has = [&table](const std::string& name) {
+    return std::find(table.columns.begin(), table.columns.end(), name) != table.columns.end();
+  };
+  for (auto& row : table.rows)
+    for (auto& cell : row)
+      if (cell.is_string()) cell = brief(cell.as_string());
   constexpr std::string_view kPrefix = "config/";
-  for (auto& column : table.columns) {
-    if (column == "error")
-      for (auto& row : table.rows)
-        if (auto& cell = row[column_of(table, column)]; cell.is_string())
-          cell = brief(cell.as_string());
-    if (!column.starts_with(kPrefix)) continue;
-    const std::string own = column.substr(kPrefix.size());
-    if (std::find(table.columns.begin(), table.columns.end(), own) == table.columns.end())
-      column = own;
-  }
+  for (auto& column : table.columns)
+    if (column.starts_with(kPrefix) && !has(column.substr(kPrefix.size())))
+      column = column.substr(kPrefix.size());
   return table;
 }
 
@@ -86,7 +85,9 @@ Table for_people(Table table) {
 Table trials_table(const tune::Analysis& analysis) {
   Table all = analysis.dataframe();
   if (const auto failed = analysis.errors(); !failed.empty()) {
-    all.columns.emplace_back("error");
+    const bool is_metric =
+        std::find(all.columns.begin(), all.columns.end(), "error") != all.columns.end();
+    all.columns.emplace_back(is_metric ? "failure" : "error");
     for (auto& row : all.rows) row.emplace_back();
     for (const auto* trial : failed)
       all.rows[static_cast<std::size_t>(trial->number)].back() = trial->error;
