@@ -118,23 +118,12 @@ TEST(SpaceJsonTest, WhatLooksLikeADomainIsNoConstant) {
   EXPECT_THAT(refusal_of(R"({"x": {"unifrm": {"low": 0, "high": 1}}})"), HasSubstr("'uniform'?"));
   EXPECT_THAT(refusal_of(R"({"x": {"uniform": [0, 1], "q": 0.1}})"),
               HasSubstr("'uniform' stands beside 'q'"));
-  EXPECT_THAT(refusal_of(R"({"x": "tune.choice([1, 2])"
-})"), HasSubstr("{
-choice:
-  [[ 1, 2 ]]
-}"));
+  EXPECT_THAT(refusal_of(R"x({"x": "tune.uniform(1, 2)"})x"), HasSubstr("{uniform: [1, 2]}"));
   // Parts of a configuration that cannot be meant as domains.
   const auto space = Space::from_json(
-      R"({"a": {"b": 1}, "c": {"d": {"e": "f(x)"
-}
-}
-, "g" : [ 1, 2 ],
-        "h" : {"i" : [ {"uniform" : [ 0, 1 ]} ]},
-              "k" : {"constant" : {"layers" : [ 64, 64 ]}},
-                    "l" : {
-  "low" : 1, "high" : 2
-}
-})");
+      R"x({"a": {"b": 1}, "c": {"d": {"e": "f(x)"}}, "g": [1, 2],
+           "h": {"i": [{"uniform": [0, 1]}]}, "k": {"constant": {"layers": [64, 64]}},
+           "l": {"low": 1, "high": 2}})x");
   EXPECT_EQ(space->size(), 1U);
 }
 
