@@ -62,8 +62,9 @@ void become_agent(hps::SearchPlan& plan, const PpoCommandOptions& options,
   if (wanted > 1 && !environment("KOLO_RANK")) run_agents(plan, wanted, arguments);
   // Agents wait for each other's evaluations.
   ContextOptions patient;
+  constexpr std::chrono::duration<double> kWithoutLimit = std::chrono::hours(24 * 365);
   patient.timeout = std::chrono::duration_cast<std::chrono::milliseconds>(
-      *plan.evaluator.timeout * 1.1 + std::chrono::minutes(10));
+      plan.evaluator.timeout.value_or(kWithoutLimit) * 1.1 + std::chrono::minutes(10));
   init(patient);
   // Evaluations are no ranks of ours: they must not find this job in their environment.
   const auto all = current_environment();

@@ -1,6 +1,10 @@
 // kolo nas draw: a space of architectures, or one of them, as a picture.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <filesystem>
+#include <sstream>
+
 #include "base/errors.h"
 #include "base/files.h"
 #include "hps/results/results_csv.h"
@@ -8,14 +12,34 @@
 #include "nas_commands.h"
 
 namespace kolo::app {
+namespace {
+
+/// [1, 0, 3], 1,0,3 or 1 0 3.
+search::Value list_in(std::string text) {
+  const auto first = text.find_first_not_of(' ');
+  if (first != std::string::npos && text[first] == '[') return hps::value_of_field(text);
+  std::replace(text.begin(), text.end(), ',', ' ');
+  std::istringstream words(text);
+  search::Value::List list;
+  for (std::string word; words >> word;) list.push_back(hps::value_of_field(word));
+  return search::Value(std::move(list));
+}
+
+}  // namespace
 
 int run_nas_draw(NasDrawOptions& options) {
   const auto loaded = nas::load_na_problem(options.problem);
   const auto space = loaded.problem.architectures();
   std::optional<std::vector<std::int64_t>> chosen;
   if (!options.arch.empty())
-    chosen =
-        nas::NaProblem::arch_seq_of(search::Value{{"arch_seq", hps::value_of_field(options.arch)}});
+    chosen = nas::NaProblem::arch_seq_of(search::Value{{"arch_seq", list_in(options.arch)}});
+  const auto ending = std::filesystem::path(options.output).extension();
+  if (!options.output.empty() && ending != ".svg" && ending != ".dot" && ending != ".gv")
+    throw_error(ErrorCode::invalid_argument,
+                "{}: pictures are SVG (.svg) or Graphviz code (.dot, .gv); `dot -Tpng` turns the "
+                "latter into other formats",
+                options.output);
+  if (ending == ".dot" || ending == ".gv") options.dot = true;
   std::optional<std::span<const std::int64_t>> arch;
   if (chosen) arch = *chosen;
   const std::string picture = options.dot ? space->to_dot(arch) : space->to_svg(arch);

@@ -1,5 +1,8 @@
 // kolo nas SEARCH: architectures, and what they are trained with.
+#include <algorithm>
+
 #include "base/errors.h"
+#include "base/log.h"
 #include "kolo/nas/problem.h"
 #include "kolo/nas/run.h"
 #include "kolo/torch/threads.h"
@@ -18,8 +21,18 @@ int run_nas_search(NasOptions& options, cli::OptionSet& given) {
   plan.problem = absolute_name(plan.problem);
   auto loaded = nas::load_na_problem(plan.problem);
   plan.space = loaded.problem.space();
+  const auto& parameters = plan.space->parameters();
+  const bool only_architecture =
+      std::all_of(parameters.begin(), parameters.end(),
+                  [](const auto& one) { return one.path.starts_with("arch_seq"); });
+  if (row.sampler == "agebo" && only_architecture)
+    log::warning(
+        "no hyperparameter of {} varies, so agebo searches as regevo does; let the batch size, "
+        "the learning rate or others vary in the problem",
+        plan.problem);
   plan.run_function = nas::bind_run(plan.run, loaded.problem);
-  plan.metadata = {"n_parameters", "training_time", "predict_time", "epochs"};
+  plan.metadata = {"n_parameters", "training_time",        "predict_time",           "epochs",
+                   "num_ranks",    "effective_batch_size", "effective_learning_rate"};
   plan.command = {program_beside("kolo-nas"),
                   "evaluate",
                   "--problem",

@@ -160,6 +160,9 @@ void add_metadata(hps::RunResult& result, const Attempt& best) {
   result.metadata["predict_time"] = best.outcome.predict_seconds;
   result.metadata["epochs"] = best.outcome.epochs;
   result.metadata["ended_by"] = std::string(to_string(best.outcome.end));
+  result.metadata["num_ranks"] = best.outcome.ranks;
+  result.metadata["effective_batch_size"] = static_cast<std::int64_t>(best.outcome.global_batch);
+  result.metadata["effective_learning_rate"] = best.outcome.peak_rate;
 }
 
 /// Trains as often as wanted and answers the best.

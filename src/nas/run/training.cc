@@ -92,6 +92,9 @@ class Training {
       after_epoch();
     }
     outcome_.end = ended_.value_or(TrainingEnd::epochs);
+    outcome_.ranks = task_.ranks.size();
+    outcome_.global_batch = scaled_.global_batch;
+    outcome_.peak_rate = scaled_.peak_rate;
     // One that was ended by an observer after its epoch has not been judged yet.
     if (task_.validate_last_epoch_only && !outcome_.history.contains("val_loss")) validate();
     outcome_.seconds = std::chrono::duration<double>(Clock::now() - begun_).count();

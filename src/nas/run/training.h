@@ -61,6 +61,9 @@ struct TrainingOutcome {
   TrainingEnd end = TrainingEnd::epochs;
   std::int64_t epochs = 0;  ///< those that were finished or, at the end, begun
   double seconds = 0, predict_seconds = 0;
+  int ranks = 1;
+  std::size_t global_batch = 0;  ///< samples a step, of all ranks together
+  double peak_rate = 0;          ///< the learning rate after scaling and warm-up
   /// Parameters and buffers as they were in the best epoch, by name.
   std::vector<std::pair<std::string, torch::Tensor>> best_weights;
 };

@@ -132,6 +132,17 @@ TEST(Distributed, UsesAsManyRanksAsTheConfigurationSays) {
   EXPECT_EQ(two_of_three[0], two[0] + "; " + one + "; " + two[0] + "; ");
 }
 
+TEST(Distributed, ResultsTellTheEffectiveBatchAndRate) {
+  const auto answers = answers_of(2, [] {
+    hps::RunningJob job(1, kLargest, {}, {});
+    const auto result = distributed(small_problem(1), job);
+    return fmt::format("{} {} {}", result.metadata.at("num_ranks").to_string(),
+                       result.metadata.at("effective_batch_size").to_string(),
+                       result.metadata.at("effective_learning_rate").to_string());
+  });
+  EXPECT_EQ(answers[0], "2 48 0.04");  // of 24 and 0.02 a rank
+}
+
 TEST(TfDistributed, ScalesOnlyWhatIsSaid) {
   const std::string by_alpha = alone([] { return run(alpha, small_problem(6), kLargest); });
   const auto plain = answers_of(2, [] { return run(tf_distributed, small_problem(6), kLargest); });
