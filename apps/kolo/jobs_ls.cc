@@ -1,6 +1,7 @@
 // kolo ls
 #include <fmt/chrono.h>
 
+#include <algorithm>
 #include <set>
 
 #include "base/text_table.h"
@@ -182,14 +183,20 @@ void list_queues(JobDatabase& database, const LsOptions& options) {
                      {"scheduler", one.scheduler},
                      {"scheduler_id", one.scheduler_id},
                      {"state", one.state},
+                     {"reason", one.reason},
                      {"about", parse_json(one.about, "a launch")}});
     fmt::print("{}\n", all.dump(1));
   } else {
     std::vector<std::vector<std::string>> rows = {
         {"id", "scheduler", "scheduler_id", "state", "submitted"}};
-    for (const auto& one : launches)
+    const bool has_reasons = std::any_of(launches.begin(), launches.end(),
+                                         [](const auto& one) { return !one.reason.empty(); });
+    if (has_reasons) rows[0].emplace_back("reason");
+    for (const auto& one : launches) {
       rows.push_back({std::to_string(one.id), one.scheduler, one.scheduler_id, one.state,
                       time_text(one.created)});
+      if (has_reasons) rows.back().push_back(one.reason);
+    }
     print_rows(rows);
   }
   if (!trouble.empty()) fmt::print(stderr, "kolo ls: {}\n", trouble);

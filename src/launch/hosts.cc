@@ -92,9 +92,16 @@ std::optional<Host> parse_host(std::string_view text, std::string& wrong) {
   return host;
 }
 
+/// Names of the machine itself that need no look-up.
+bool is_loopback(std::string_view name) {
+  return name == "localhost" || name == "::1" || name.starts_with("127.");
+}
+
 void add(std::vector<Host>& hosts, Host host) {
   for (Host& known : hosts) {
-    if (known.name != host.name) continue;
+    const bool is_same =
+        known.name == host.name || (is_loopback(known.name) && is_loopback(host.name));
+    if (!is_same) continue;
     known.slots += host.slots;
     return;
   }

@@ -137,6 +137,9 @@ std::vector<QueuedLaunch> queued_launches(JobDatabase& jobs, bool ask, std::stri
       const auto state = answer.states.find(launch->scheduler_id);
       const bool known =
           state != answer.states.end() && state->second != launch::BatchState::unknown;
+      if (const auto reason = answer.reasons.find(launch->scheduler_id);
+          reason != answer.reasons.end())
+        launch->reason = reason->second;
       launch->state = known ? std::string(to_string(state->second)) : "unknown";
       if (known) set_state(jobs, launch->id, launch->scheduler_id, launch->state);
     }

@@ -15,7 +15,8 @@ struct QueuedLaunch {
   std::string scheduler_id{};  ///< its number for the job; "" = not submitted
   std::string state;  ///< pending-submission, submitted, queued, running, finished, unknown
   double created = 0;
-  std::string about{};  ///< JSON: nodes, minutes, queue, project …
+  std::string about{};   ///< JSON: nodes, minutes, queue, project …
+  std::string reason{};  ///< why it waits, where the batch system tells
 };
 
 struct LaunchRequest {

@@ -153,11 +153,13 @@ BatchAnswer answer_from(std::string_view tool, const CommandResult& result, bool
   BatchAnswer answer;
   for (const auto& row : table_of(result.output)) {
     if (row.empty()) continue;
-    const BatchState state = row.size() == 2 ? state_of(row[1]) : BatchState::unknown;
+    const BatchState state = row.size() >= 2 ? state_of(row[1]) : BatchState::unknown;
     if (state == BatchState::unknown)
       answer.trouble =
           fmt::format("{} answered: {}", tool, shortened(fmt::format("{}", fmt::join(row, " "))));
     answer.states[row[0]] = state;
+    if (row.size() > 2 && state == BatchState::queued)
+      answer.reasons[row[0]] = fmt::format("{}", fmt::join(row.begin() + 2, row.end(), " "));
   }
   fill_in(answer, ids, answer.trouble.empty() ? BatchState::finished : BatchState::unknown);
   return answer;

@@ -33,6 +33,7 @@ std::string_view to_string(BatchState state);
 struct BatchAnswer {
   std::map<std::string, BatchState> states;  ///< of the jobs asked for; finished ones may be gone
   std::string trouble;                       ///< why some are unknown; "" = none are
+  std::map<std::string, std::string> reasons{};  ///< why jobs wait, where the system tells
 };
 
 class BatchSystem {

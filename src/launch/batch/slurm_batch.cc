@@ -44,7 +44,7 @@ class Slurm final : public BatchSystem {
   }
 
   BatchAnswer status(const std::vector<std::string>& ids) override {
-    const auto result = try_to_ask({"squeue", "--noheader", "--states=all", "--format=%i %T",
+    const auto result = try_to_ask({"squeue", "--noheader", "--states=all", "--format=%i %T %r",
                                     fmt::format("--jobs={}", fmt::join(ids, ","))});
     // Jobs that are long gone are an error to squeue, and finished to us.
     const bool forgotten = result.errors.find("Invalid job id") != std::string::npos;

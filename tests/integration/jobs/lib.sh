@@ -49,7 +49,7 @@ is_state() { [[ "$(state "$1")" == "$2" ]]; }
 launch_is() {
   local number="$1" wanted="$2"
   shift 2
-  [[ "$("$@" "$kolo" ls queues 2>/dev/null | awk -v n="$number" '$1 == n { print $(NF - 2) }')" == "$wanted" ]]
+  [[ "$("$@" "$kolo" ls queues 2>/dev/null | awk -v n="$number" '$1 == n { print $4 }')" == "$wanted" ]]
 }
 file_has() { grep -qsF -- "$2" "$1"; }
 
