@@ -28,6 +28,10 @@ constexpr Option<jobs::LaunchRequest> kModeRow[] = {
      choices("mixed|serial|mpi")},
 };
 constexpr Option<AllocationOptions> kLaunchRows[] = {
+    {&AllocationOptions::gpus_per_node, "gpus-per-node", "N",
+     "Let jobs use N GPUs of each node. If the batch system must be asked for them, add its "
+     "directive by --sched-flags.",
+     least(0)},
     {&AllocationOptions::launcher_flags, "launcher-flags", "WORDS",
      "Pass these options on to `kolo launcher`."},
     {&AllocationOptions::scheduler, "scheduler", "NAME",
@@ -47,6 +51,7 @@ void AllocationOptions::declare(cli::OptionSet& set) {
 jobs::LaunchRequest AllocationOptions::request() const {
   jobs::LaunchRequest request = launch;
   request.kolo = own_program();
+  if (gpus_per_node) request.launcher_options = {"--gpus-per-node", std::to_string(*gpus_per_node)};
   for (const auto& words : launcher_flags)
     for (auto& word : split_words(words, "--launcher-flags"))
       request.launcher_options.push_back(std::move(word));

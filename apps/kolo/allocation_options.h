@@ -1,7 +1,9 @@
 // An allocation of a batch system and the launcher in it, as submit and submit-launch take them.
 #pragma once
 
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "cli/option_set.h"
 #include "jobs/database/queued_launches.h"
@@ -11,6 +13,7 @@ namespace kolo::app {
 struct AllocationOptions {
   jobs::LaunchRequest launch;
   std::vector<std::string> launcher_flags;
+  std::optional<int> gpus_per_node;
   std::string scheduler;
   bool dry_run = false;
 

@@ -26,24 +26,8 @@ int run_hps(HpsOptions& options, OptionSet& given) {
     plan.algorithm.settings.try_emplace("num_samples", 1);
     plan.algorithm.settings.try_emplace("levels", 10);
   }
-  plan.problem = absolute_name(plan.problem);
-  plan.run = absolute_name(plan.run);
-  auto loaded = hps::load_problem(plan.problem, plan.run);
-  if (!options.program.empty()) {
-    if (!plan.run.empty())
-      throw_error(ErrorCode::invalid_argument, "give --run or a program after --, not both");
-    loaded.program = options.program;
-    loaded.run = {};
-  }
-  plan.space = loaded.problem.space();
-  plan.objectives = loaded.objectives;
-  plan.is_users_program = !loaded.program.empty();
-  if (!plan.is_users_program && !loaded.run)
-    throw_error(ErrorCode::invalid_argument,
-                "{} has no run function of its own: give --run, or a program after --",
-                plan.problem);
-  plan.run_function = loaded.run;
-  plan.command = plan.is_users_program ? loaded.program : evaluate_words(plan);
+  take_problem(plan, options.program);
+  if (!plan.is_users_program) plan.command = evaluate_words(plan);
   return run_and_show(std::move(plan), options);
 }
 

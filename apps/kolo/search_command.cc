@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "base/errors.h"
+#include "hps/problem/catalog.h"
 #include "hps/search/search_run.h"
 #include "tune/protocol/trial_protocol.h"
 #include "watching.h"
@@ -95,10 +96,32 @@ const SearchRow& make_plan(SearchOptions& options, const cli::OptionSet& given,
   plan.log_dir = fs::absolute(plan.log_dir).lexically_normal();
   if (plan.log_dir.filename().empty()) plan.log_dir = plan.log_dir.parent_path();
   auto& how = plan.evaluator;
-  how.timeout = std::chrono::duration<double>(60 * options.eval_timeout_minutes);
+  if (options.eval_timeout_minutes > 0)
+    how.timeout = std::chrono::duration<double>(60 * options.eval_timeout_minutes);
   how.hosts = cli::split(options.hosts, ',');
   plan.kolo = program_beside("kolo");
   return row;
+}
+
+void take_problem(hps::SearchPlan& plan, const std::vector<std::string>& program) {
+  plan.problem = absolute_name(plan.problem);
+  plan.run = absolute_name(plan.run);
+  auto loaded = hps::load_problem(plan.problem, plan.run);
+  if (!program.empty()) {
+    if (!plan.run.empty())
+      throw_error(ErrorCode::invalid_argument, "give --run or a program after --, not both");
+    loaded.program = program;
+    loaded.run = {};
+  }
+  plan.space = loaded.problem.space();
+  plan.objectives = loaded.objectives;
+  plan.is_users_program = !loaded.program.empty();
+  if (!plan.is_users_program && !loaded.run)
+    throw_error(ErrorCode::invalid_argument,
+                "{} has no run function of its own: give --run, or a program after --",
+                plan.problem);
+  plan.run_function = loaded.run;
+  plan.command = loaded.program;
 }
 
 int run_and_show(hps::SearchPlan plan, const SearchOptions& options) {

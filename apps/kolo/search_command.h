@@ -13,6 +13,10 @@ namespace kolo::app {
 const SearchRow& make_plan(SearchOptions& options, const cli::OptionSet& given,
                            std::span<const SearchRow> rows);
 
+/// Loads the problem and the run function of `kolo hps`, or the program in its place. Throws
+/// not_found, invalid_argument.
+void take_problem(hps::SearchPlan& plan, const std::vector<std::string>& program);
+
 /// Runs it and prints the result; the exit status.
 int run_and_show(hps::SearchPlan plan, const SearchOptions& options);
 

@@ -103,7 +103,7 @@ constexpr Option<EvaluatorOptions> kEvaluations[] = {
 };
 constexpr Option<SearchOptions> kEvaluationTime[] = {
     {&SearchOptions::eval_timeout_minutes, "eval-timeout-minutes", "N",
-     "Let an evaluation that takes longer than N minutes fail.", least(0)},
+     "Let an evaluation that takes longer than N minutes fail; 0 sets no limit.", least(0)},
 };
 constexpr Option<EvaluatorOptions> kEvaluator[] = {
     {&EvaluatorOptions::method, "evaluator", "NAME",

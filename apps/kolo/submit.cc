@@ -6,13 +6,17 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <sstream>
 
 #include "allocation_options.h"
 #include "base/env.h"
 #include "base/errors.h"
 #include "base/files.h"
+#include "base/registry.h"
+#include "base/subprocess.h"
 #include "base/words.h"
 #include "commands.h"
+#include "hps/search/search_run.h"
 #include "jobs_database.h"
 #include "search_command.h"
 
@@ -60,6 +64,21 @@ bool is_search(bool nas, std::string_view name) {
   return std::any_of(rows.begin(), rows.end(), [&](const auto& row) { return row.name == name; });
 }
 
+std::vector<std::string_view> search_names(bool nas) {
+  std::vector<std::string_view> names;
+  for (const auto& row : nas ? nas_searches() : hps_searches()) names.push_back(row.name);
+  return names;
+}
+
+/// A single name that is no search is the workflow's, unless it looks like a search.
+void refuse_misspelt_search(bool nas, const std::string& name) {
+  if (const auto near = nearest_name(name, search_names(nas)); !near.empty())
+    throw_error(ErrorCode::invalid_argument,
+                "there is no search '{}'; did you mean '{}'? If it is the name of the workflow, "
+                "give it as -w {}",
+                name, near, name);
+}
+
 /// SEARCH -w NAME, or only NAME as DeepHyper's older form had it.
 void take_names(const SubmitOptions& options, Submission& submission) {
   submission.nas = options.kind == "nas";
@@ -71,12 +90,13 @@ void take_names(const SubmitOptions& options, Submission& submission) {
   if (!names.empty()) {
     const bool is_first_a_search =
         names.size() == 2 || !submission.workflow.empty() || is_search(submission.nas, names[0]);
+    if (!is_first_a_search) refuse_misspelt_search(submission.nas, names[0]);
     (is_first_a_search ? submission.search : submission.workflow) = names[0];
   }
   if (names.size() == 2) submission.workflow = names[1];
   if (!is_search(submission.nas, submission.search))
-    throw_error(ErrorCode::invalid_argument, "search '{}' is unknown; `kolo {} --help` lists them",
-                submission.search, options.kind);
+    throw_unknown_name("search", submission.search, search_names(submission.nas),
+                       ErrorCode::invalid_argument);
   const auto& name = submission.workflow;
   if (name.empty() || name == "." || name == ".." || name.find_first_of("/\n") != std::string::npos)
     throw_error(ErrorCode::invalid_argument,
@@ -137,6 +157,27 @@ Submission read_submission(const SubmitOptions& options, const OptionSet& given)
   return submission;
 }
 
+/// What the search would refuse when its job runs is refused now.
+void check_submission(SubmitOptions options, const OptionSet& given, const Submission& submission) {
+  options.search = submission.search;
+  auto& plan = options.plan;
+  make_plan(options, given, submission.nas ? nas_searches() : hps_searches());
+  if (submission.nas) {
+    // The problems of nas need libtorch, which this program does not have.
+    const auto drawn = run_command(
+        {program_beside("kolo-nas"), "draw", "--dot", "--problem", absolute_name(plan.problem)},
+        Deadline::after(std::chrono::minutes(1)));
+    if (!drawn.ok())
+      throw_error(ErrorCode::invalid_argument, "the problem cannot be used; {}", drawn.errors);
+    return;
+  }
+  take_problem(plan, {});
+  // How evaluations run is for the nodes to know.
+  plan.evaluator = {};
+  if (!plan.is_users_program) plan.evaluator.method = "serial";
+  hps::check_search(plan);
+}
+
 /// The script as it will be, also before there is a database.
 std::string script_for(const fs::path& folder, const launch::BatchSystem& system,
                        const jobs::LaunchRequest& request) {
@@ -157,6 +198,7 @@ std::string script_for(const fs::path& folder, const launch::BatchSystem& system
 
 int run_submit(SubmitOptions& options, OptionSet& given) {
   Submission submission = read_submission(options, given);
+  check_submission(options, given, submission);
   const auto system = launch::make_batch_system(options.allocation.scheduler);
   const fs::path folder = environment("KOLO_DB").value_or(submission.workflow);
   const bool exists = fs::exists(folder);
@@ -164,6 +206,11 @@ int run_submit(SubmitOptions& options, OptionSet& given) {
     fmt::print("# {} {}\n# application {}: {}\n# job {}: {}\n",
                exists ? "database" : "new database", folder.string(), submission.application.name,
                submission.application.executable, submission.job.name, submission.job.args);
+    if (const auto& setup = submission.application.envscript; !setup.empty()) {
+      fmt::print("# before the search and each evaluation bash sources {}:\n", setup);
+      std::istringstream lines(read_file(setup));
+      for (std::string line; std::getline(lines, line);) fmt::print("#   {}\n", line);
+    }
     fmt::print("{}", script_for(folder, *system, submission.launch));
     return 0;
   }

@@ -125,6 +125,10 @@ tune::Options options_of(const SearchPlan& plan) {
   options.local_dir = fs::absolute(plan.log_dir).string();
   options.storage = (fs::absolute(plan.log_dir) / "kolo.db").string();
   options.loggers = {};
+  // The configuration is in results.csv; a folder is found by the number of its evaluation.
+  options.trial_dirname_creator = [](std::int64_t number, const Value&) {
+    return fmt::format("evaluation_{:05}", number);
+  };
   return options;
 }
 
@@ -175,9 +179,7 @@ int workers_of(const SearchPlan& plan) {
   return workers_here(processors, how.num_ranks_per_node, how.num_threads_per_rank);
 }
 
-namespace {
-
-void check_plan(const SearchPlan& plan) {
+void check_search(const SearchPlan& plan) {
   if (plan.max_evals == 0 || plan.max_evals < -1)
     throw_error(ErrorCode::invalid_argument, "--max-evals {}: above 0, or -1 for no end",
                 plan.max_evals);
@@ -191,6 +193,8 @@ void check_plan(const SearchPlan& plan) {
   const tune::Steering checked(options);
 }
 
+namespace {
+
 /// Evaluations of a results.csv without a database, which count as this search's own.
 std::optional<ResultsTable> continued_results(const SearchPlan& plan, std::int64_t first_number) {
   if (first_number == 0) return std::nullopt;
@@ -203,7 +207,7 @@ std::optional<ResultsTable> continued_results(const SearchPlan& plan, std::int64
 }  // namespace
 
 void prepare_folder(SearchPlan& plan) {
-  check_plan(plan);
+  check_search(plan);
   std::error_code error;
   fs::create_directories(plan.log_dir, error);
   if (error)

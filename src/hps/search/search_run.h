@@ -25,6 +25,9 @@ struct SearchSummary {
 /// How many evaluations run at once for this plan, here or in the allocation of a launcher.
 [[nodiscard]] int workers_of(const SearchPlan& plan);
 
+/// Throws for a plan that cannot run: invalid_argument, not_found, failed_precondition.
+void check_search(const SearchPlan& plan);
+
 /// Checks the plan and makes the folder ready: for a new search, by moving an earlier one aside, or
 /// for the resume of the one in it. A search that is a job resumes what the same job began, since a
 /// job runs again when an allocation has ended; `resume` is set then. run_search() does this
