@@ -162,7 +162,15 @@ int run_launcher(LauncherCommandOptions& options, OptionSet& given) {
   const auto summary = jobs::run_launcher(database, launcher);
   fmt::print("{} finished, {} failed, {}\n", counted(summary.finished, "job"), summary.failed,
              counted(summary.runs, "run"));
-  return 0;
+  if (summary.left > 0)
+    fmt::print(stderr, "kolo launcher: {} left that cannot run here; {}\n",
+               counted(summary.left, "job"), summary.obstacle);
+  const bool has_none =
+      !launcher.workflow.empty() && database.count_by_state(launcher.workflow).empty();
+  if (has_none)
+    fmt::print(stderr, "kolo launcher: no job has the workflow '{}'\n", launcher.workflow);
+  // Whoever came for nothing should notice.
+  return summary.runs == 0 && (summary.left > 0 || has_none) ? 1 : 0;
 }
 
 }  // namespace

@@ -98,6 +98,20 @@ const fs::path& JobDatabase::folder() const noexcept { return body_->folder; }
 JobDatabase JobDatabase::init(const fs::path& folder, const std::string& url) {
   if (fs::exists(folder / kSettings))
     throw_error(ErrorCode::already_exists, "{} already contains a job database", folder.string());
+  if (!fs::exists(folder)) {
+    // What cannot be made leaves nothing behind, so that the same command may be tried again.
+    try {
+      return make_in(folder, url);
+    } catch (...) {
+      std::error_code ignored;
+      fs::remove_all(folder, ignored);
+      throw;
+    }
+  }
+  return make_in(folder, url);
+}
+
+JobDatabase JobDatabase::make_in(const fs::path& folder, const std::string& url) {
   std::error_code error;
   fs::create_directories(folder, error);
   for (const char* part : {"data", "log", "qsubmit"}) fs::create_directories(folder / part, error);

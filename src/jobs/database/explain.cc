@@ -112,8 +112,9 @@ void explain_launchers(JobDatabase& jobs, const Job& job, std::vector<std::strin
   std::string trouble;
   for (const auto& launch : queued_launches(jobs, true, trouble))
     if (launch.state != "finished")
-      lines.push_back(fmt::format("launch {} is {} ({} {})", launch.id, launch.state,
-                                  launch.scheduler, launch.scheduler_id));
+      lines.push_back(fmt::format("launch {} is {} ({} {}){}", launch.id, launch.state,
+                                  launch.scheduler, launch.scheduler_id,
+                                  launch.reason.empty() ? "" : ": " + launch.reason));
   if (!trouble.empty()) lines.push_back("the batch system: " + trouble);
 }
 

@@ -1,11 +1,16 @@
 #include "jobs/database/leases.h"
 
+#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <filesystem>
 
 #include "base/errors.h"
+#include "base/files.h"
 #include "base/host.h"
+#include "base/json.h"
 #include "jobs/database/body.h"
 #include "jobs/database/name_pattern.h"
 
@@ -40,7 +45,31 @@ std::int64_t free_jobs(store::Database& database, Changes& changes, std::int64_t
   return static_cast<std::int64_t>(rows.size());
 }
 
+double grace_of(const LauncherRecord& launcher) {
+  return Json::parse(launcher.about).value("grace_seconds", 10.0);
+}
+
+/// Its process was here and is not any more.
+bool is_gone_here(const LauncherRecord& launcher) {
+  const Json about = Json::parse(launcher.about, nullptr, false);
+  const std::string here = process_space();
+  if (here.empty() || !about.is_object() || about.value("processes", "") != here) return false;
+  return ::kill(static_cast<pid_t>(launcher.pid), 0) != 0 && errno == ESRCH;
+}
+
 }  // namespace
+
+std::string process_space() {
+  std::error_code none;
+  std::string boot;
+  try {
+    boot = read_file("/proc/sys/kernel/random/boot_id");
+  } catch (const Error&) {
+    return "";  // nothing is known, and nobody is taken for gone
+  }
+  return boot.substr(0, boot.find('\n')) + " " +
+         std::filesystem::read_symlink("/proc/self/ns/pid", none).string();
+}
 
 std::vector<LauncherRecord> launchers(JobDatabase& jobs, bool alive_only) {
   std::vector<LauncherRecord> all;
@@ -217,30 +246,34 @@ std::optional<JobState> Leases::state_of(JobId id, const Hold& hold) {
 Job Leases::reread(JobId id) { return jobs_.job(id); }
 
 std::int64_t Leases::free_lost() {
-  auto& silent = database_.prepare(
-      "SELECT id, host, pid, lease_seconds FROM launchers WHERE state = $1 AND "
-      "heard + lease_seconds < $2 AND id <> $3");
-  silent.bind(1, raw(LauncherState::alive)).bind(2, body_of(jobs_).lease_date()).bind(3, id_);
-  std::vector<LauncherRecord> lost;
-  while (silent.next())
-    lost.push_back({.id = silent.integer(0),
-                    .host = std::string(silent.text(1)),
-                    .pid = silent.integer(2),
-                    .lease_seconds = silent.number(3),
-                    .about = {}});
   std::int64_t freed = 0;
-  for (const auto& launcher : lost) {
+  waits_for_tasks_ = false;
+  for (const auto& launcher : launchers(jobs_, true)) {
+    if (launcher.id == id_) continue;
+    const bool is_gone = is_gone_here(launcher);
+    const double now = body_of(jobs_).lease_date();
+    if (launcher.heard + launcher.lease_seconds >= now) {
+      if (!is_gone) continue;
+      // Its custodians end its tasks meanwhile: no job may run twice at the same time.
+      const double since = gone_since_.try_emplace(launcher.id, now).first->second;
+      if (now < since + grace_of(launcher)) {
+        waits_for_tasks_ = true;
+        continue;
+      }
+    }
     Changes changes(database_);
     auto& mark = database_.prepare(
-        "UPDATE launchers SET state = $1 WHERE id = $2 AND state = $3 AND "
-        "heard + lease_seconds < $4");
+        "UPDATE launchers SET state = $1 WHERE id = $2 AND state = $3 AND heard < $4");
     mark.bind(1, raw(LauncherState::lost)).bind(2, launcher.id).bind(3, raw(LauncherState::alive));
-    mark.bind(4, body_of(jobs_).lease_date());
+    mark.bind(4, launcher.heard + 1e-3);
     if (mark.run() == 0) continue;  // it spoke after all, or somebody was faster
-    freed += free_jobs(database_, changes, launcher.id,
-                       fmt::format("launcher {} ({}:{}) was not heard of for {} s", launcher.id,
-                                   launcher.host, launcher.pid, launcher.lease_seconds),
-                       body_of(jobs_).date());
+    freed += free_jobs(
+        database_, changes, launcher.id,
+        is_gone ? fmt::format("the process {} of launcher {} ({}) is gone", launcher.pid,
+                              launcher.id, launcher.host)
+                : fmt::format("launcher {} ({}:{}) was not heard of for {} s", launcher.id,
+                              launcher.host, launcher.pid, launcher.lease_seconds),
+        body_of(jobs_).date());
     changes.commit();
   }
   if (freed > 0) body_of(jobs_).notify();

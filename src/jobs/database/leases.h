@@ -7,6 +7,7 @@
 // is the fence that keeps a job from being finished twice.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,10 @@ struct LauncherRecord {
   std::string about;  ///< JSON: nodes, mode, filter …
 };
 std::vector<LauncherRecord> launchers(JobDatabase& jobs, bool alive_only);
+
+/// Names this machine, as long as it is up, with the numbers of its processes: a launcher writes it
+/// into `about` ("processes"), so that others there see at once when its process is gone.
+std::string process_space();
 
 /// What jobs a launcher can use.
 struct Wanted {
@@ -72,8 +77,11 @@ class Leases {
   std::optional<JobState> state_of(JobId id, const Hold& hold);
   /// A held job as it is now, after a handler may have changed it.
   Job reread(JobId id);
-  /// Frees the jobs of other launchers that have been silent; how many jobs.
+  /// Frees the jobs of other launchers that have been silent, or whose process on this machine is
+  /// gone for as long as its tasks may take to end; how many jobs.
   std::int64_t free_lost();
+  /// Whether the last look found a launcher whose process is gone and whose tasks may still run.
+  [[nodiscard]] bool waits_for_tasks() const noexcept { return waits_for_tasks_; }
   /// Whether other launchers have jobs of such workflows: more may come from them, or from their
   /// end.
   bool others_work(const std::string& workflow);
@@ -91,6 +99,8 @@ class Leases {
   store::Database& database_;
   std::int64_t id_ = 0;
   bool made_ready_ = false;
+  std::map<std::int64_t, double> gone_since_;  // launchers whose process is gone
+  bool waits_for_tasks_ = false;
 };
 
 }  // namespace kolo::jobs

@@ -40,6 +40,8 @@ struct LauncherOptions {
 
 struct LauncherSummary {
   std::int64_t finished = 0, failed = 0, runs = 0;
+  std::int64_t left = 0;   ///< jobs that wait, and that no launcher at work can run
+  std::string obstacle{};  ///< what keeps the first of them
 };
 
 /// Returns when its time is over, it was told to end (by a signal), or had nothing to do. No

@@ -12,6 +12,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
+/// Between looks while a launcher on this machine is gone and its tasks may not be.
+constexpr std::chrono::seconds kLookForTheDead{1};
 /// For the database to answer once more, when all else has ended.
 constexpr auto kLastPatience = 60s;
 
@@ -21,7 +23,9 @@ std::string about_launcher(const LauncherOptions& options, int nodes, int cores,
               {"gpus", gpus},
               {"mode", to_string(options.mode)},
               {"workflow", options.workflow},
-              {"runner", options.runner}}
+              {"runner", options.runner},
+              {"processes", process_space()},
+              {"grace_seconds", std::chrono::duration<double>(options.grace).count()}}
       .dump();
 }
 
@@ -89,7 +93,10 @@ bool Pilot::is_over() {
   if (clock_.now() - idle_since_ < clock_duration(options_.idle_seconds)) return false;
   bool others = true;
   try_database([&] { others = leases_.others_work(options_.workflow); });
-  if (others) idle_since_ = clock_.now();
+  if (others)
+    idle_since_ = clock_.now();
+  else
+    note_left();
   return !others;
 }
 
@@ -182,6 +189,7 @@ void Pilot::check_times() {
       if (const auto freed = leases_.free_lost(); freed > 0)
         log::info("{} jobs of lost launchers can be taken again", freed);
     });
+    if (leases_.waits_for_tasks()) lost_due_ = std::min(lost_due_, now + kLookForTheDead);
   }
   if (next_limit_ && now >= *next_limit_) check_limits();
 }

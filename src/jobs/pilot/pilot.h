@@ -93,6 +93,8 @@ class Pilot {
   void write_refused(HeldJob& held);
   /// What others have done to held jobs: ended them, or let them yield.
   void look_at_held();
+  /// Jobs that stay behind because nobody can run them, for the summary.
+  void note_left();
 
   // pilot_steps.cc: what becomes of one job
   void advance(HeldJob& held);

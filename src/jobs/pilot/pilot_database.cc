@@ -5,6 +5,8 @@
 #include <span>
 #include <utility>
 
+#include "jobs/database/body.h"
+#include "jobs/database/explain.h"
 #include "jobs/pilot/pilot.h"
 
 namespace kolo::jobs {
@@ -200,6 +202,24 @@ void Pilot::look_at_held() {
       queue_.shrink(id, held.need);
     }
     look_at_held_ = false;
+  });
+}
+
+void Pilot::note_left() {
+  constexpr std::int64_t kMost = 1000;
+  try_database([this] {
+    summary_.left = 0;
+    for (const JobState state :
+         {JobState::ready, JobState::staged_in, JobState::preprocessed, JobState::restart_ready})
+      for (const Job& job :
+           jobs_.find({.state = state, .workflow = options_.workflow, .limit = kMost})) {
+        if (job.launcher != 0) continue;
+        const Prospect prospect = prospect_of(jobs_, job);
+        if (prospect.able > 0) continue;
+        if (summary_.left++ == 0)
+          summary_.obstacle =
+              fmt::format("job {} ({}): {}", raw(job.id), job.name, prospect.obstacle);
+      }
   });
 }
 

@@ -68,6 +68,9 @@ void link_inputs(const fs::path& folder, const fs::path& parent_folder, JobId pa
   for (const auto& entry : fs::directory_iterator(parent_folder, error)) {
     const std::string name = entry.path().filename().string();
     if (!matches(name, patterns)) continue;
+    // What the parent was given by its own parents is linked only where it is asked for.
+    std::error_code not_a_link;
+    if (patterns == "*" && fs::read_symlink(entry.path(), not_a_link).is_absolute()) continue;
     fs::path link = folder / name;
     std::error_code existing;
     if (fs::exists(fs::symlink_status(link, existing))) {

@@ -72,6 +72,37 @@ states() {
   has "$("$kolo" ls --json --id "$c")" '"return_code": 3'
 }
 
+# What failed can be tried again, with what failed because of it; filters mean whole names.
+retry() {
+  new_database
+  "$kolo" app --name bad --exec "sh -c 'echo oh no; exit 3'"
+  "$kolo" app --name hello --exec 'echo hello'
+  a="$("$kolo" job --name a --workflow TEST --app bad)"
+  b="$("$kolo" job --name b --workflow TEST --app hello --parent "$a")"
+  other="$("$kolo" job --name a --workflow S --app hello --num-nodes 9)"
+  launcher --wf-filter TEST >/dev/null
+  explained="$("$kolo" explain "$a")"
+  for line in 'exited with status 3; its output ends: oh no' 'its exit status was 3' "$data/TEST/a_$a/a.out"; do
+    has "$explained" "$line"
+  done
+  has "$("$kolo" explain "$b")" "kolo retry $a runs it again"
+  refused 1 "retry job $a" "$kolo" retry "$b"
+  "$kolo" app --name bad --exec 'echo good'
+  same "$("$kolo" retry "$a")" '2 jobs run again'
+  has "$(launcher --wf-filter 'T*T')" '2 jobs finished'
+  same "$(state "$b")" JOB_FINISHED
+  refused 1 'can be retried' "$kolo" retry "$a"
+  refused 1 'has failed or was killed' "$kolo" retry --wf TEST
+  # A part of a name selects nothing.
+  refused 1 "no job has the workflow 'TES'" "$kolo" rm jobs --wf TES
+  same "$("$kolo" kill --wf S)" 'killed 1 job'
+  "$kolo" modify "$other" state RESTART_READY
+  same "$(state "$other")" READY
+  # A launcher that came for nothing says why.
+  refused 1 'it needs 9 nodes, and 2 could be used' launcher --nodes 2
+  refused 1 "no job has the workflow 'TSET'" launcher --wf-filter TSET
+}
+
 # Hooks, handlers, staging, inputs of parents, environment.
 scripts() {
   new_database
@@ -187,18 +218,16 @@ lost_launcher() {
   new_database
   "$kolo" app --name long --exec 'sleep 62'
   a="$("$kolo" job --name a --app long)"
-  "$kolo" launcher --lease-seconds 1 &
+  "$kolo" launcher --grace-seconds 1 & # its lease is 60 s
   first=$!
   eventually 20 is_state "$a" RUNNING
   kill -9 "$first"
   wait "$first" 2>/dev/null || true
-  is_lost() { "$kolo" explain "$a" | grep -q 'that launcher is lost'; }
-  eventually 20 is_lost
-  "$kolo" launcher --lease-seconds 1 --grace-seconds 1 --persistent &
+  "$kolo" launcher --grace-seconds 1 --persistent &
   second=$!
   again() { [[ "$("$kolo" ls --history --id "$a" | grep -c 'RUNNING\] on')" == 2 ]]; }
   eventually 20 again
-  has "$("$kolo" ls --history --id "$a")" 'was not heard of for 1 s'
+  has "$("$kolo" ls --history --id "$a")" "the process $first of launcher 1"
   one_sleeps() { [[ "$(pgrep -fc '^sleep 62$')" == 1 ]]; }
   eventually 20 one_sleeps
   kill "$second"
@@ -399,7 +428,7 @@ strays() {
 
 case "$case_name" in
   kill) kill_jobs ;;
-  session | states | scripts | limits | lost_launcher | bad_input | batch_fakes | local_queue | by_ssh | strays)
+  session | states | retry | scripts | limits | lost_launcher | bad_input | batch_fakes | local_queue | by_ssh | strays)
     "$case_name" ;;
   *) printf 'unknown case %s\n' "$case_name" >&2; exit 2 ;;
 esac

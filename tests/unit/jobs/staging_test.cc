@@ -37,6 +37,18 @@ TEST_F(Staging, LinksWhatMatchesAndKeepsNamesApart) {
   EXPECT_EQ(std::distance(fs::directory_iterator(root_ / "job"), fs::directory_iterator()), 3);
 }
 
+TEST_F(Staging, LinksWhatTheParentMadeAndNotWhatItWasGiven) {
+  put(root_ / "first/a.dat");
+  for (const char* job : {"second", "third", "fourth"}) make_folder(root_ / job);
+  link_inputs(root_ / "second", root_ / "first", JobId{1}, "*");
+  put(root_ / "second/b.dat");
+  link_inputs(root_ / "third", root_ / "second", JobId{2}, "*");
+  EXPECT_TRUE(fs::exists(root_ / "third/b.dat"));
+  EXPECT_FALSE(fs::exists(root_ / "third/a.dat"));
+  link_inputs(root_ / "fourth", root_ / "second", JobId{2}, "*.dat");
+  EXPECT_TRUE(fs::exists(root_ / "fourth/a.dat")) << "it was asked for";
+}
+
 TEST_F(Staging, KnowsThePlacesToCopyFrom) {
   put(root_ / "in/x");
   const std::string to = (root_ / "job").string() + "/";
