@@ -65,6 +65,9 @@ struct Message {
   std::string error{};  ///< in an end: why the run failed; "" = it did not
   /// In an end: SIGTERM or SIGINT ended it, and this study did not send it.
   bool was_terminated = false;
+  /// In an end: the allocation that the run was in has ended. The trial continues in another run,
+  /// and nothing is said about it to anybody.
+  bool was_cut_off = false;
   std::optional<Value> last_words{};  ///< in an end: the result that the program left
   std::chrono::steady_clock::time_point came = std::chrono::steady_clock::now();
 };

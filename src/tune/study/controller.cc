@@ -132,6 +132,7 @@ void Controller::handle(Message& message) {
     case Message::Kind::checkpoint: reports_.on_checkpoint(trial, message.checkpoint); break;
     case Message::Kind::ended:
       executor_.forget(message.id);
+      if (message.was_cut_off && trial.fate == Fate::open) trial.fate = Fate::dropped;
       if (message.was_terminated && trial.fate == Fate::open && leaving_ == Leaving::no)
         terminated_.push_back(std::move(message));
       else

@@ -151,6 +151,23 @@ TEST_F(TuneStudy, ATrialThatIsTerminatedWithTheStudyRunsAgain) {
   EXPECT_EQ(analysis.trials()[0].status, TrialStatus::error);
 }
 
+TEST_F(TuneStudy, ATrialThatIsCutOffWithItsAllocationRunsAgain) {
+  int runs = 0;
+  script_.on_start = [&](Inbox& inbox, const StartOrder& order) {
+    if (++runs == 3) return inbox.put(end_with(order.id, {{"loss", 0.5}}));
+    Message cut_off = end(order.id, "the launcher's time is over");
+    cut_off.was_cut_off = true;
+    inbox.put(std::move(cut_off));
+  };
+  const auto analysis = run(minimize("cut-off", "loss"));
+  EXPECT_THAT(script_.calls,
+              ElementsAre("start 0", "forget 0", "start 0", "forget 0", "start 0", "forget 0"));
+  ASSERT_THAT(analysis.trials(), SizeIs(1));
+  EXPECT_EQ(analysis.trials()[0].status, TrialStatus::terminated);
+  EXPECT_EQ(analysis.trials()[0].failures, 0);
+  EXPECT_EQ(analysis.trials()[0].error, "");
+}
+
 TEST_F(TuneStudy, ALastResultThatTheSchedulerWouldPauseOrStopEndsTheTrial) {
   auto how = minimize("last-stopped", "loss");
   how.num_samples = 6;
