@@ -221,7 +221,8 @@ void prepare_folder(SearchPlan& plan) {
   if (!earlier.infos.is_null()) {
     if (const auto what = difference(earlier.infos, plan); !what.empty())
       throw_error(ErrorCode::failed_precondition,
-                  "{} holds a search with {}; choose another --log-dir, or resume it as it was",
+                  "{} holds a search with {}: it cannot be resumed as another one; choose another "
+                  "--log-dir",
                   plan.log_dir.string(), what);
     return;
   }
