@@ -1,4 +1,6 @@
 // What a pilot writes to the database, and what it learns from it.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <iterator>
 #include <optional>
