@@ -52,6 +52,7 @@ class CachingExecutor final : public TrialExecutor {
   void answer(RunId id, Answer answer) override {
     if (!own_.contains(id.trial)) inner_->answer(id, answer);
   }
+  void study_is_interrupted() override { inner_->study_is_interrupted(); }
   void stop(RunId id) override {
     if (!own_.contains(id.trial)) inner_->stop(id);
   }

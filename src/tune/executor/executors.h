@@ -37,8 +37,9 @@ struct TrialShape {
 struct JobsPlace {
   std::filesystem::path database;
   std::string workflow;
-  int study_nodes = 1;      ///< of the job that the study itself is
-  std::string envscript{};  ///< of its application: trials need it too
+  std::int64_t study_job = 0;  ///< the job that the study itself is; 0 = none
+  int study_nodes = 1;         ///< of that job
+  std::string envscript{};     ///< of its application: trials need it too
   /// How long each call waits for a busy database. What fails is tried again.
   std::chrono::milliseconds patience = std::chrono::seconds(5);
 };

@@ -1,6 +1,7 @@
 #include "tune/executor/jobs_executor.h"
 
 #include <algorithm>
+#include <atomic>
 #include <charconv>
 #include <condition_variable>
 #include <map>
@@ -13,9 +14,11 @@
 #include "base/errors.h"
 #include "base/files.h"
 #include "base/json.h"
+#include "base/log.h"
 #include "base/retry.h"
 #include "base/words.h"
 #include "jobs/database/body.h"
+#include "jobs/database/explain.h"
 #include "jobs/database/schema.h"
 #include "kolo/jobs.h"
 #include "search/space/json_value.h"
@@ -48,6 +51,7 @@ class JobsExecutor final : public TrialExecutor {
         inbox_(setup_.place.inbox),
         jobs_(jobs::JobDatabase::open(place_.database, place_.patience)),
         watch_(body_of(jobs_).store->watch(jobs::kEndsChannel)) {
+    meet_launchers();
     add_application();
     find_earlier();
     worker_ = std::thread([this] { work(); });
@@ -71,6 +75,10 @@ class JobsExecutor final : public TrialExecutor {
     changed_.notify_all();
   }
   void answer(RunId /*id*/, Answer /*answer*/) override {}  // jobs report when they end
+  void study_is_interrupted() override {
+    const std::lock_guard lock(mutex_);
+    leaves_jobs_ = place_.study_job != 0;
+  }
   void stop(RunId id) override { kill(id); }
   void kill(RunId id) override {
     const std::lock_guard lock(mutex_);
@@ -86,6 +94,23 @@ class JobsExecutor final : public TrialExecutor {
     JobId job{};
     fs::path result;
   };
+
+  /// A study that is a job itself does not keep a node from its trials. If no trial can ever run,
+  /// it says so now instead of waiting for ever.
+  void meet_launchers() {
+    const JobId own{place_.study_job};
+    if (own != JobId{}) jobs_.yield_place(own);
+    const auto prospect = jobs::prospect_of(jobs_, shaped_job(), own);
+    if (prospect.able > 0) return;
+    if (prospect.alive == 0)
+      log::warning("no launcher works on {}; trials wait until you start one with kolo launcher",
+                   place_.database.string());
+    else if (own == JobId{})
+      log::warning("trials wait for a launcher that can run them; {}", prospect.obstacle);
+    else
+      throw_error(ErrorCode::failed_precondition, "no trial can ever run here; {}",
+                  prospect.obstacle);
+  }
 
   /// Each study has an application of its own, which starts the words of a job in the directory
   /// where the study starts programs: a job itself begins in a folder of its own.
@@ -234,24 +259,30 @@ class JobsExecutor final : public TrialExecutor {
         .dump();
   }
 
-  jobs::Job job_for(const StartOrder& order) const {
-    write_file_atomically(config_file(order), search::json_from_value(order.config).dump(2) + "\n");
-    std::error_code ignored;
-    if (!setup_.last_line_reports) fs::remove(result_file(order), ignored);
-    const TrialCommand command = setup_.command(order);
+  /// A job of the size of a trial.
+  [[nodiscard]] jobs::Job shaped_job() const {
     const TrialShape& shape = setup_.shape;
     jobs::Job job;
-    job.name = "task" + std::to_string(order.id.trial);
     job.workflow = place_.workflow;
-    job.application = application();
-    job.args = joined_words(command.argv);
-    job.environ = environment_of(order, command);
     job.num_nodes = shape.nodes;
     job.ranks_per_node = shape.ranks_per_node;
     job.threads_per_rank = shape.threads_per_rank;
     job.gpus_per_rank = shape.gpus / shape.ranks_per_node;
     job.node_packing_count = shape.trials_per_node;
-    job.auto_timeout_retry = false;
+    return job;
+  }
+
+  jobs::Job job_for(const StartOrder& order) const {
+    write_file_atomically(config_file(order), search::json_from_value(order.config).dump(2) + "\n");
+    std::error_code ignored;
+    if (!setup_.last_line_reports) fs::remove(result_file(order), ignored);
+    const TrialCommand command = setup_.command(order);
+    jobs::Job job = shaped_job();
+    job.name = "task" + std::to_string(order.id.trial);
+    job.application = application();
+    job.args = joined_words(command.argv);
+    job.environ = environment_of(order, command);
+    job.auto_timeout_retry = false;  // the study continues it
     if (setup_.time_limit) {
       job.time_limit_seconds = setup_.time_limit->count();
       job.wall_time_minutes = std::max(1, static_cast<int>(setup_.time_limit->count() / 60));
@@ -273,9 +304,16 @@ class JobsExecutor final : public TrialExecutor {
 
   void end(std::vector<RunId>& kills) {
     std::vector<JobId> ids;
-    for (const RunId id : kills)
-      if (const auto found = tasks_.find(id.trial); found != tasks_.end() && found->second.id == id)
+    for (const RunId id : kills) {
+      const auto found = tasks_.find(id.trial);
+      if (found == tasks_.end() || !(found->second.id == id)) continue;
+      if (leaves_jobs_) {  // the next session of the study finds the job
+        inbox_->put({Message::Kind::ended, id});
+        tasks_.erase(found);
+      } else {
         ids.push_back(found->second.job);
+      }
+    }
     if (!ids.empty()) jobs_.kill(ids, false);
     kills.clear();
   }
@@ -313,6 +351,7 @@ class JobsExecutor final : public TrialExecutor {
       bool timeout = false;
       for (const auto& entry : jobs_.history(job.id))
         timeout = timeout || entry.state == JobState::run_timeout;
+      end.was_cut_off = was_cut_off(job);
       end.error =
           timeout ? std::string(kTimeoutFailure)
                   : fmt::format("F_job: job {} failed; {} has its output", number, output.string());
@@ -326,6 +365,18 @@ class JobsExecutor final : public TrialExecutor {
             fmt::format("F_result: job {} ended without a result: {}", number, error.message());
       }
     }
+  }
+
+  /// Whether its launcher's time was over, and not its own.
+  bool was_cut_off(const jobs::Job& job) {
+    double began = 0, timeout = 0;
+    for (const auto& entry : jobs_.history(job.id)) {
+      if (entry.state == JobState::running) began = entry.time;
+      if (entry.state == JobState::run_timeout) timeout = entry.time;
+    }
+    const bool was_its_own =
+        job.time_limit_seconds > 0 && timeout - began >= job.time_limit_seconds;
+    return timeout > 0 && !was_its_own;
   }
 
   static std::string read_output(const fs::path& path) {
@@ -352,6 +403,7 @@ class JobsExecutor final : public TrialExecutor {
   std::vector<StartOrder> orders_;
   std::vector<RunId> kills_;
   bool look_ = false, closing_ = false;
+  std::atomic<bool> leaves_jobs_{false};  // when trials are stopped
   std::thread worker_, watcher_;
 };
 
@@ -363,7 +415,7 @@ JobsPlace find_jobs_place(const std::string& otherwise) {
   if (!folder || folder->empty())
     throw_error(ErrorCode::failed_precondition,
                 "the executor 'jobs' needs a job database: make one with `kolo init DIR` and set "
-                "KOLO_DB=DIR (or `eval $(kolo activate DIR)`)");
+                "KOLO_DB=DIR (or `eval \"$(kolo activate DIR)\"`)");
   place.database = *folder;
   place.workflow = otherwise;
   if (const auto own = environment("KOLO_JOB_ID")) {
@@ -372,6 +424,7 @@ JobsPlace find_jobs_place(const std::string& otherwise) {
     auto jobs = jobs::JobDatabase::open(place.database);
     const auto job = jobs.job(JobId{number});
     place.workflow = job.workflow;
+    place.study_job = number;
     place.study_nodes = job.num_nodes;
     place.envscript = jobs.application(job.application).envscript;
   }

@@ -163,6 +163,33 @@ new_problem() {
 }
 
 # One command: folder, database, application, job, allocation.
+# A search as a job on one node, whose allocation ends in the middle.
+allocations() {
+  new_database
+  printf 'x: {uniform: [0, 1]}\n' >space.yaml
+  printf '#!/bin/sh\nsleep 0.3\necho $KOLO_PARAM_X\n' >run.sh
+  chmod +x run.sh
+  "$kolo" app --name search --exec "$kolo hps random --problem $scratch/space.yaml --evaluator jobs"
+  s="$("$kolo" job --name s --workflow W --app search --args "--max-evals 8 -- $scratch/run.sh")"
+  log="$data/W/s_$s"
+  enough() { [[ -e "$log/results.csv" && "$(rows "$log")" -ge "$1" ]]; }
+  "$kolo" launcher --nodes 1 --persistent --grace-seconds 5 &
+  eventually 30 enough 2
+  kill %1
+  wait %1 || true
+  same "$(state "$s")" RESTART_READY
+  launcher --nodes 1 --cpus-per-node 1 >/dev/null
+  same "$(state "$s")" JOB_FINISHED
+  same "$(ids "$log" | sort -n | tr '\n' ' ')" '0 1 2 3 4 5 6 7 '
+  if grep -q ',F_' "$log/results.csv"; then fail "an evaluation that was cut off counts as a failure: $(cat "$log/results.csv")"; fi
+  if compgen -G "$log/earlier-*" >/dev/null; then fail 'the search began anew'; fi
+  # What can never run is said, instead of waiting for ever.
+  g="$("$kolo" job --name g --workflow W --app search --args "--num-gpus-per-task 2 --max-evals 8 -- $scratch/run.sh")"
+  launcher --nodes 1 >/dev/null
+  same "$(state "$g")" FAILED
+  has "$("$kolo" explain "$g")" 'it needs 2 GPUs on a node, and nodes have 0'
+}
+
 submit() {
   unset KOLO_DB
   "$kolo" submit hps ambs -w demo -n 2 -t 5 -j serial --scheduler local --problem benchmark.hps.polynome2 --max-evals 10 \
@@ -179,7 +206,7 @@ submit() {
   PATH=/usr/bin:/bin KOLO_BATCH_SYSTEM=cobalt "$kolo" submit hps test -p deephyper.benchmark.hps.polynome2.Problem \
     -r deephyper.benchmark.hps.polynome2.run -t 60 -q debug-cache-quad -n 4 -A datascience -j mpi -as setup.sh --dry-run >script
   for line in '#COBALT -n 4' '#COBALT -t 60' '#COBALT -q debug-cache-quad' '#COBALT -A datascience' '--job-mode mpi' '--wf-filter test' \
-    'hps ambs' "$scratch/test"; do
+    'hps ambs' "$scratch/test" '#   export SET_UP=yes'; do
     has "$(<script)" "$line"
   done
   [[ ! -e test ]] || fail 'a dry run made a folder'
@@ -188,6 +215,14 @@ submit() {
   refused 2 'must be hps or nas' "$kolo" submit cnn x
   refused 2 '-pe NAME 2' "$kolo" submit hps ambs -w refused -n 2 --scheduler grid-engine --problem benchmark.hps.ackley
   [[ ! -e refused ]] || fail 'what was refused left a database behind'
+  # What the search would refuse on its node is refused here.
+  refused 2 "did you mean 'ambs'" "$kolo" submit hps amsb --problem benchmark.hps.ackley -n 1
+  refused 1 'benchmark.hps.ackley' "$kolo" submit hps ambs -w x --problem benchmark.hps.akley
+  refused 2 'acquisition' "$kolo" submit hps ambs -w x --problem benchmark.hps.ackley --set acquisition=best
+  refused 2 'is not' "$kolo" submit hps ambs -w x --problem benchmark.hps.ackley --max-eval x
+  [[ ! -e x ]] || fail 'what was refused left a database behind'
+  has "$("$kolo" submit hps ambs -w x --problem benchmark.hps.ackley --scheduler local --gpus-per-node 4 --num-gpus-per-task 2 --dry-run)" \
+    '--gpus-per-node 4'
   refused 2 'agents need' "$kolo" submit nas ppo -w x -n 2 --num-agents 3 --problem benchmark.nas.linear_reg
 }
 

@@ -9,6 +9,7 @@
 #include "base/errors.h"
 #include "base/files.h"
 #include "base/json.h"
+#include "jobs/database/leases.h"
 #include "kolo/jobs.h"
 #include "store/database.h"
 
@@ -133,6 +134,83 @@ TEST_F(JobsExecutorTest, LeavesAnApplicationOfTheUserAlone) {
     EXPECT_EQ(error.code(), ErrorCode::already_exists) << error.message();
   }
   EXPECT_EQ(jobs_.application("trials-random-1").executable, "/bin/mine");
+}
+
+/// As a launcher moves a job that runs out of time.
+void time_out(JobDatabase& jobs, jobs::JobId id) {
+  for (const char* state : {"STAGED_IN", "PREPROCESSED", "RUNNING", "RUN_TIMEOUT", "FAILED"})
+    jobs.modify(id, "state", state);
+}
+
+TEST_F(JobsExecutorTest, TheEndOfAnAllocationIsNoFailureOfTheTrial) {
+  auto limited = setup();
+  limited.time_limit = 1h;
+  auto executor = make_jobs_executor(std::move(limited));
+  executor->start(order(1));
+  time_out(jobs_, await_jobs_of(1).at(0).id);
+  auto messages = inbox_->take(Deadline::after(20s));
+  ASSERT_EQ(messages.size(), 1U);
+  EXPECT_TRUE(messages[0].was_cut_off);
+  executor.reset();
+  limited = setup();
+  limited.time_limit = 1ns;  // which is over
+  executor = make_jobs_executor(std::move(limited));
+  executor->start(order(2));
+  time_out(jobs_, await_jobs_of(2).at(0).id);
+  messages = inbox_->take(Deadline::after(20s));
+  ASSERT_EQ(messages.size(), 1U);
+  EXPECT_FALSE(messages[0].was_cut_off);
+  EXPECT_FALSE(messages[0].error.empty());
+}
+
+class JobsExecutorInAJobTest : public JobsExecutorTest {
+ protected:
+  /// Of a study that is a job itself.
+  ExecutorSetup setup_in_job() {
+    jobs_.set_application({.name = "search", .executable = "/bin/search"});
+    Job own;
+    own.name = "search", own.workflow = "flow", own.application = "search",
+    own.data = R"({"trial": -1})";
+    auto in_job = setup();
+    own_ = jobs_.create(own);
+    in_job.jobs->study_job = static_cast<std::int64_t>(own_);
+    return in_job;
+  }
+  jobs::JobId own_{};
+};
+
+TEST_F(JobsExecutorInAJobTest, JobsOutliveAStudyThatIsInterrupted) {
+  const auto executor = make_jobs_executor(setup_in_job());
+  EXPECT_TRUE(jobs_.job(own_).yields);
+  executor->start(order(1));
+  const auto job = await_jobs_of(1).at(0).id;
+  executor->study_is_interrupted();
+  executor->stop(order(1).id);
+  const auto messages = inbox_->take(Deadline::after(20s));
+  ASSERT_EQ(messages.size(), 1U);
+  EXPECT_EQ(messages[0].kind, Message::Kind::ended);
+  EXPECT_FALSE(jobs::is_end(jobs_.job(job).state));
+}
+
+TEST_F(JobsExecutorInAJobTest, SaysAtOnceThatNoTrialCanEverRun) {
+  const jobs::Leases launcher(jobs_, 60, R"({"nodes": 1, "cores": 4, "gpus": 1})");
+  auto large = setup_in_job();
+  large.shape.gpus = 2;
+  try {
+    make_jobs_executor(std::move(large));
+    ADD_FAILURE() << "nothing was thrown";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::failed_precondition);
+    EXPECT_NE(error.message().find("it needs 2 GPUs on a node, and nodes have 1"),
+              std::string::npos)
+        << error.message();
+  }
+  // A share of the only node that the search keeps is in the way of trials that need it whole.
+  auto packed = setup_in_job();
+  jobs_.modify(own_, "node_packing_count", "2");
+  EXPECT_THROW(make_jobs_executor(packed), Error);
+  jobs_.modify(own_, "node_packing_count", "1");
+  EXPECT_NE(make_jobs_executor(packed), nullptr);
 }
 
 }  // namespace
