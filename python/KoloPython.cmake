@@ -24,7 +24,11 @@ pybind11_add_module(kolo_python MODULE NO_EXTRAS
   ${python_sources}/gradient_buckets.cc
   ${python_sources}/module.cc
   ${python_sources}/operations.cc
-  ${python_sources}/runtime.cc)
+  ${python_sources}/runtime.cc
+  ${python_sources}/search.cc
+  ${python_sources}/study.cc
+  ${python_sources}/trainables.cc
+  ${python_sources}/values.cc)
 set_target_properties(kolo_python PROPERTIES
   OUTPUT_NAME _core
   LIBRARY_OUTPUT_DIRECTORY ${package_dir}

@@ -14,4 +14,6 @@ PYBIND11_MODULE(_core, m) {
   kolo::python::bind_runtime(m);
   kolo::python::bind_operations(m);
   kolo::python::bind_gradient_buckets(m);
+  kolo::python::bind_search(m);
+  kolo::python::bind_study(m);
 }

@@ -1,0 +1,41 @@
+"""Hyperparameter search with the interface of DeepHyper.
+
+    from kolo.hps import CBO, Evaluator, HpProblem
+
+    problem = HpProblem()
+    problem.add_hyperparameter((-10.0, 10.0), "x")
+    evaluator = Evaluator.create(lambda config: -config["x"] ** 2, method="thread")
+    results = CBO(problem, evaluator).search(max_evals=100)
+"""
+
+from kolo.hps._problem import (
+    BaseProblem,
+    HpProblem,
+    all_of,
+    any_of,
+    equals,
+    greater,
+    less,
+    not_equals,
+    one_of,
+)
+from kolo.hps._search import AMBS, CBO, TPE, Evaluator, RandomSearch, RunningJob, Search
+
+__all__ = [
+    "AMBS",
+    "CBO",
+    "TPE",
+    "BaseProblem",
+    "Evaluator",
+    "HpProblem",
+    "RandomSearch",
+    "RunningJob",
+    "Search",
+    "all_of",
+    "any_of",
+    "equals",
+    "greater",
+    "less",
+    "not_equals",
+    "one_of",
+]

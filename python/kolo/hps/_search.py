@@ -1,0 +1,272 @@
+"""Searches and evaluators. The names are DeepHyper's; searches maximise."""
+
+from __future__ import annotations
+
+import csv
+import inspect
+import math
+import os
+from typing import Any, Callable, Dict, List, Optional, Sequence, Union
+
+from kolo import tune
+from kolo._errors import InvalidArgumentError
+from kolo.hps._problem import HpProblem
+from kolo.tune._session import EvaluationFailed
+
+_METHODS = {
+    "serial": "thread",
+    "thread": "thread",
+    "threadPool": "thread",
+    "process": "process",
+    "processPool": "process",
+    "subprocess": "process",
+    "loky": "process",
+    "ray": "process",
+    "ranks": "ranks",
+    "mpicomm": "ranks",
+}
+
+
+class RunningJob:
+    """A running evaluation, for run functions that take a job: job.parameters, job["x"]."""
+
+    def __init__(self, id: int, parameters: Dict[str, Any]) -> None:
+        self.id = id
+        self.parameters = parameters
+
+    def __getitem__(self, name: str) -> Any:
+        return self.parameters[name]
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """A parameter, or the default."""
+        return self.parameters.get(name, default)
+
+    def record(self, budget: float, objective: float) -> None:
+        """An intermediate objective."""
+        tune.report(budget=budget, objective=objective)
+
+    def stopped(self) -> bool:
+        """Whether the evaluation has to end early."""
+        return tune.should_stop()
+
+
+class Evaluation:
+    """Calls a run function for one configuration, and reports what it returns."""
+
+    def __init__(self, run: Callable[..., Any], keywords: Dict[str, Any], objectives: int) -> None:
+        self.run = run
+        self.keywords = keywords
+        self.objectives = objectives
+        self.__name__ = getattr(run, "__name__", "run")
+
+    def __call__(self, config: Dict[str, Any]) -> None:
+        names = list(inspect.signature(self.run).parameters)
+        wants_job = bool(names) and names[0] in ("job", "running_job")
+        argument: Any = config
+        if wants_job:
+            argument = RunningJob(int(tune.get_trial_id()), config)
+        tune.report(**report_of(self.run(argument, **self.keywords), self.objectives))
+
+
+def report_of(result: Any, objectives: int = 1) -> Dict[str, Any]:
+    """What a run function returned, as metrics: a number, several, a dictionary with "objective",
+    or a text that begins with "F" for a failure, which raises."""
+    metadata: Dict[str, Any] = {}
+    if isinstance(result, dict):
+        metadata = dict(result.get("metadata", {}))
+        if "objective" not in result:
+            raise InvalidArgumentError(
+                f"the run function returned a dictionary without 'objective': {sorted(result)}"
+            )
+        result = result["objective"]
+    if isinstance(result, str):
+        raise EvaluationFailed(result)
+    values = list(result) if isinstance(result, (list, tuple)) else [result]
+    if len(values) != objectives:
+        raise InvalidArgumentError(
+            f"the run function returned {len(values)} objectives, and the problem has {objectives}"
+        )
+    numbers = []
+    for value in values:
+        try:
+            numbers.append(float(value))
+        except (TypeError, ValueError):
+            raise InvalidArgumentError(
+                f"the run function returned {value!r}, which is not a number"
+            ) from None
+    if any(not math.isfinite(number) for number in numbers):
+        raise EvaluationFailed("F_nan")
+    names = ["objective"] if objectives == 1 else [f"objective_{i}" for i in range(objectives)]
+    return {**dict(zip(names, numbers)), **metadata}
+
+
+class Evaluator:
+    """Where a run function is evaluated: a thread, a process or a ring of ranks each."""
+
+    def __init__(
+        self,
+        run_function: Callable[..., Any],
+        method: str = "thread",
+        num_workers: int = 0,
+        run_function_kwargs: Optional[Dict[str, Any]] = None,
+        num_ranks: int = 2,
+        callbacks: Sequence[Any] = (),
+    ) -> None:
+        if not callable(run_function):
+            raise InvalidArgumentError(f"Evaluator: {run_function!r} is not a function")
+        if method not in _METHODS:
+            raise InvalidArgumentError(
+                f"evaluator {method!r} is unknown; known: {', '.join(sorted(_METHODS))}"
+            )
+        self.run_function = run_function
+        self.method = _METHODS[method]
+        self.num_workers = 1 if method == "serial" else num_workers or os.cpu_count() or 1
+        self.keywords = dict(run_function_kwargs or {})
+        self.num_ranks = num_ranks
+        self.callbacks = list(callbacks)
+
+    @staticmethod
+    def create(
+        run_function: Callable[..., Any],
+        method: str = "serial",
+        method_kwargs: Optional[Dict[str, Any]] = None,
+    ) -> "Evaluator":
+        """An evaluator by its name."""
+        return Evaluator(run_function, method, **dict(method_kwargs or {}))
+
+
+class Search:
+    """A search over a problem. The classes below differ in their algorithm."""
+
+    algorithm = "random"
+
+    def __init__(
+        self,
+        problem: HpProblem,
+        evaluator: Union[Evaluator, Callable[..., Any]],
+        random_state: Optional[int] = None,
+        log_dir: str = ".",
+        verbose: int = 0,
+        **settings: Any,
+    ) -> None:
+        if not isinstance(problem, HpProblem):
+            raise InvalidArgumentError(f"{type(self).__name__}: {problem!r} is not an HpProblem")
+        self._problem = problem
+        self._evaluator = evaluator if isinstance(evaluator, Evaluator) else Evaluator(evaluator)
+        self._seed = random_state
+        self._log_dir = os.path.abspath(log_dir)
+        self._verbose = verbose
+        self._settings = settings
+        self.rows: List[Dict[str, Any]] = []
+
+    def search(self, max_evals: int = -1, timeout: Optional[float] = None) -> Any:
+        """Evaluates configurations until there are enough or the time is over. Returns a frame of
+        pandas, or a list of dictionaries without pandas; both as in results.csv."""
+        if max_evals < 0 and timeout is None:
+            raise InvalidArgumentError("search: max_evals or timeout is needed")
+        count = self._problem.objectives
+        names = ["objective"] if count == 1 else [f"objective_{i}" for i in range(count)]
+        evaluation: Any = Evaluation(
+            self._evaluator.run_function, self._evaluator.keywords, count
+        )
+        if self._evaluator.method == "ranks":
+            evaluation = tune.DistributedTrainableCreator(
+                evaluation, num_slots=self._evaluator.num_ranks
+            )
+        searcher = tune.suggest.Searcher(name=self.algorithm, **self._settings)
+        analysis = tune.run(
+            evaluation,
+            _space=self._problem._kolo_space(),
+            metric=names if count > 1 else "objective",
+            mode=["max"] * count if count > 1 else "max",
+            num_samples=max_evals,
+            time_budget_s=timeout,
+            search_alg=searcher,
+            executor=self._evaluator.method,
+            max_concurrent_trials=self._evaluator.num_workers,
+            total_resources={"cpu": 1e6},
+            local_dir=os.path.join(self._log_dir, "search"),
+            raise_on_failed_trial=False,
+            loggers=[],
+            callbacks=self._evaluator.callbacks,
+            verbose=self._verbose,
+            seed=self._seed,
+        )
+        self.rows = [self._row(trial, names) for trial in analysis.trials]
+        self._write()
+        try:
+            import pandas
+        except ImportError:
+            return self.rows
+        return pandas.DataFrame(self.rows)
+
+    def _row(self, trial: Any, names: List[str]) -> Dict[str, Any]:
+        row: Dict[str, Any] = {f"p:{k}": v for k, v in sorted(trial.evaluated_params.items())}
+        failed = trial.status == "ERROR" or any(n not in trial.last_result for n in names)
+        for name in names:
+            row[name] = "F" if failed else trial.last_result[name]
+        if failed and trial.error:
+            row[names[0]] = trial.error if trial.error.startswith("F") else "F_error"
+        row["job_id"] = trial.number
+        row["job_status"] = "DONE" if not failed else "FAILED"
+        return row
+
+    def _write(self) -> None:
+        columns: List[str] = []
+        for row in self.rows:
+            columns += [name for name in row if name not in columns]
+        os.makedirs(self._log_dir, exist_ok=True)
+        path = os.path.join(self._log_dir, "results.csv")
+        with open(path, "w", newline="") as file:
+            writer = csv.DictWriter(file, columns)
+            writer.writeheader()
+            writer.writerows(self.rows)
+
+
+class CBO(Search):
+    """DeepHyper's centralised Bayesian optimisation, with kolo's forests."""
+
+    algorithm = "forest"
+
+    def __init__(
+        self,
+        problem: HpProblem,
+        evaluator: Union[Evaluator, Callable[..., Any]],
+        random_state: Optional[int] = None,
+        log_dir: str = ".",
+        verbose: int = 0,
+        surrogate_model: str = "ET",
+        acq_func: str = "UCB",
+        kappa: float = 1.96,
+        xi: float = 0.001,
+        n_initial_points: int = 10,
+        **settings: Any,
+    ) -> None:
+        super().__init__(
+            problem,
+            evaluator,
+            random_state,
+            log_dir,
+            verbose,
+            surrogate_model=surrogate_model,
+            acq_func=acq_func,
+            kappa=kappa,
+            xi=xi,
+            n_initial_points=n_initial_points,
+            **settings,
+        )
+
+
+AMBS = CBO
+
+
+class RandomSearch(Search):
+    """Independent draws."""
+
+    algorithm = "random"
+
+
+class TPE(Search):
+    """The tree-structured Parzen estimator."""
+
+    algorithm = "tpe"

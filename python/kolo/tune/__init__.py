@@ -1,0 +1,48 @@
+"""Studies: many trials of one function or class, with the interface of Ray Tune.
+
+    from kolo import tune
+
+    def train(config):
+        for epoch in range(10):
+            tune.report(loss=...)
+
+    analysis = tune.run(train, config={"lr": tune.loguniform(1e-4, 1e-1)}, num_samples=20,
+                        metric="loss", mode="min")
+    print(analysis.best_config)
+"""
+
+from kolo.tune import schedulers, stopper, suggest
+from kolo.tune._run import Callback, TuneError, run
+from kolo.tune._session import (
+    TrialStopped,
+    checkpoint_dir,
+    get_checkpoint,
+    get_trial_dir,
+    get_trial_id,
+    get_trial_name,
+    is_session_enabled,
+    report,
+    should_stop,
+)
+from kolo.tune.analysis import Analysis, ExperimentAnalysis, Trial
+from kolo.tune.sample import (
+    choice,
+    grid_search,
+    lograndint,
+    loguniform,
+    qlograndint,
+    qloguniform,
+    qrandint,
+    qrandn,
+    quniform,
+    randint,
+    randn,
+    sample_from,
+    uniform,
+)
+from kolo.tune.schedulers import create_scheduler
+from kolo.tune.stopper import Stopper
+from kolo.tune.suggest import create_searcher
+from kolo.tune.trainable import DistributedTrainableCreator, Trainable, with_parameters
+
+__all__ = [name for name in dir() if not name.startswith("_")]

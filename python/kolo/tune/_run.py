@@ -1,0 +1,275 @@
+"""tune.run: a study from Python, on kolo's controller."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+import time
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Union
+
+from kolo import _core
+from kolo._errors import FailureError, InvalidArgumentError
+from kolo._files import command_path
+from kolo._run import dump_function, python_path
+from kolo.tune import suggest
+from kolo.tune._space import Constants, prepare
+from kolo.tune.analysis import Analysis, Trial
+from kolo.tune.schedulers import TrialScheduler, create_scheduler
+from kolo.tune.stopper import Stopper
+from kolo.tune.trainable import Prepared
+
+
+class TuneError(FailureError):
+    """Trials failed, and raise_on_failed_trial was not switched off."""
+
+
+_RESUME = {
+    None: "no",
+    False: "no",
+    True: "yes",
+    "LOCAL": "yes",
+    "AUTO": "auto",
+    "ERRORED_ONLY": "errored",
+    "PROMPT": "auto",
+}
+
+
+def run(
+    run_or_experiment: Any,
+    name: Optional[str] = None,
+    metric: Any = None,
+    mode: Any = None,
+    stop: Union[None, Mapping[str, float], Stopper, Callable[..., bool]] = None,
+    time_budget_s: Optional[float] = None,
+    config: Optional[Dict[str, Any]] = None,
+    resources_per_trial: Optional[Mapping[str, float]] = None,
+    num_samples: int = 1,
+    local_dir: Optional[str] = None,
+    search_alg: Any = None,
+    scheduler: Any = None,
+    keep_checkpoints_num: Optional[int] = None,
+    checkpoint_score_attr: Optional[str] = None,
+    checkpoint_freq: int = 0,
+    checkpoint_at_end: bool = False,
+    verbose: int = 1,
+    max_failures: int = 0,
+    fail_fast: bool = False,
+    restore: Optional[str] = None,
+    resume: Any = False,
+    queue_trials: bool = False,
+    reuse_actors: bool = False,
+    raise_on_failed_trial: bool = True,
+    callbacks: Optional[Sequence[Any]] = None,
+    loggers: Optional[Sequence[str]] = None,
+    trial_dirname_creator: Optional[Callable[..., str]] = None,
+    max_concurrent_trials: Optional[int] = None,
+    log_to_file: Any = False,
+    progress_reporter: Any = None,
+    executor: Optional[str] = None,
+    total_resources: Optional[Mapping[str, float]] = None,
+    trial_time_limit_s: Optional[float] = None,
+    storage: Optional[str] = None,
+    seed: Optional[int] = None,
+    _space: Any = None,
+    **unknown: Any,
+) -> Analysis:
+    """Runs a study to its end, or goes on with one that was interrupted, and returns its results.
+
+    The parameters are Ray Tune's, with a few of kolo's own at the end. ``executor`` says what a
+    trial is: "thread" (the default for functions and classes: cheapest), "process" (a crash is the
+    trial's own), "ranks" (for DistributedTrainableCreator).
+    """
+    if unknown:
+        raise InvalidArgumentError(
+            f"tune.run: the parameter {sorted(unknown)[0]!r} is unknown or has no meaning in kolo"
+        )
+    constants = Constants()
+    trainable = Prepared(run_or_experiment, constants)
+    search = suggest.create_searcher(search_alg) if isinstance(search_alg, str) else search_alg
+    search = search or suggest.BasicVariantGenerator()
+    if not isinstance(search, suggest.Searcher):
+        raise InvalidArgumentError(f"tune.run: search_alg is {search_alg!r}, which is no search")
+    schedule = create_scheduler(scheduler) if isinstance(scheduler, str) else scheduler
+    schedule = schedule or TrialScheduler()
+    if not isinstance(schedule, TrialScheduler):
+        raise InvalidArgumentError(f"tune.run: scheduler is {scheduler!r}, which is no scheduler")
+    metric = metric or search.metric or schedule.metric
+    mode = mode or search.mode or schedule.mode
+    if mode not in (None, "min", "max") and not isinstance(mode, (list, tuple)):
+        raise InvalidArgumentError(f"tune.run: mode must be 'min' or 'max', not {mode!r}")
+    if config is not None and not isinstance(config, dict):
+        raise InvalidArgumentError(f"tune.run: config must be a dictionary, not {config!r}")
+    if resume not in _RESUME:
+        raise InvalidArgumentError(f"tune.run: resume is {resume!r}")
+    several = isinstance(metric, (list, tuple))
+    ranks = trainable.ranks
+    kind = executor or ("ranks" if ranks else "thread")
+    if kind == "ranks" and not ranks:
+        raise InvalidArgumentError(
+            "tune.run: the executor 'ranks' needs a DistributedTrainableCreator, which says how "
+            "many ranks a trial has"
+        )
+    if ranks and kind != "ranks":
+        raise InvalidArgumentError("tune.run: a distributed trainable needs the executor 'ranks'")
+    resources = dict(resources_per_trial or {"cpu": 1})
+    if ranks:
+        resources["cpu"] = ranks.cpus_per_slot * ranks.num_slots
+        resources["gpu"] = ranks.num_slots if ranks.use_gpu else 0
+    resources.setdefault("cpu", 1)
+    options: Dict[str, Any] = {
+        "name": name or _new_name(trainable.name),
+        "metric": None if several else metric,
+        "mode": None if several else mode,
+        "objectives": list(zip(metric, mode)) if several else [],
+        "space": _space,
+        "config": prepare(config or {}, constants),
+        "num_samples": num_samples,
+        "search": search.name,
+        "search_settings": search.settings,
+        "points_to_evaluate": search.points_to_evaluate,
+        "search_max_concurrent": search.max_concurrent,
+        "known": [],
+        "scheduler": schedule.name,
+        "scheduler_settings": schedule.settings,
+        "time_attr": schedule.time_attr,
+        "mutations": None if schedule.mutations is None else _mutations(schedule.mutations),
+        "explore": schedule.explore,
+        "seed": search.seed if seed is None else seed,
+        **_stop(stop),
+        "time_budget": time_budget_s,
+        "trial_time_limit": trial_time_limit_s,
+        "resources_per_trial": resources,
+        "total_resources": None if total_resources is None else dict(total_resources),
+        "max_concurrent_trials": max_concurrent_trials,
+        "max_failures": max_failures,
+        "fail_fast": bool(fail_fast),
+        "keep_checkpoints_num": keep_checkpoints_num,
+        "checkpoint_score_attr": checkpoint_score_attr,
+        "checkpoint_freq": checkpoint_freq,
+        "checkpoint_at_end": checkpoint_at_end,
+        "restore": restore,
+        "resume": _RESUME[resume],
+        "local_dir": None if local_dir is None else os.path.expanduser(local_dir),
+        "storage": storage,
+        "loggers": None if loggers is None else list(loggers),
+        "verbose": verbose,
+        "callbacks": [_callback(one, constants) for one in callbacks or []],
+        "trial_dirname_creator": trial_dirname_creator,
+        "executor": kind,
+        "trainable_name": trainable.name,
+        "trainable": trainable,
+        "is_class": trainable.is_class,
+        "kolo": str(command_path() or "kolo"),
+        "num_hosts": ranks.num_hosts if ranks else None,
+        "num_slots": ranks.num_slots if ranks else None,
+        "hosts": ranks.hosts if ranks else None,
+        "command": [],
+        "environment": [],
+    }
+    raw = _run_prepared(options, trainable, checkpoint_freq, checkpoint_at_end)
+    trials = [Trial(row, constants.restore(row["config"])) for row in raw["trials"]]
+    failed = [trial for trial in trials if trial.status == "ERROR"]
+    if failed and raise_on_failed_trial:
+        raise TuneError(
+            f"study {raw['name']}: {len(failed)} of {len(trials)} trials failed; the first, "
+            f"{failed[0].name}: {failed[0].error}"
+        )
+    return Analysis(raw, trials)
+
+
+_names: Dict[str, int] = {}
+
+
+def _new_name(trainable: str) -> str:
+    """A name with the date; studies of one second are numbered."""
+    name = f"{trainable}_{time.strftime('%Y-%m-%d_%H-%M-%S')}"
+    count = _names[name] = _names.get(name, 0) + 1
+    return name if count == 1 else f"{name}_{count}"
+
+
+def _run_prepared(
+    options: Dict[str, Any], trainable: Prepared, checkpoint_freq: int, checkpoint_at_end: bool
+) -> Dict[str, Any]:
+    program = command_path()
+    if program is not None:
+        _core.set_custodian_program(str(program))
+    if options["executor"] == "thread":
+        return _core.run_study(options)
+    with tempfile.TemporaryDirectory(prefix="kolo-trial-") as folder:
+        path = os.path.join(folder, "trainable")
+        with open(path, "wb") as file:
+            # A tuple, whose first element is the trainable.
+            file.write(dump_function(trainable, checkpoint_freq, checkpoint_at_end))
+        options["command"] = [sys.executable, "-m", "kolo.tune._trial", path]
+        options["environment"] = [f"PYTHONPATH={python_path()}"]
+        if trainable.ranks:
+            options["environment"].append(f"KOLO_START_TIMEOUT={trainable.ranks.timeout_s}")
+        options["trainable"] = None
+        return _core.run_study(options)
+
+
+def _mutations(mutations: Dict[str, Any]) -> Dict[str, Any]:
+    from kolo.tune.sample import choice, sample_from
+
+    def one(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {key: one(item) for key, item in value.items()}
+        if isinstance(value, (list, tuple)):
+            return choice(list(value))
+        if callable(value) and not hasattr(value, "_kolo_domain"):
+            return sample_from(value)
+        return value
+
+    return {key: one(value) for key, value in mutations.items()}
+
+
+def _stop(stop: Any) -> Dict[str, Any]:
+    if stop is None:
+        return {"stop": None, "stopper": None}
+    if isinstance(stop, Mapping):
+        return {"stop": {str(key): float(value) for key, value in stop.items()}, "stopper": None}
+    if callable(stop):
+        return {"stop": None, "stopper": lambda number, result: stop(f"{number:05d}", result)}
+    raise InvalidArgumentError(
+        f"tune.run: stop is {stop!r}; use a dictionary of limits, a function, or a Stopper"
+    )
+
+
+def _callback(callback: Any, constants: Constants) -> Callable[[str, Dict[str, Any]], None]:
+    """Calls the function of an object that an event is named after, as Tune's callbacks have it."""
+    iteration = 0
+
+    def call(event: str, row: Dict[str, Any]) -> None:
+        nonlocal iteration
+        function = getattr(callback, event, None)
+        if function is None:
+            return
+        iteration += 1
+        trial = Trial(row, constants.restore(row["config"]))
+        arguments: Dict[str, Any] = {"iteration": iteration, "trials": [trial], "trial": trial}
+        if event == "on_trial_result":
+            arguments["result"] = trial.last_result
+        function(**arguments)
+
+    return call
+
+
+class Callback:
+    """Derive from it, and override what is of interest."""
+
+    def on_trial_start(self, iteration: int, trials: List[Trial], trial: Trial, **info: Any) -> None:
+        """A trial begins."""
+
+    def on_trial_result(
+        self, iteration: int, trials: List[Trial], trial: Trial, result: Dict[str, Any], **info: Any
+    ) -> None:
+        """A trial has reported."""
+
+    def on_trial_complete(
+        self, iteration: int, trials: List[Trial], trial: Trial, **info: Any
+    ) -> None:
+        """A trial has ended."""
+
+    def on_trial_error(self, iteration: int, trials: List[Trial], trial: Trial, **info: Any) -> None:
+        """A trial has failed."""

@@ -1,0 +1,100 @@
+"""What a trial says to its study. The names are Ray Tune's."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import sys
+import tempfile
+import traceback
+import types
+from typing import Any, Dict, Iterator, Optional
+
+from kolo import _core
+
+
+class TrialStopped(BaseException):
+    """Unwinds a trial that has to stop. Do not catch it."""
+
+
+class EvaluationFailed(Exception):
+    """A trial says itself that it failed: there is no place in a program to be shown."""
+
+
+def describe_exception(error: BaseException, trace: Optional[types.TracebackType] = None) -> str:
+    """An exception in a line, with the whole of it on standard error."""
+    if isinstance(error, EvaluationFailed):
+        return str(error)
+    traceback.print_exception(type(error), error, trace)
+    sys.stderr.flush()
+    place = traceback.extract_tb(trace)
+    where = f" ({place[-1].filename}:{place[-1].lineno})" if place else ""
+    return f"{type(error).__name__}: {error}{where}"
+
+
+def report(_metric: Any = None, **kwargs: Any) -> None:
+    """Reports a result: tune.report(loss=0.3), or tune.report({"loss": 0.3}). Returns when the study
+    has stored it and decided that the trial goes on."""
+    metrics: Dict[str, Any] = {}
+    if isinstance(_metric, dict):
+        metrics.update(_metric)
+    elif _metric is not None:
+        metrics["_metric"] = _metric
+    metrics.update(kwargs)
+    if not _core.trial_report(metrics):
+        raise TrialStopped
+
+
+@contextlib.contextmanager
+def checkpoint_dir(step: int) -> Iterator[str]:
+    """A folder for a checkpoint, which counts together with the next report."""
+    folder = tempfile.mkdtemp(prefix=".checkpoint-")
+    try:
+        yield folder
+
+        def write(directory: str) -> None:
+            shutil.copytree(folder, directory, dirs_exist_ok=True)
+
+        _core.trial_save(write)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def get_checkpoint() -> Optional[str]:
+    """The folder of the checkpoint to start from, if there is one."""
+    return _core.trial_checkpoint()
+
+
+def should_stop() -> bool:
+    """Whether the trial has to stop."""
+    return _core.trial_should_stop()
+
+
+def get_trial_dir() -> str:
+    """The folder of this trial."""
+    return _core.trial_dir()
+
+
+def get_trial_name() -> str:
+    """The name of this trial."""
+    return _core.trial_name()
+
+
+def get_trial_id() -> str:
+    """The number of this trial, as text."""
+    return _core.trial_id()
+
+
+def is_session_enabled() -> bool:
+    """Whether the calling thread runs a trial."""
+    try:
+        _core.trial_id()
+    except ValueError:
+        return False
+    return True
+
+
+def in_trial_process() -> bool:
+    """Whether this process was started as a trial."""
+    return "KOLO_TRIAL_PROTOCOL" in os.environ

@@ -1,0 +1,80 @@
+"""A configuration as users write it, as the compiled module takes it.
+
+Constants that are neither numbers nor texts (classes, functions, tensors) cannot be written to a
+database. The study sees a mark in their place, and trials see the constants.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List
+
+from kolo.tune.sample import Domain, sample_from
+
+_MARK = "__kolo_constant__"
+
+
+def _is_plain(value: Any) -> bool:
+    return value is None or isinstance(value, (bool, int, float, str))
+
+
+class Constants:
+    """The constants that marks stand for."""
+
+    def __init__(self) -> None:
+        self.values: List[Any] = []
+
+    def mark(self, value: Any) -> Dict[str, int]:
+        """A mark for a constant."""
+        self.values.append(value)
+        return {_MARK: len(self.values) - 1}
+
+    def restore(self, value: Any) -> Any:
+        """A configuration with the constants in place of their marks."""
+        if isinstance(value, dict):
+            if set(value) == {_MARK}:
+                return self.values[value[_MARK]]
+            return {key: self.restore(item) for key, item in value.items()}
+        if isinstance(value, list):
+            return [self.restore(item) for item in value]
+        return value
+
+
+def prepare(value: Any, constants: Constants) -> Any:
+    """The tree that the compiled module takes."""
+    if isinstance(value, Domain):
+        kind, arguments = value._kolo_domain
+        if kind == "choice":
+            return Domain(kind, [_choice(item, constants) for item in arguments[0]])
+        return value
+    if isinstance(value, dict):
+        if set(value) == {"grid_search"} and isinstance(value["grid_search"], (list, tuple)):
+            entries = [prepare(item, constants) for item in value["grid_search"]]
+            return Domain("grid_search", entries)
+        if set(value) == {"eval"} and isinstance(value["eval"], str):
+            return _evaluated(value["eval"])
+        return {str(key): prepare(item, constants) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [prepare(item, constants) for item in value]
+    if _is_plain(value) or hasattr(value, "dtype") and getattr(value, "ndim", 1) == 0:
+        return value
+    return constants.mark(value)
+
+
+def _choice(value: Any, constants: Constants) -> Any:
+    """One value of a choice: plain data stays as it is."""
+    if _is_plain(value):
+        return value
+    if isinstance(value, (list, tuple)):
+        return [_choice(item, constants) for item in value]
+    if isinstance(value, dict):
+        return {str(key): _choice(item, constants) for key, item in value.items()}
+    return constants.mark(value)
+
+
+def _evaluated(text: str) -> Domain:
+    def value(spec: Any) -> Any:
+        import random
+
+        return eval(text, {"_": spec, "spec": spec, "random": random})
+
+    return sample_from(value)

@@ -1,0 +1,265 @@
+"""The results of a study. The names are Ray Tune's; frames need pandas."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Dict, List, Optional, Tuple
+
+from kolo._errors import FailedPreconditionError, InvalidArgumentError, NotFoundError
+
+
+def flatten(value: Dict[str, Any], separator: str = "/", prefix: str = "") -> Dict[str, Any]:
+    """Nested dictionaries as one, with joined keys."""
+    flat: Dict[str, Any] = {}
+    for key, item in value.items():
+        if isinstance(item, dict):
+            flat.update(flatten(item, separator, f"{prefix}{key}{separator}"))
+        else:
+            flat[f"{prefix}{key}"] = item
+    return flat
+
+
+class Trial:
+    """A trial with everything it reported."""
+
+    def __init__(self, row: Dict[str, Any], config: Dict[str, Any]) -> None:
+        self.number: int = row["number"]
+        self.trial_id: str = row["trial_id"]
+        self.name: str = row["name"]
+        self.status: str = row["status"]
+        self.config = config
+        self.last_result: Dict[str, Any] = row["last_result"] or {}
+        self.logdir: str = row["logdir"]
+        self.error: str = row["error"]
+        self.why: str = row["why"]
+        self.stopped: bool = row["stopped"]
+        self.num_failures: int = row["num_failures"]
+        self.results: List[Dict[str, Any]] = row.get("results", [])
+        self.checkpoints: List[Tuple[str, int]] = row.get("checkpoints", [])
+
+    @property
+    def evaluated_params(self) -> Dict[str, Any]:
+        """The configuration, flat."""
+        return flatten(self.config)
+
+    def metric(self, name: str) -> List[float]:
+        """The values of a metric, where it was reported."""
+        return [flat[name] for flat in map(flatten, self.results) if name in flat]
+
+    def __repr__(self) -> str:
+        return f"Trial({self.name}, {self.status})"
+
+    __str__ = __repr__
+
+
+class Analysis:
+    """What tune.run returns."""
+
+    def __init__(self, raw: Dict[str, Any], trials: List[Trial]) -> None:
+        self.name: str = raw["name"]
+        self.directory: str = raw["directory"]
+        self.was_interrupted: bool = raw["was_interrupted"]
+        self.objectives: List[Tuple[str, str]] = raw["objectives"]
+        self.trials = trials
+
+    # --- by the metric and mode of the study ---
+
+    @property
+    def default_metric(self) -> Optional[str]:
+        """The metric of the study."""
+        return self.objectives[0][0] if self.objectives else None
+
+    @property
+    def default_mode(self) -> Optional[str]:
+        """The mode of the study."""
+        return self.objectives[0][1] if self.objectives else None
+
+    @property
+    def best_trial(self) -> Trial:
+        """The best trial."""
+        return self.get_best_trial()
+
+    @property
+    def best_config(self) -> Dict[str, Any]:
+        """Its configuration."""
+        return self.best_trial.config
+
+    @property
+    def best_logdir(self) -> str:
+        """Its folder."""
+        return self.best_trial.logdir
+
+    @property
+    def best_result(self) -> Dict[str, Any]:
+        """Its last result."""
+        return self.best_trial.last_result
+
+    @property
+    def best_checkpoint(self) -> str:
+        """Its best checkpoint."""
+        return self.get_best_checkpoint(self.best_trial)
+
+    @property
+    def best_result_df(self) -> Any:
+        """Its last result as a frame of one row."""
+        import pandas
+
+        trial = self.best_trial
+        row = flatten(trial.last_result, ".")
+        row.update(flatten(trial.config, ".", "config."))
+        frame = pandas.DataFrame([row])
+        return frame.set_index("trial_id") if "trial_id" in frame else frame
+
+    @property
+    def best_dataframe(self) -> Any:
+        """All its results as a frame."""
+        import pandas
+
+        return pandas.DataFrame([flatten(result) for result in self.best_trial.results])
+
+    # --- by any metric ---
+
+    def _objective(self, metric: Optional[str], mode: Optional[str]) -> Tuple[str, str]:
+        metric = metric or self.default_metric
+        mode = mode or self.default_mode
+        if metric is None or mode is None:
+            reported = sorted({key for trial in self.trials for key in flatten(trial.last_result)})
+            raise FailedPreconditionError(
+                "the study has no metric and mode: give them to tune.run(metric=..., mode=...), or "
+                f"ask get_best_config(metric, mode). Reported were: {', '.join(reported)}"
+            )
+        if mode not in ("min", "max"):
+            raise InvalidArgumentError(f"mode must be 'min' or 'max', not {mode!r}")
+        return metric, mode
+
+    def get_best_trial(
+        self,
+        metric: Optional[str] = None,
+        mode: Optional[str] = None,
+        scope: str = "last",
+        filter_nan_and_inf: bool = True,
+    ) -> Trial:
+        """The best trial by a metric: by its last result, or by its best ("all"), or by the mean of
+        all ("avg"), the last five or the last ten."""
+        metric, mode = self._objective(metric, mode)
+        sign = -1.0 if mode == "max" else 1.0
+        best: Optional[Tuple[float, Trial]] = None
+        for trial in self.trials:
+            value = _in_scope(trial.metric(metric), mode, scope)
+            if value is None or math.isnan(value):
+                continue
+            if filter_nan_and_inf and math.isinf(value):
+                continue
+            if best is None or sign * value < best[0]:
+                best = (sign * value, trial)
+        if best is None:
+            raise NotFoundError(f"no trial has reported a value of {metric!r}")
+        return best[1]
+
+    def get_best_config(
+        self, metric: Optional[str] = None, mode: Optional[str] = None, scope: str = "last"
+    ) -> Dict[str, Any]:
+        """The configuration of the best trial."""
+        return self.get_best_trial(metric, mode, scope).config
+
+    def get_best_logdir(
+        self, metric: Optional[str] = None, mode: Optional[str] = None, scope: str = "last"
+    ) -> str:
+        """The folder of the best trial."""
+        return self.get_best_trial(metric, mode, scope).logdir
+
+    def get_trial_checkpoints_paths(
+        self, trial: Trial, metric: Optional[str] = None
+    ) -> List[Tuple[str, Optional[float]]]:
+        """The checkpoints of a trial with the value of the metric at each."""
+        metric = metric or self.default_metric
+        by_iteration = {
+            result.get("training_iteration"): flatten(result).get(metric or "")
+            for result in trial.results
+        }
+        return [(path, by_iteration.get(iteration)) for path, iteration in trial.checkpoints]
+
+    def get_best_checkpoint(
+        self, trial: Trial, metric: Optional[str] = None, mode: Optional[str] = None
+    ) -> str:
+        """The checkpoint of a trial at which the metric was best."""
+        metric, mode = self._objective(metric, mode)
+        scored = [(p, v) for p, v in self.get_trial_checkpoints_paths(trial, metric) if v is not None]
+        if not scored:
+            raise NotFoundError(f"{trial.name} has no checkpoint")
+        choose = max if mode == "max" else min
+        return choose(scored, key=lambda pair: pair[1])[0]
+
+    def dataframe(self, metric: Optional[str] = None, mode: Optional[str] = None) -> Any:
+        """A row per trial: its last result, or with metric and mode its best one."""
+        import pandas
+
+        rows = []
+        for trial in self.trials:
+            result = trial.last_result
+            if metric is not None and trial.results:
+                known = [r for r in trial.results if metric in flatten(r)]
+                if known:
+                    choose = max if mode == "max" else min
+                    result = choose(known, key=lambda r: flatten(r)[metric])
+            row = flatten(result)
+            row.update(flatten(trial.config, "/", "config/"))
+            row["logdir"] = trial.logdir
+            rows.append(row)
+        return pandas.DataFrame(rows)
+
+    @property
+    def results(self) -> Dict[str, Dict[str, Any]]:
+        """Last results by trial id."""
+        return {trial.trial_id: trial.last_result for trial in self.trials}
+
+    @property
+    def results_df(self) -> Any:
+        """A row per trial."""
+        return self.dataframe()
+
+    @property
+    def trial_dataframes(self) -> Dict[str, Any]:
+        """Every result of every trial, by its folder."""
+        import pandas
+
+        return {
+            trial.logdir: pandas.DataFrame([flatten(result) for result in trial.results])
+            for trial in self.trials
+        }
+
+    def get_all_configs(self, prefix: bool = False) -> Dict[str, Dict[str, Any]]:
+        """Configurations by folder; with ``prefix`` their keys begin with "config/"."""
+        return {
+            trial.logdir: {f"config/{key}": value for key, value in trial.config.items()}
+            if prefix
+            else trial.config
+            for trial in self.trials
+        }
+
+    def stats(self) -> Dict[str, Any]:
+        """How many trials there are, by status."""
+        counts: Dict[str, Any] = {}
+        for trial in self.trials:
+            counts[trial.status] = counts.get(trial.status, 0) + 1
+        return counts
+
+
+ExperimentAnalysis = Analysis
+
+
+def _in_scope(values: List[float], mode: str, scope: str) -> Optional[float]:
+    if not values:
+        return None
+    if scope == "last":
+        return values[-1]
+    if scope == "all":
+        return max(values) if mode == "max" else min(values)
+    if scope == "avg":
+        return sum(values) / len(values)
+    if scope in ("last-5-avg", "last-10-avg"):
+        last = values[-5:] if scope == "last-5-avg" else values[-10:]
+        return sum(last) / len(last)
+    raise InvalidArgumentError(
+        f"scope {scope!r} is unknown; known: last, all, avg, last-5-avg, last-10-avg"
+    )

@@ -1,0 +1,218 @@
+"""Schedulers: which trials go on. The names and defaults are Ray Tune's."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Dict, Optional
+
+from kolo._errors import InvalidArgumentError
+
+
+class TrialScheduler:
+    """A scheduler by its name in ``kolo list schedulers``, with its settings."""
+
+    name = "fifo"
+
+    def __init__(
+        self,
+        metric: Optional[str] = None,
+        mode: Optional[str] = None,
+        time_attr: str = "",
+        mutations: Optional[Dict[str, Any]] = None,
+        explore: Optional[Callable[[Dict[str, Any]], Dict[str, Any]]] = None,
+        **settings: Any,
+    ) -> None:
+        if mode not in (None, "min", "max"):
+            raise InvalidArgumentError(f"mode must be 'min' or 'max', not {mode!r}")
+        self.metric = metric
+        self.mode = mode
+        self.time_attr = time_attr
+        self.mutations = mutations
+        self.explore = explore
+        self.settings = settings
+
+
+class FIFOScheduler(TrialScheduler):
+    """Every trial runs to its end."""
+
+
+class AsyncHyperBandScheduler(TrialScheduler):
+    """ASHA, the stopping variant."""
+
+    name = "asha"
+
+    def __init__(
+        self,
+        time_attr: str = "training_iteration",
+        metric: Optional[str] = None,
+        mode: Optional[str] = None,
+        max_t: float = 100,
+        grace_period: float = 1,
+        reduction_factor: float = 4,
+        brackets: int = 1,
+        stop_last_trials: bool = True,
+    ) -> None:
+        super().__init__(
+            metric,
+            mode,
+            time_attr,
+            max_t=max_t,
+            grace_period=grace_period,
+            reduction_factor=reduction_factor,
+            brackets=brackets,
+            stop_last_trials=stop_last_trials,
+        )
+
+
+ASHAScheduler = AsyncHyperBandScheduler
+
+
+class HyperBandScheduler(TrialScheduler):
+    """HyperBand."""
+
+    name = "hyperband"
+
+    def __init__(
+        self,
+        time_attr: str = "training_iteration",
+        metric: Optional[str] = None,
+        mode: Optional[str] = None,
+        max_t: float = 81,
+        reduction_factor: float = 3,
+    ) -> None:
+        super().__init__(metric, mode, time_attr, max_t=max_t, reduction_factor=reduction_factor)
+
+
+class HyperBandForBOHB(HyperBandScheduler):
+    """HyperBand as BOHB wants it."""
+
+    name = "hb_bohb"
+
+
+class MedianStoppingRule(TrialScheduler):
+    """Stops trials whose best result is worse than the median of the others' means."""
+
+    name = "median_stopping_rule"
+
+    def __init__(
+        self,
+        time_attr: str = "time_total_s",
+        metric: Optional[str] = None,
+        mode: Optional[str] = None,
+        grace_period: float = 60.0,
+        min_samples_required: int = 3,
+        min_time_slice: float = 0,
+        hard_stop: bool = True,
+    ) -> None:
+        super().__init__(
+            metric,
+            mode,
+            time_attr,
+            grace_period=grace_period,
+            min_samples_required=min_samples_required,
+            min_time_slice=min_time_slice,
+            hard_stop=hard_stop,
+        )
+
+
+class PopulationBasedTraining(TrialScheduler):
+    """Trials that do badly go on from the checkpoints of those that do well, slightly changed."""
+
+    name = "pbt"
+
+    def __init__(
+        self,
+        time_attr: str = "time_total_s",
+        metric: Optional[str] = None,
+        mode: Optional[str] = None,
+        perturbation_interval: float = 60.0,
+        hyperparam_mutations: Optional[Dict[str, Any]] = None,
+        quantile_fraction: float = 0.25,
+        resample_probability: float = 0.25,
+        custom_explore_fn: Optional[Callable[[Dict[str, Any]], Dict[str, Any]]] = None,
+        log_config: bool = True,
+        require_attrs: bool = True,
+        synch: bool = False,
+    ) -> None:
+        if not hyperparam_mutations and custom_explore_fn is None:
+            raise InvalidArgumentError(
+                "PopulationBasedTraining: hyperparam_mutations or custom_explore_fn is needed"
+            )
+        super().__init__(
+            metric,
+            mode,
+            time_attr,
+            hyperparam_mutations,
+            custom_explore_fn,
+            perturbation_interval=perturbation_interval,
+            quantile_fraction=quantile_fraction,
+            resample_probability=resample_probability,
+            synch=synch,
+        )
+
+
+class PB2(TrialScheduler):
+    """Population based bandits."""
+
+    name = "pb2"
+
+    def __init__(
+        self,
+        time_attr: str = "time_total_s",
+        metric: Optional[str] = None,
+        mode: Optional[str] = None,
+        perturbation_interval: float = 60.0,
+        hyperparam_bounds: Optional[Dict[str, Any]] = None,
+        quantile_fraction: float = 0.25,
+        log_config: bool = True,
+        require_attrs: bool = True,
+        synch: bool = False,
+    ) -> None:
+        if not hyperparam_bounds:
+            raise InvalidArgumentError("PB2: hyperparam_bounds is needed")
+        from kolo.tune.sample import uniform
+
+        mutations = {name: uniform(*bounds) for name, bounds in hyperparam_bounds.items()}
+        super().__init__(
+            metric,
+            mode,
+            time_attr,
+            mutations,
+            perturbation_interval=perturbation_interval,
+            quantile_fraction=quantile_fraction,
+            synch=synch,
+        )
+
+
+def create_scheduler(scheduler: str, **kwargs: Any) -> TrialScheduler:
+    """A scheduler by Tune's name for it."""
+    names = {
+        "fifo": FIFOScheduler,
+        "async_hyperband": AsyncHyperBandScheduler,
+        "asynchyperband": AsyncHyperBandScheduler,
+        "asha": AsyncHyperBandScheduler,
+        "median_stopping_rule": MedianStoppingRule,
+        "medianstopping": MedianStoppingRule,
+        "hyperband": HyperBandScheduler,
+        "hb_bohb": HyperBandForBOHB,
+        "pbt": PopulationBasedTraining,
+        "pb2": PB2,
+    }
+    if scheduler not in names:
+        raise InvalidArgumentError(
+            f"scheduler {scheduler!r} is unknown; known: {', '.join(sorted(names))}"
+        )
+    return names[scheduler](**kwargs)
+
+
+__all__ = [
+    "ASHAScheduler",
+    "AsyncHyperBandScheduler",
+    "FIFOScheduler",
+    "HyperBandForBOHB",
+    "HyperBandScheduler",
+    "MedianStoppingRule",
+    "PB2",
+    "PopulationBasedTraining",
+    "TrialScheduler",
+    "create_scheduler",
+]

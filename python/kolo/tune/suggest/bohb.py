@@ -1,0 +1,5 @@
+"""Ray Tune's place for this search."""
+
+from kolo.tune.suggest import TuneBOHB
+
+__all__ = ["TuneBOHB"]

@@ -1,0 +1,225 @@
+"""Trainables: functions, classes, and either of them as a ring of ranks."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import pickle
+import sys
+from typing import Any, Callable, Dict, Optional, Sequence
+
+from kolo._errors import InvalidArgumentError
+from kolo.tune import _session
+
+
+class Trainable:
+    """A trial that is trained step by step. The study decides when it saves checkpoints.
+
+    Override setup, step, save_checkpoint and load_checkpoint.
+    """
+
+    def __init__(self) -> None:
+        self.config: Dict[str, Any] = {}
+        self.iteration = 0
+
+    def setup(self, config: Dict[str, Any]) -> None:
+        """Called once, before everything else."""
+
+    def step(self) -> Dict[str, Any]:
+        """One iteration; what it returns is reported. ``{"done": True}`` ends the trial."""
+        raise NotImplementedError
+
+    def save_checkpoint(self, checkpoint_dir: str) -> Any:
+        """Writes a checkpoint into a folder, or returns a dictionary to be kept."""
+        raise NotImplementedError("the class has no save_checkpoint")
+
+    def load_checkpoint(self, checkpoint: Any) -> None:
+        """Reads what save_checkpoint wrote: the folder, or the dictionary."""
+        raise NotImplementedError("the class has no load_checkpoint")
+
+    def cleanup(self) -> None:
+        """Called once, at the end."""
+
+    @property
+    def training_iteration(self) -> int:
+        """Steps so far."""
+        return self.iteration
+
+    @property
+    def logdir(self) -> str:
+        """The folder of the trial."""
+        return _session.get_trial_dir()
+
+
+_STATE = "state.pkl"
+
+
+class _ClassAdapter:
+    """What the compiled module calls of a class."""
+
+    def __init__(self, cls: type, restore: Callable[[Any], Any]) -> None:
+        self._trainable = cls()
+        self._restore = restore
+
+    def setup(self, config: Dict[str, Any]) -> None:
+        config = self._restore(config)
+        self._trainable.config = config
+        if not hasattr(self._trainable, "iteration"):
+            self._trainable.iteration = 0
+        self._trainable.setup(config)
+
+    def step(self) -> Any:
+        result = self._trainable.step()
+        self._trainable.iteration += 1
+        return result
+
+    def save(self, directory: str) -> None:
+        state = self._trainable.save_checkpoint(directory)
+        kept = {"iteration": self._trainable.iteration, "is_dict": isinstance(state, dict)}
+        if isinstance(state, dict):
+            kept["state"] = state
+        elif isinstance(state, str):
+            kept["path"] = os.path.relpath(state, directory)
+        with open(os.path.join(directory, _STATE), "wb") as file:
+            pickle.dump(kept, file)
+
+    def load(self, directory: str) -> None:
+        with open(os.path.join(directory, _STATE), "rb") as file:
+            kept = pickle.load(file)
+        self._trainable.iteration = kept["iteration"]
+        where = os.path.normpath(os.path.join(directory, kept.get("path", ".")))
+        self._trainable.load_checkpoint(kept["state"] if kept["is_dict"] else where)
+
+    def cleanup(self) -> None:
+        self._trainable.cleanup()
+
+
+def _call_function(function: Callable[..., Any], config: Dict[str, Any]) -> None:
+    """A function of Tune: reports by tune.report, by a reporter, by yield, or by what it returns."""
+    names = list(inspect.signature(function).parameters)
+    arguments: Dict[str, Any] = {}
+    if "checkpoint_dir" in names:
+        arguments["checkpoint_dir"] = _session.get_checkpoint()
+    if len(names) > 1 and names[1] == "reporter":
+        arguments["reporter"] = _session.report
+    result = function(config, **arguments)
+    if inspect.isgenerator(result):
+        for item in result:
+            _session.report(item)
+    elif isinstance(result, dict):
+        _session.report(**result)
+    elif result is not None:
+        _session.report(result)
+    sys.stdout.flush()
+
+
+class Prepared:
+    """A trainable as the compiled module takes it; it travels to other processes as a whole."""
+
+    def __init__(self, trainable: Any, constants: Any) -> None:
+        self.ranks: Optional[Ranks] = None
+        if isinstance(trainable, DistributedTrainable):
+            self.ranks = trainable.ranks
+            trainable = trainable.function
+        if not callable(trainable):
+            raise InvalidArgumentError(
+                f"tune.run: {trainable!r} is neither a function nor a class of Trainable"
+            )
+        self.trainable = trainable
+        self.constants = constants
+        self.is_class = inspect.isclass(trainable)
+        if self.is_class and not hasattr(trainable, "step"):
+            raise InvalidArgumentError(
+                f"tune.run: the class {trainable.__name__} has no function step; derive it from "
+                "tune.Trainable"
+            )
+        self.name = getattr(trainable, "__name__", type(trainable).__name__)
+        if self.name == "<lambda>":
+            self.name = "lambda"
+
+    def __call__(self, *arguments: Any) -> Any:
+        if self.is_class:
+            return _ClassAdapter(self.trainable, self.constants.restore)
+        return _call_function(self.trainable, self.constants.restore(arguments[0]))
+
+
+class Ranks:
+    """How large a trial of several ranks is."""
+
+    def __init__(
+        self,
+        num_hosts: int,
+        num_slots: int,
+        cpus_per_slot: float,
+        use_gpu: bool,
+        timeout_s: float,
+        hosts: Sequence[str],
+    ) -> None:
+        for name, value in (("num_hosts", num_hosts), ("num_slots", num_slots)):
+            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+                raise InvalidArgumentError(
+                    f"DistributedTrainableCreator: {name} must be a positive number, not {value!r}"
+                )
+        self.num_hosts = num_hosts
+        self.num_slots = num_slots
+        self.cpus_per_slot = cpus_per_slot
+        self.use_gpu = use_gpu
+        self.timeout_s = timeout_s
+        self.hosts = list(hosts)
+
+
+class DistributedTrainable:
+    """A function whose trials are rings of ranks. DistributedTrainableCreator makes it."""
+
+    def __init__(self, function: Callable[..., Any], ranks: Ranks) -> None:
+        self.function = function
+        self.ranks = ranks
+        self.__name__ = getattr(function, "__name__", "trainable")
+
+
+def DistributedTrainableCreator(
+    func: Callable[..., Any],
+    use_gpu: bool = False,
+    num_hosts: int = 1,
+    num_slots: int = 1,
+    num_cpus_per_slot: float = 1,
+    timeout_s: float = 30,
+    replicate_pem: bool = False,
+    cpus_per_slot: Optional[float] = None,
+    hosts: Sequence[str] = (),
+) -> DistributedTrainable:
+    """Each trial as a ring of num_hosts * num_slots ranks, in which init() just works.
+
+    ``hosts`` names them if there are several; the first is this machine. ``replicate_pem`` has no
+    meaning here.
+    """
+    if not callable(func):
+        raise InvalidArgumentError(f"DistributedTrainableCreator: {func!r} is not a function")
+    cpus = num_cpus_per_slot if cpus_per_slot is None else cpus_per_slot
+    return DistributedTrainable(func, Ranks(num_hosts, num_slots, cpus, use_gpu, timeout_s, hosts))
+
+
+def with_parameters(trainable: Callable[..., Any], **kwargs: Any) -> Callable[..., Any]:
+    """The trainable with some of its arguments given, which may be large."""
+    if inspect.isclass(trainable):
+
+        class Inner(trainable):  # type: ignore[misc,valid-type]
+            def setup(self, config: Dict[str, Any]) -> None:
+                super().setup(config, **kwargs)
+
+        Inner.__name__ = trainable.__name__
+        return Inner
+
+    if "checkpoint_dir" in inspect.signature(trainable).parameters:
+
+        def with_checkpoint(config: Dict[str, Any], checkpoint_dir: Optional[str] = None) -> Any:
+            return trainable(config, checkpoint_dir=checkpoint_dir, **kwargs)
+
+        with_checkpoint.__name__ = getattr(trainable, "__name__", "trainable")
+        return with_checkpoint
+
+    def inner(config: Dict[str, Any]) -> Any:
+        return trainable(config, **kwargs)
+
+    inner.__name__ = getattr(trainable, "__name__", "trainable")
+    return inner

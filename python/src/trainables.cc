@@ -1,0 +1,68 @@
+#include "trainables.h"
+
+#include "kolo/tune/session.h"
+#include "values.h"
+
+namespace kolo::python {
+namespace {
+
+namespace py = pybind11;
+
+/// Calls Python with the lock. An exception becomes the failure of the trial, except the one by
+/// which a trial that has to stop unwinds.
+template <class Action>
+auto with_python(Action&& action) {
+  py::gil_scoped_acquire lock;
+  try {
+    return action();
+  } catch (py::error_already_set& error) {
+    if (error.matches(py::module_::import("kolo.tune._session").attr("TrialStopped")))
+      throw tune::Stopped{};
+    throw std::runtime_error(describe_exception(error));
+  }
+}
+
+class PythonTrainable final : public tune::Trainable {
+ public:
+  explicit PythonTrainable(const Held& factory)
+      : self_(with_python([&] { return Held(factory.get()()); })) {}
+
+  void setup(const tune::Config& config) override {
+    with_python([&] { self_.get().attr("setup")(to_python(config)); });
+  }
+  tune::Value step() override {
+    return with_python([&] { return to_value(self_.get().attr("step")()); });
+  }
+  void save(const std::filesystem::path& directory) override {
+    with_python([&] { self_.get().attr("save")(directory.string()); });
+  }
+  void load(const std::filesystem::path& directory) override {
+    with_python([&] { self_.get().attr("load")(directory.string()); });
+  }
+  void cleanup() override {
+    with_python([&] { self_.get().attr("cleanup")(); });
+  }
+
+ private:
+  Held self_;
+};
+
+}  // namespace
+
+std::string describe_exception(py::error_already_set& error) {
+  const py::object trace = error.trace() ? error.trace() : py::object(py::none());
+  return py::module_::import("kolo.tune._session")
+      .attr("describe_exception")(error.value(), trace)
+      .cast<std::string>();
+}
+
+tune::Runnable to_runnable(py::object object, bool is_class, const std::string& name) {
+  const Held held(std::move(object));
+  if (is_class) return {[held] { return std::make_unique<PythonTrainable>(held); }, name};
+  return tune::Runnable([held](const tune::Config& config, tune::Session&) {
+           with_python([&] { held.get()(to_python(config)); });
+         })
+      .named(name);
+}
+
+}  // namespace kolo::python

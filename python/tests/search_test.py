@@ -1,0 +1,171 @@
+"""kolo.search, kolo.hps and kolo.optuna."""
+
+import csv
+import os
+import tempfile
+import unittest
+
+import kolo
+from kolo import tune
+from kolo.hps import CBO, Evaluator, HpProblem, RandomSearch, equals, greater
+from kolo.search import Sampler, algorithms
+
+
+def negative_square(config):
+    return -((config["x"] - 2) ** 2)
+
+
+def sometimes(config):
+    return "F_odd" if config["n"] % 2 else float(config["n"])
+
+
+class AskAndTell(unittest.TestCase):
+    def test_every_algorithm(self):
+        space = {"x": tune.uniform(-2, 2), "n": tune.randint(0, 5), "c": tune.choice(["a", "b"])}
+        for name in algorithms():
+            if name in ("concurrency_limiter", "repeater", "grid"):
+                continue
+            sampler = Sampler(space, name, seed=3)
+            for _ in range(15):
+                trial = sampler.ask()
+                self.assertTrue(-2 <= trial.config["x"] <= 2)
+                sampler.tell(trial, trial.config["x"] ** 2)
+            self.assertTrue(sampler.explain())
+
+    def test_it_finds_the_optimum(self):
+        sampler = Sampler({"x": tune.uniform(-5, 5)}, "gp", "maximize", seed=1)
+        for _ in range(25):
+            trial = sampler.ask()
+            sampler.tell(trial, negative_square(trial.config))
+        self.assertAlmostEqual(sampler.best.config["x"], 2, delta=0.2)
+
+    def test_the_same_seed_gives_the_same_answers(self):
+        def configs():
+            sampler = Sampler({"x": tune.uniform(0, 1)}, "tpe", seed=5)
+            out = []
+            for _ in range(20):
+                trial = sampler.ask()
+                out.append(trial.config["x"])
+                sampler.tell(trial, trial.config["x"])
+            return out
+
+        self.assertEqual(configs(), configs())
+
+    def test_failures_and_results_from_elsewhere(self):
+        sampler = Sampler({"x": tune.uniform(0, 1)}, "tpe", points_to_evaluate=[{"x": 0.25}])
+        sampler.add({"x": 0.5}, 1.0)
+        trials = sampler.ask(3)
+        self.assertEqual(trials[0].config, {"x": 0.25})
+        sampler.tell(trials[0], None)
+        sampler.report(trials[1], 1, 0.5)
+        sampler.tell(trials[1], 0.5, state="pruned")
+        with self.assertRaises(kolo.Error):
+            sampler.tell(trials[0], 1.0)
+        with self.assertRaises(kolo.Error):
+            sampler.tell(99, 1.0)
+
+    def test_bad_calls(self):
+        for wrong in (
+            lambda: Sampler({"x": tune.uniform(0, 1)}, "nonsense"),
+            lambda: Sampler({"x": tune.uniform(0, 1)}, directions="up"),
+            lambda: Sampler({"x": tune.uniform(0, 1)}, "tpe", nonsense=1),
+            lambda: Sampler({"x": tune.uniform(0, 1)}).ask(0),
+            lambda: Sampler({"x": tune.uniform(0, 1)}).add({"y": 1}, 1.0),
+        ):
+            with self.assertRaises(kolo.Error):
+                wrong()
+
+
+class Problems(unittest.TestCase):
+    def setUp(self):
+        self._folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self._folder.cleanup)
+
+    def problem(self):
+        problem = HpProblem()
+        problem.add_hyperparameter((-10.0, 10.0), "x", 1.0)
+        problem.add_hyperparameter((1, 9), "n")
+        problem.add_hyperparameter(["sgd", "adam"], "optimizer")
+        problem.add_hyperparameter((0.0, 1.0), "momentum")
+        problem.add_condition("momentum", equals("optimizer", "sgd"))
+        return problem
+
+    def test_rules(self):
+        problem = self.problem()
+        self.assertEqual(problem.hyperparameter_names, ["momentum", "n", "optimizer", "x"])
+        self.assertEqual(problem.default_configuration["x"], 1.0)
+        self.assertEqual(problem.default_configuration["n"], 5)
+        with self.assertRaises(ValueError):
+            problem.add_hyperparameter((0, 1), "x")
+        with self.assertRaises(ValueError):
+            problem.add_hyperparameter((3, 1), "y")
+        with self.assertRaises(ValueError):
+            problem.add_hyperparameter((0.0, 1.0, "log-uniform"), "y")
+        with self.assertRaises(ValueError):
+            problem.add_starting_point(x=100.0)
+        with self.assertRaises(ValueError):
+            problem.check_configuration({"x": 99.0})
+        problem.add_starting_point(x=2.0)
+        problem.add_forbidden_clause(greater("n", 8))
+        self.assertIn("kolo_problem", problem.to_json())
+
+    def test_a_search(self):
+        evaluator = Evaluator.create(negative_square, method="thread", method_kwargs={"num_workers": 2})
+        search = CBO(self.problem(), evaluator, random_state=1, log_dir=self._folder.name)
+        search.search(max_evals=40)
+        self.assertEqual(len(search.rows), 40)
+        self.assertGreater(max(row["objective"] for row in search.rows), -1)
+        for row in search.rows:
+            self.assertEqual("p:momentum" in row, row["p:optimizer"] == "sgd")
+        with open(os.path.join(self._folder.name, "results.csv")) as file:
+            self.assertEqual(len(list(csv.DictReader(file))), 40)
+
+    def test_failures_are_recorded(self):
+        problem = HpProblem()
+        problem.add_hyperparameter((1, 9), "n")
+        search = RandomSearch(problem, sometimes, random_state=2, log_dir=self._folder.name)
+        search.search(max_evals=20)
+        for row in search.rows:
+            self.assertEqual(row["objective"], "F_odd" if row["p:n"] % 2 else row["p:n"])
+
+    def test_processes(self):
+        evaluator = Evaluator.create(negative_square, "process", {"num_workers": 2})
+        search = RandomSearch(self.problem(), evaluator, log_dir=self._folder.name)
+        search.search(max_evals=2)
+        self.assertEqual([row["job_status"] for row in search.rows], ["DONE", "DONE"])
+
+    def test_bad_calls(self):
+        for wrong in (
+            lambda: Evaluator.create(3),
+            lambda: Evaluator.create(negative_square, "nonsense"),
+            lambda: CBO(3, negative_square),
+            lambda: CBO(self.problem(), negative_square).search(),
+            lambda: CBO(HpProblem(), negative_square).search(max_evals=1),
+        ):
+            with self.assertRaises(ValueError):
+                wrong()
+
+
+class Optuna(unittest.TestCase):
+    def test_a_study(self):
+        try:
+            import optuna
+        except ImportError:
+            self.skipTest("optuna is not installed (python3-optuna)")
+        from kolo.optuna import KoloSampler
+
+        optuna.logging.set_verbosity(optuna.logging.ERROR)
+
+        def objective(trial):
+            x = trial.suggest_float("x", -5, 5)
+            y = trial.suggest_int("y", 0, 20, step=5)
+            z = trial.suggest_categorical("z", ["a", "b"])
+            return (x - 1) ** 2 + abs(y - 10) + (z == "a")
+
+        study = optuna.create_study(sampler=KoloSampler("gp", seed=1))
+        study.optimize(objective, n_trials=40)
+        self.assertLess(study.best_value, 1.0)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=0)

@@ -1,0 +1,330 @@
+"""kolo.tune: spaces, trials of all kinds, schedulers, analysis."""
+
+import os
+import signal
+import tempfile
+import threading
+import time
+import unittest
+
+import kolo
+from kolo import tune
+from kolo.tune.schedulers import ASHAScheduler, PopulationBasedTraining
+from kolo.tune.stopper import MaximumIterationStopper
+from kolo.tune.suggest import ConcurrencyLimiter
+from kolo.tune.suggest.bayesopt import BayesOptSearch
+
+
+def quadratic(config):
+    tune.report(loss=(config["x"] - 1) ** 2)
+
+
+def epochs(config):
+    for epoch in range(8):
+        tune.report(score=config["x"] * (epoch + 1), epoch=epoch)
+
+
+class Net(tune.Trainable):
+    def setup(self, config):
+        self.rate = config["rate"]
+        self.total = 0.0
+
+    def step(self):
+        self.total += self.rate
+        return {"total": self.total, "done": self.total >= 3}
+
+    def save_checkpoint(self, checkpoint_dir):
+        return {"total": self.total}
+
+    def load_checkpoint(self, checkpoint):
+        self.total = checkpoint["total"]
+
+
+class Constant:
+    value = 7
+
+
+class TuneTest(unittest.TestCase):
+    def setUp(self):
+        self._folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self._folder.cleanup)
+
+    def run_study(self, trainable, **options):
+        options.setdefault("verbose", 0)
+        options.setdefault("loggers", [])
+        options.setdefault("total_resources", {"cpu": 4})
+        return tune.run(trainable, local_dir=self._folder.name, **options)
+
+    # --- spaces ---
+
+    def test_grid_times_samples(self):
+        analysis = self.run_study(
+            quadratic, config={"x": tune.grid_search([1, 2, 3]), "y": tune.uniform(0, 1)}, num_samples=2
+        )
+        self.assertEqual(sorted(t.config["x"] for t in analysis.trials), [1, 1, 2, 2, 3, 3])
+        self.assertEqual(len({t.config["y"] for t in analysis.trials}), 6)
+
+    def test_the_seed_of_horovod_and_tune(self):
+        analysis = self.run_study(
+            lambda config: tune.report(test=1),
+            num_samples=2,
+            config={
+                "epochs": tune.grid_search([1, 2, 3]),
+                "lr": tune.grid_search([0.1, 0.2, 0.3]),
+            },
+        )
+        self.assertEqual(len(analysis.trials), 18)
+        with self.assertRaises(ValueError) as caught:
+            analysis.best_config
+        self.assertIn("test", str(caught.exception))
+
+    def test_functions_of_other_values(self):
+        analysis = self.run_study(
+            lambda config: tune.report(loss=config["c"]),
+            config={
+                "a": tune.randint(1, 5),
+                "b": tune.sample_from(lambda spec: spec.config.a * 10),
+                "c": tune.sample_from(lambda spec: spec.config["b"] + 1),
+                "d": tune.sample_from(lambda _: 5),
+                "n": {"inner": tune.choice(["u", "v"])},
+                "e": {"eval": "2 + 2"},
+            },
+            num_samples=3,
+        )
+        for trial in analysis.trials:
+            config = trial.config
+            self.assertEqual(config["c"], config["a"] * 10 + 1)
+            self.assertEqual((config["d"], config["e"]), (5, 4))
+            self.assertIn(config["n"]["inner"], "uv")
+
+    def test_constants_of_any_type(self):
+        seen = []
+        self.run_study(
+            lambda config: (seen.append(config["what"]), tune.report(x=1))[1],
+            config={"what": Constant, "one": tune.choice([Constant, 3])},
+        )
+        self.assertEqual(seen, [Constant])
+
+    def test_rules_of_spaces(self):
+        for wrong in (
+            lambda: tune.loguniform(-1, 1),
+            lambda: tune.quniform(0, 1, 0.3),
+            lambda: tune.uniform(2, 1),
+            lambda: tune.choice([]),
+            lambda: tune.sample_from(3),
+        ):
+            with self.assertRaises(ValueError):
+                wrong()
+        self.assertTrue(0 <= tune.uniform(0, 1).sample() < 1)
+
+    # --- trainables ---
+
+    def test_what_functions_may_return(self):
+        def returns(config):
+            return {"loss": 3.0}
+
+        def yields(config):
+            for value in range(3):
+                yield {"loss": value}
+
+        def number(config):
+            return 4.0
+
+        self.assertEqual(self.run_study(returns).trials[0].last_result["loss"], 3.0)
+        self.assertEqual(self.run_study(yields).trials[0].metric("loss"), [0, 1, 2])
+        self.assertEqual(self.run_study(number).trials[0].last_result["_metric"], 4.0)
+
+    def test_classes(self):
+        analysis = self.run_study(
+            Net, config={"rate": tune.grid_search([1, 3])}, metric="total", mode="max", checkpoint_at_end=True
+        )
+        self.assertEqual([len(t.results) for t in analysis.trials], [3, 1])
+        self.assertTrue(os.path.isdir(analysis.best_checkpoint))
+
+    def test_processes(self):
+        def train(config):
+            with tune.checkpoint_dir(step=1) as folder:
+                with open(os.path.join(folder, "file"), "w") as file:
+                    file.write(str(os.getpid()))
+            tune.report(pid=os.getpid(), x=config["x"], what=config["what"].value)
+
+        analysis = self.run_study(
+            train, config={"x": tune.grid_search([1, 2]), "what": Constant}, executor="process",
+            metric="x", mode="max",
+        )
+        pids = {t.last_result["pid"] for t in analysis.trials}
+        self.assertEqual(len(pids - {os.getpid()}), 2)
+        self.assertEqual(analysis.trials[0].last_result["what"], 7)
+        with open(os.path.join(analysis.best_checkpoint, "file")) as file:
+            self.assertIn(int(file.read()), pids)
+
+    def test_rings_of_ranks(self):
+        def train(config):
+            kolo.init()
+            import array
+
+            numbers = array.array("d", [float(kolo.rank() + 1)])
+            kolo.allreduce(numbers, op=kolo.Sum)
+            tune.report(total=numbers[0] * config["x"], size=kolo.size())
+
+        trainable = tune.DistributedTrainableCreator(train, num_slots=2, use_gpu=False)
+        analysis = self.run_study(
+            trainable, config={"x": tune.grid_search([1, 2])}, metric="total", mode="max"
+        )
+        self.assertEqual(analysis.best_config, {"x": 2})
+        self.assertEqual(analysis.best_result["total"], 6)
+        self.assertEqual(analysis.best_result["size"], 2)
+
+    # --- failures ---
+
+    def test_a_failure_names_trial_and_error(self):
+        def fail(config):
+            if config["x"] == 2:
+                raise KeyError("missing")
+            tune.report(loss=1)
+
+        with self.assertRaises(tune.TuneError) as caught:
+            self.run_study(fail, config={"x": tune.grid_search([1, 2])})
+        self.assertIn("KeyError", str(caught.exception))
+        self.assertIn("1 of 2 trials failed", str(caught.exception))
+        analysis = self.run_study(
+            fail, config={"x": tune.grid_search([1, 2])}, raise_on_failed_trial=False
+        )
+        self.assertEqual(analysis.stats(), {"TERMINATED": 1, "ERROR": 1})
+
+    def test_a_process_that_is_killed(self):
+        def die(config):
+            os.kill(os.getpid(), signal.SIGKILL)
+
+        with self.assertRaises(tune.TuneError):
+            self.run_study(die, executor="process")
+
+    def test_bad_calls(self):
+        for wrong in (
+            lambda: tune.run(3),
+            lambda: tune.run(quadratic, config=3),
+            lambda: tune.run(quadratic, mode="least"),
+            lambda: tune.run(quadratic, scheduler="nonsense"),
+            lambda: tune.run(quadratic, search_alg="nonsense"),
+            lambda: tune.run(quadratic, nonsense=1),
+            lambda: tune.run(quadratic, executor="ranks"),
+            lambda: tune.run(quadratic, stop=3),
+            lambda: tune.report(loss=1),
+            lambda: tune.DistributedTrainableCreator(quadratic, num_slots=0),
+        ):
+            with self.assertRaises(ValueError):
+                wrong()
+        with self.assertRaises(tune.TuneError):
+            self.run_study(lambda config: tune.report(what=object()))
+
+    def test_ctrl_c_stops_the_study_which_can_go_on(self):
+        def slow(config):
+            for step in range(3 if config["x"] < 2 else 1000):
+                if tune.should_stop():
+                    return
+                time.sleep(0.02)
+                tune.report(step=step)
+
+        threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+        options = dict(config={"x": tune.grid_search([1, 2])}, name="stopped")
+        begin = time.monotonic()
+        with self.assertRaises(KeyboardInterrupt):
+            self.run_study(slow, **options)
+        self.assertLess(time.monotonic() - begin, 15)
+        analysis = self.run_study(
+            lambda config: tune.report(step=1), resume=True, **options
+        )
+        self.assertEqual(analysis.stats(), {"TERMINATED": 2})
+
+    # --- searches, schedulers, stoppers ---
+
+    def test_searches(self):
+        algorithm = ConcurrencyLimiter(BayesOptSearch(), max_concurrent=2)
+        analysis = self.run_study(
+            quadratic, config={"x": tune.uniform(-3, 3)}, metric="loss", mode="min",
+            search_alg=algorithm, num_samples=25,
+        )
+        self.assertLess(analysis.best_result["loss"], 0.1)
+
+    def test_asha_stops_trials(self):
+        analysis = self.run_study(
+            epochs, config={"x": tune.uniform(0, 1)}, num_samples=12, metric="score", mode="max",
+            scheduler=ASHAScheduler(max_t=8, grace_period=1, reduction_factor=2),
+        )
+        lengths = [len(trial.results) for trial in analysis.trials]
+        self.assertLess(min(lengths), 8)
+        self.assertEqual(max(lengths), 8)
+
+    def test_population_based_training(self):
+        def train(config, checkpoint_dir=None):
+            step = 0
+            if checkpoint_dir:
+                with open(os.path.join(checkpoint_dir, "step")) as file:
+                    step = int(file.read())
+            while step < 12:
+                step += 1
+                with tune.checkpoint_dir(step=step) as folder:
+                    with open(os.path.join(folder, "step"), "w") as file:
+                        file.write(str(step))
+                tune.report(score=config["lr"] * step)
+
+        scheduler = PopulationBasedTraining(
+            time_attr="training_iteration", perturbation_interval=3,
+            hyperparam_mutations={"lr": tune.uniform(0, 1)},
+        )
+        analysis = self.run_study(
+            train, config={"lr": tune.uniform(0, 1)}, num_samples=4, metric="score", mode="max",
+            scheduler=scheduler,
+        )
+        self.assertEqual(len(analysis.trials), 4)
+
+    def test_stoppers(self):
+        for stop in (
+            {"training_iteration": 3},
+            lambda trial_id, result: result["epoch"] >= 2,
+            MaximumIterationStopper(3),
+        ):
+            analysis = self.run_study(epochs, config={"x": 1.0}, stop=stop)
+            self.assertEqual(len(analysis.trials[0].results), 3)
+
+    # --- results ---
+
+    def test_analysis(self):
+        analysis = self.run_study(
+            epochs, config={"x": tune.grid_search([1.0, 3.0, 2.0])}, metric="score", mode="max"
+        )
+        self.assertEqual(analysis.best_config, {"x": 3.0})
+        self.assertEqual(analysis.get_best_config("score", "min"), {"x": 1.0})
+        self.assertEqual(analysis.get_best_trial("score", "max", "avg").config, {"x": 3.0})
+        self.assertEqual(len(analysis.results), 3)
+        with self.assertRaises(LookupError):
+            analysis.get_best_trial("nothing", "max")
+        try:
+            import pandas  # noqa: F401
+        except ImportError:
+            return
+        self.assertEqual(len(analysis.dataframe()), 3)
+        self.assertIn("config/x", analysis.dataframe().columns)
+
+    def test_callbacks(self):
+        class Count(tune.Callback):
+            results = 0
+
+            def on_trial_result(self, iteration, trials, trial, result, **info):
+                self.results += 1
+
+        count = Count()
+        self.run_study(epochs, config={"x": 1.0}, callbacks=[count])
+        self.assertEqual(count.results, 8)
+
+    def test_ten_thousand_trials(self):
+        begin = time.monotonic()
+        analysis = self.run_study(
+            quadratic, config={"x": tune.uniform(0, 1)}, num_samples=10000, metric="loss", mode="min"
+        )
+        self.assertEqual(len(analysis.trials), 10000)
+        print(f"10000 trials in {time.monotonic() - begin:.1f} s")
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=0)
