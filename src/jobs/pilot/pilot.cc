@@ -16,13 +16,12 @@ using namespace std::chrono_literals;
 constexpr auto kLastPatience = 60s;
 
 std::string about_launcher(const LauncherOptions& options, int nodes, int cores, int gpus) {
-  return Json{{"nodes", nodes},
-              {"cores", cores},
-              {"gpus", gpus},
-              {"mode", to_string(options.mode)},
-              {"workflow", options.workflow},
-              {"runner", options.runner}}
-      .dump();
+  return json_text(Json{{"nodes", nodes},
+                        {"cores", cores},
+                        {"gpus", gpus},
+                        {"mode", to_string(options.mode)},
+                        {"workflow", options.workflow},
+                        {"runner", options.runner}});
 }
 
 int most(const std::vector<Node>& nodes, int Node::*what) {

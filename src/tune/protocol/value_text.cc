@@ -26,9 +26,7 @@ bool stands_for_number(std::string_view text) {
 }
 
 /// JSON is UTF-8. Bytes that are none become U+FFFD, since a reader would refuse all of the text.
-void append_unicode(std::string& out, std::string_view text) {
-  out += Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
-}
+void append_unicode(std::string& out, std::string_view text) { out += json_text(Json(text)); }
 
 void append_text(std::string& out, std::string_view text) {
   if (std::any_of(text.begin(), text.end(), [](char c) { return (c & 0x80) != 0; })) {

@@ -73,7 +73,7 @@ class Study {
 
   /// No other process controls the study as long as this lives.
   struct Claim {
-    Claim(store::StudyStore& in, store::StudyId id, double date);
+    Claim(store::StudyStore& in, store::StudyId id);
     ~Claim();
     Claim(const Claim&) = delete;
     Claim& operator=(const Claim&) = delete;
