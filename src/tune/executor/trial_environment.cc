@@ -70,7 +70,8 @@ std::vector<std::string> trial_environment(const StartOrder& order) {
     set("CUDA_VISIBLE_DEVICES", visible_devices(order.grant.devices));
   // A trial has no use for the password of the study's database.
   if (const auto storage = environment("KOLO_STORAGE"))
-    set("KOLO_STORAGE", store::without_password(*storage));
+    if (const auto shown = store::without_password(*storage); shown != *storage)
+      set("KOLO_STORAGE", shown);
   return entries;
 }
 
