@@ -88,11 +88,7 @@ void studies(std::string_view input) {
 }
 
 void spaces(std::string_view input) {
-  each([&] {
-    const auto space = search::Space::from_json(std::string(input), "input");
-    const auto again = search::Space::from_json(space.to_json(), "again");
-    require(again.size() == space.size());
-  });
+  each([&] { static_cast<void>(search::Space::from_json(std::string(input), "input")); });
 }
 
 void expressions(std::string_view input) {
