@@ -160,10 +160,10 @@ std::string encode(const Value& value) {
 }
 
 Value decode(std::string_view text, std::string_view origin) {
-  Json json = Json::parse(text, nullptr, false);
+  auto json = try_parse_json(text);
   // Only text that is not JSON as it is may be of a writer with numbers that JSON lacks.
-  if (json.is_discarded()) json = parse_json(with_quoted_numbers(text), origin);
-  Value value = search::value_from_json(json);
+  if (!json) json = parse_json(with_quoted_numbers(text), origin);
+  Value value = search::value_from_json(*json);
   restore_numbers(value);
   return value;
 }
