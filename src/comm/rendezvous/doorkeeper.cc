@@ -1,5 +1,6 @@
 #include "comm/rendezvous/doorkeeper.h"
 
+#include <poll.h>
 #include <sys/epoll.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
@@ -59,7 +60,8 @@ std::vector<Doorkeeper::Guest> Doorkeeper::admit() {
     }
   }
   drop_late();
-  while (strangers_.size() > options_.stranger_limit) drop_one();
+  while (strangers_.size() > options_.stranger_limit)
+    if (!drop_silent()) strangers_.erase(strangers_.begin());
   set_timer();
   return std::exchange(proven_, {});
 }
@@ -70,7 +72,10 @@ void Doorkeeper::accept_some(const Fd& listener) {
     if (!socket.valid()) {
       if (errno == EINTR || errno == ECONNABORTED) continue;
       if (errno == EAGAIN || errno == EWOULDBLOCK) return;
-      if (drop_one()) continue;  // its descriptor serves the next one
+      // No descriptor is left, which accept(2) says even if nobody waits.
+      pollfd waiting{listener.get(), POLLIN, 0};
+      if (::poll(&waiting, 1, 0) == 0) return;
+      if (drop_silent()) continue;  // its descriptor serves the next one
       pause_accepting();
       return;
     }
@@ -148,13 +153,12 @@ bool Doorkeeper::take(Stranger& stranger, const Frame& message) {
   return true;
 }
 
-bool Doorkeeper::drop_one() {
-  if (strangers_.empty()) return false;
-  auto least = std::find_if(strangers_.begin(), strangers_.end(),
-                            [](const auto& entry) { return !entry.second.has_spoken; });
-  if (least == strangers_.end()) least = strangers_.begin();
-  log::debug("dropped a connection that did not prove itself, in a crowd of them");
-  strangers_.erase(least);
+bool Doorkeeper::drop_silent() {
+  const auto silent = std::find_if(strangers_.begin(), strangers_.end(),
+                                   [](const auto& entry) { return !entry.second.has_spoken; });
+  if (silent == strangers_.end()) return false;
+  log::debug("dropped a connection that said nothing, in a crowd of them");
+  strangers_.erase(silent);
   return true;
 }
 

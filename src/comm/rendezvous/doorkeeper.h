@@ -3,9 +3,9 @@
 // It stands at every port that ranks open: the rendezvous, the leader of a process set, the TCP
 // wire. Nothing of a stranger's gets past it but a handshake of at most kHandshakeLimit bytes per
 // message. All handshakes are under way at once and none blocks. Strangers are dropped after a
-// while, and when there are too many of them or no descriptors are left: first those that have said
-// nothing, then the oldest. A rank that was dropped in such a crowd was not welcomed and tries
-// again (caller.h).
+// while. When there are too many of them, those that have said nothing go first, then the oldest;
+// when no descriptors are left, only those that have said nothing. A rank that was dropped in such
+// a crowd was not welcomed and tries again (caller.h).
 #pragma once
 
 #include <chrono>
@@ -65,8 +65,8 @@ class Doorkeeper {
   void read_from(Id id);
   /// True when the stranger has proved itself. Throws what is wrong with the message.
   bool take(Stranger& stranger, const Frame& message);
-  /// The one that is missed least; false if there is none.
-  bool drop_one();
+  /// The oldest of those that have said nothing; false if there is none.
+  bool drop_silent();
   void drop_late();
   void set_timer();
 
