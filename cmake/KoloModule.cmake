@@ -33,6 +33,9 @@ if(KOLO_SANITIZE AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # With instrumentation GCC 12 loses track of which member of a std::variant is alive.
   target_compile_options(kolo_warnings INTERFACE -Wno-maybe-uninitialized)
 endif()
+if(KOLO_FUZZ)
+  add_compile_options(-fsanitize=fuzzer-no-link)
+endif()
 if(KOLO_SANITIZE)
   # A finding must fail the test that made it: UBSan would otherwise only print.
   add_compile_options(-fsanitize=${KOLO_SANITIZE} -fno-sanitize-recover=all

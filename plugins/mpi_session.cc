@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 #include <sched.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -52,7 +53,8 @@ MpiSession::MpiSession() {
 
 void MpiSession::finish() {
   MpiSession& session = get();
-  if (session.is_given_up_ || !is_running()) return;
+  // A child of this process that ends by exit() is none of MPI's.
+  if (session.is_given_up_ || session.owner_ != ::getpid() || !is_running()) return;
   MPI_Finalize();
 }
 

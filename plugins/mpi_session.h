@@ -4,6 +4,7 @@
 #define OMPI_SKIP_MPICXX 1
 #define MPICH_SKIP_MPICXX 1
 #include <mpi.h>
+#include <unistd.h>
 
 #include <mutex>
 #include <string>
@@ -46,6 +47,7 @@ class MpiSession {
   bool is_thread_safe_ = false;
   bool is_ours_ = false;
   bool is_given_up_ = false;
+  const pid_t owner_ = ::getpid();
   MPI_Comm world_ = MPI_COMM_NULL;
 };
 

@@ -15,7 +15,7 @@ BEGIN {
   level["serve"] = level["apps"] = level["python"] = 7
 
   # header prefix -> the only folders that may name it
-  fence["<gloo/"] = "^plugins/"
+  fence["<gloo/"] = "^bench/"
   fence["<mpi.h>"] = "^plugins/"
   fence["<hwloc"] = "^src/exec/"
   fence["<spdlog/"] = "^src/base/"

@@ -13,7 +13,7 @@ namespace kolo::cli {
 namespace {
 
 std::string scalar_text(const Json& value) {
-  return value.is_string() ? value.get<std::string>() : value.dump();
+  return value.is_string() ? value.get<std::string>() : json_text(value);
 }
 
 bool has_key(const OptionText& text, std::string_view key) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/errors.h"
+#include "base/metric_order.h"
 #include "hps/results/results_csv.h"
 #include "kolo/nas/problem.h"
 #include "kolo/nas/run.h"
@@ -24,7 +25,7 @@ int run_nas_post_train(NasPostTrainOptions& options) {
   auto rows = hps::read_results(log_dir).rows;
   std::erase_if(rows, [](const auto& row) { return row.failed(); });
   std::stable_sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) {
-    return a.objectives.front() > b.objectives.front();
+    return is_better_metric(a.objectives.front(), b.objectives.front(), /*lower_is_better=*/false);
   });
   // The same architecture may have been evaluated several times.
   std::vector<search::Value> best;

@@ -120,7 +120,7 @@ int run_parse(ParseOptions& options) {
   for (const std::size_t line : log.damaged)
     fmt::print(stderr, "kolo analytics: {}:{}: this event is incomplete and was left out\n",
                file.string(), line);
-  const std::string text = hps::log_document(log).dump(2) + "\n";
+  const std::string text = json_text(hps::log_document(log), 2) + "\n";
   if (options.output.empty())
     fmt::print("{}", text);
   else
@@ -207,8 +207,9 @@ int run_workload(WorkloadOptions& options) {
     if (workers == 0) workers = search.workers;
   }
   if (!output.empty()) {
-    write_output(output, ending == ".json" ? hps::workload_document(load, workers).dump(2) + "\n"
-                                           : svg_plot(hps::plot_workload(load, workers, name)));
+    write_output(output, ending == ".json"
+                             ? json_text(hps::workload_document(load, workers), 2) + "\n"
+                             : svg_plot(hps::plot_workload(load, workers, name)));
     return 0;
   }
   fmt::print("{}: {:.2f} evaluations ran on average over {:.1f} s, at most {}\n", name, load.mean(),
@@ -261,7 +262,7 @@ int run_compare(CompareOptions& options) {
   if (options.output.empty())
     fmt::print("{}", text_table(lines));
   else
-    write_output(options.output, json.dump(2) + "\n");
+    write_output(options.output, json_text(json, 2) + "\n");
   return 0;
 }
 

@@ -77,7 +77,7 @@ int run_info(cli::NoOptions& /*options*/) {
              ::gnu_get_libc_version());
   Inventory::heading("Transports");
   Inventory::there("shm", "shared memory inside a host");
-  inventory.plugin("gloo", "gloo", "libgloo0");
+  Inventory::there("tcp", "sockets between hosts");
   inventory.plugin("mpi", "openmpi", "libopenmpi3");
   inventory.plugin("mpi", "mpich", "libmpich12");
   Inventory::heading("Launchers");

@@ -101,7 +101,7 @@ std::vector<Job> jobs_of_file(const std::string& file, const Job& like) {
       const auto* field = jobs::find_field(key);
       if (field == nullptr)
         throw_error(ErrorCode::invalid_argument, "{}: a job has no field '{}'", where, key);
-      jobs::set_field(job, *field, value.is_string() ? value.get<std::string>() : value.dump());
+      jobs::set_field(job, *field, value.is_string() ? value.get<std::string>() : json_text(value));
     }
     if (object.contains("environ")) job.environ = object["environ"].get<std::vector<std::string>>();
     if (object.contains("parents"))

@@ -109,7 +109,7 @@ void list_jobs(JobDatabase& database, const LsOptions& options) {
                                     {"reason", entry.reason}});
       all.push_back(std::move(one));
     }
-    fmt::print("{}\n", all.dump(1));
+    fmt::print("{}\n", json_text(all, 1));
     return;
   }
   if (found.empty()) {
@@ -132,7 +132,7 @@ void list_jobs(JobDatabase& database, const LsOptions& options) {
     return;
   }
   if (options.verbose) {
-    for (const auto& job : found) fmt::print("{}\n", jobs::job_json(job).dump(1));
+    for (const auto& job : found) fmt::print("{}\n", json_text(jobs::job_json(job), 1));
     return;
   }
   const auto further = cli::split(options.columns, ':');
@@ -155,7 +155,7 @@ void list_applications(JobDatabase& database, const LsOptions& options) {
                      {"postprocess", one.postprocess},
                      {"envscript", one.envscript},
                      {"description", one.description}});
-    fmt::print("{}\n", all.dump(1));
+    fmt::print("{}\n", json_text(all, 1));
     return;
   }
   std::vector<std::vector<std::string>> rows = {{"name", "executable", "description"}};
@@ -185,7 +185,7 @@ void list_queues(JobDatabase& database, const LsOptions& options) {
                      {"state", one.state},
                      {"reason", one.reason},
                      {"about", parse_json(one.about, "a launch")}});
-    fmt::print("{}\n", all.dump(1));
+    fmt::print("{}\n", json_text(all, 1));
   } else {
     std::vector<std::vector<std::string>> rows = {
         {"id", "scheduler", "scheduler_id", "state", "submitted"}};

@@ -17,7 +17,8 @@ struct ReportOptions {
 constexpr Option<ReportOptions> kReportRows[] = {
     {&ReportOptions::metrics, "NAME=VALUE", "", "A metric and its value."},
     {&ReportOptions::checkpoint, "checkpoint", "DIRECTORY",
-     "Keep this directory as a checkpoint of the trial."},
+     "Keep this directory as a checkpoint of the trial. Inside the trial's directory it belongs to "
+     "the study, which removes old ones; anywhere else it is only remembered."},
 };
 void ReportOptions::declare(OptionSet& set) { set.add("Options", kReportRows, *this); }
 
@@ -26,7 +27,11 @@ int run_report(ReportOptions& options) {
   // Of a trial of several ranks, rank 0 speaks.
   if (setting_integer("RANK").value_or(0) != 0) return 0;
   auto link = tune::TrialLink::from_environment(/*own_connection=*/true);
-  link.send(tune::report_line(metrics, options.checkpoint));
+  // A relative path means what it means here, whatever folder the study runs in.
+  const auto checkpoint = options.checkpoint.empty()
+                              ? std::filesystem::path()
+                              : std::filesystem::absolute(options.checkpoint);
+  link.send(tune::report_line(metrics, checkpoint));
   return link.wait_for_answer().reply == tune::Reply::proceed ? 0 : kTrialShallEnd;
 }
 

@@ -38,7 +38,7 @@ std::vector<launch::Host> hosts_of(const RunOptions& options, const OptionSet& g
 std::string transport_of(const RunOptions& options, const OptionSet& given) {
   if (options.gloo + options.mpi + given.typed("transport") > 1)
     throw_error(ErrorCode::invalid_argument, "--gloo, --mpi and --transport exclude each other");
-  const std::string name = options.gloo ? "gloo" : options.mpi ? "mpi" : options.transport;
+  const std::string name = options.gloo ? "tcp" : options.mpi ? "mpi" : options.transport;
   if (name.empty()) return name;
   std::vector<std::string_view> known;
   for (const auto& transport : comm::transports()) {
@@ -55,6 +55,7 @@ launch::SshOptions ssh_of(const RunOptions& options) {
   if (ssh.command.empty()) throw_error(ErrorCode::invalid_argument, "--ssh: the command is empty");
   ssh.port = options.ssh_port;
   ssh.identity_file = options.ssh_identity_file;
+  ssh.host_keys = exec::host_keys_setting();
   ssh.remote_kolo = options.remote_kolo.empty() ? fs::read_symlink("/proc/self/exe").string()
                                                 : options.remote_kolo;
   ssh.connect_timeout_seconds = std::max(1, static_cast<int>(options.start_timeout));

@@ -84,10 +84,6 @@ void ExportOptions::declare(OptionSet& set) {
   set.add("Options", kStorage, &storage);
 }
 
-double seconds_now() {
-  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-}
-
 /// "loss (min)"
 std::string metric_text(const std::vector<tune::Objective>& objectives) {
   std::string text;
@@ -126,7 +122,7 @@ int run_studies(StudiesOptions& options) {
     }
     const auto objectives = tune::objectives_of_spec(study.spec);
     constexpr std::string_view kStates[] = {"interrupted", "finished", "stopped", "failed"};
-    const bool under_way = open.store->holder(study.id, seconds_now()).has_value();
+    const bool under_way = open.store->holder(study.id, open.store->lease_date()).has_value();
     table.rows.push_back(
         {study.name,
          std::string(under_way ? "running" : kStates[static_cast<std::size_t>(study.status)]),
@@ -185,7 +181,7 @@ int run_best(BestOptions& options) {
 int run_stop(StopOptions& options) {
   const OpenStore open(options.storage);
   const auto study = open.store->at(options.study);
-  if (!open.store->holder(study.id, seconds_now()))
+  if (!open.store->holder(study.id, open.store->lease_date()))
     throw_error(ErrorCode::failed_precondition, "study {} is not running", study.name);
   std::optional<std::int64_t> trial;
   if (!options.trial.empty()) trial = trial_number(*open.store, study, options.trial);

@@ -109,6 +109,12 @@ Table trials_table(const tune::Analysis& analysis) {
   return all;
 }
 
+/// NaN has no place in an order.
+bool is_missing(const tune::Value& value) {
+  return value.is_nothing() ||
+         (value.is_number() && !value.is_integer() && std::isnan(value.as_number()));
+}
+
 int run_trials(TrialsOptions& options) {
   const OpenStore open(options.storage);
   Table table = trials_table(tune::read_study(*open.store, options.study));
@@ -119,9 +125,9 @@ int run_trials(TrialsOptions& options) {
     std::stable_sort(
         table.rows.begin(), table.rows.end(), [&](const auto& left, const auto& right) {
           for (const std::size_t column : by) {
-            if (left[column].is_nothing() != right[column].is_nothing())
-              return right[column].is_nothing();  // rows without a value last
-            if (left[column] == right[column]) continue;
+            if (is_missing(left[column]) != is_missing(right[column]))
+              return is_missing(right[column]);  // rows without a value last
+            if (is_missing(left[column]) || left[column] == right[column]) continue;
             return options.desc ? right[column] < left[column] : left[column] < right[column];
           }
           return false;

@@ -115,7 +115,7 @@ constexpr Option<ResumeOptions> kResumeRows[] = {
 constexpr std::string_view kNotDescribed[] = {"space", "stop", "resume", "json", "quiet"};
 
 Json limit_of(const std::string& text) {
-  const Json value = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const Json value = try_parse_json(text).value_or(Json());
   if (!value.is_number())
     throw_error(ErrorCode::invalid_argument, "--stop: the limit '{}' is not a number", text);
   return value;

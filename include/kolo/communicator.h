@@ -71,7 +71,7 @@ class Communicator {
   [[nodiscard]] int rank() const noexcept { return topology_.rank(); }
   [[nodiscard]] int size() const noexcept { return topology_.size(); }
 
-  /// The transport of this communicator, for people: "shm", "gloo", "shm+gloo" …
+  /// The transport of this communicator, for people: "shm", "tcp", "shm+tcp" …
   [[nodiscard]] std::string transport() const;
 
   // --- reductions -----------------------------------------------------------------------------

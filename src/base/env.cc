@@ -1,5 +1,7 @@
 #include "base/env.h"
 
+#include <algorithm>
+#include <cstdint>
 #include <cstdlib>
 #include <string_view>
 
@@ -57,6 +59,16 @@ std::optional<long long> setting_integer(const char* name) {
 std::optional<double> setting_number(const char* name) {
   return parsed<double>(name, "a number",
                         [](const char* text, char** end) { return std::strtod(text, end); });
+}
+
+std::optional<std::chrono::milliseconds> setting_seconds(const char* name) {
+  constexpr double kYear = 365.0 * 24 * 3600;
+  const auto seconds = setting_number(name);
+  if (!seconds) return std::nullopt;
+  if (!(*seconds >= 0))
+    throw_error(ErrorCode::invalid_argument, "{}='{}' is not a time in seconds",
+                find(name)->variable, find(name)->value);
+  return std::chrono::milliseconds(static_cast<std::int64_t>(std::min(*seconds, kYear) * 1000));
 }
 
 std::optional<bool> setting_flag(const char* name) {

@@ -1,6 +1,7 @@
 // Environment variables. Horovod's names of the same settings are understood.
 #pragma once
 
+#include <chrono>
 #include <optional>
 #include <string>
 
@@ -13,6 +14,9 @@ std::optional<std::string> setting(const char* name);
 std::optional<long long> setting_integer(const char* name);
 std::optional<double> setting_number(const char* name);
 std::optional<bool> setting_flag(const char* name);
+/// Seconds. More than a year, "inf" among it, is a year, so that it can be added to a clock.
+/// Negative ones and "nan" are refused.
+std::optional<std::chrono::milliseconds> setting_seconds(const char* name);
 
 /// A plain variable.
 std::optional<std::string> environment(const char* name);

@@ -67,11 +67,22 @@ void write_file_atomically(const fs::path& path, std::string_view content, mode_
     ::unlink(temporary.c_str());
     throw;
   }
-  // The rename itself is on disk once the directory is. Not every file system can do that.
-  const fs::path parent = path.has_parent_path() ? path.parent_path() : fs::path(".");
-  Fd directory(::open(parent.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (directory.valid() && ::fsync(directory.get()) != 0 && errno != EINVAL && errno != EROFS)
-    throw_errno("cannot write directory {} to disk", parent.string());
+  // The rename itself is on disk once the directory is.
+  sync_to_disk(path.has_parent_path() ? path.parent_path() : fs::path("."));
+}
+
+void sync_to_disk(const fs::path& path) {
+  const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  // Not every file system can do that for directories.
+  if (fd.valid() && ::fsync(fd.get()) != 0 && errno != EINVAL && errno != EROFS)
+    throw_errno("cannot write {} to disk", path.string());
+}
+
+void sync_tree_to_disk(const fs::path& path) {
+  const fs::file_status status = fs::symlink_status(path);
+  if (fs::is_directory(status))
+    for (const auto& entry : fs::directory_iterator(path)) sync_tree_to_disk(entry.path());
+  if (fs::is_directory(status) || fs::is_regular_file(status)) sync_to_disk(path);
 }
 
 void make_private_directory(const fs::path& path) {

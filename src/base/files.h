@@ -30,6 +30,12 @@ std::string tail_of_file(const std::filesystem::path& path, std::size_t bytes,
 void write_file_atomically(const std::filesystem::path& path, std::string_view content,
                            mode_t mode = 0644);
 
+/// The file, or the names in the directory, survive a crash of the machine when this returns.
+/// Throws io.
+void sync_to_disk(const std::filesystem::path& path);
+/// A directory with all the directories and files below it.
+void sync_tree_to_disk(const std::filesystem::path& path);
+
 /// Makes `path` and what is missing above it; a directory made here belongs to nobody else.
 /// Throws failed_precondition if `path` exists and others may enter it or it is not ours.
 void make_private_directory(const std::filesystem::path& path);

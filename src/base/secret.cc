@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <sodium.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -97,8 +98,13 @@ Fd make_secret_file(const Secret& secret) {
   if (::fcntl(memory.get(), F_ADD_SEALS,
               F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) != 0)
     throw_errno("cannot seal the secret file");
-  Fd high(::fcntl(memory.get(), F_DUPFD_CLOEXEC, kLowestNumber));
-  if (!high.valid()) throw_errno("cannot duplicate the secret file's descriptor");
+  // Where few descriptors are allowed (ulimit -n), as high as they reach.
+  rlimit allowed{};
+  ::getrlimit(RLIMIT_NOFILE, &allowed);
+  const int lowest = static_cast<int>(std::min<rlim_t>(kLowestNumber, allowed.rlim_cur * 3 / 4));
+  Fd high(::fcntl(memory.get(), F_DUPFD_CLOEXEC, lowest));
+  if (!high.valid())
+    throw_errno("no descriptor is left for the job's secret; raise the limit (ulimit -n)");
   return high;
 }
 

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/errors.h"
+#include "base/utf8.h"
 
 namespace kolo {
 namespace {
@@ -88,6 +89,9 @@ class Converter {
 }  // namespace
 
 Json parse_yaml(std::string_view text, std::string_view origin) {
+  if (!is_plain_utf8(text))
+    throw_error(ErrorCode::invalid_argument,
+                "{}: not valid YAML: it is not UTF-8 text, or has zero bytes", origin);
   try {
     std::vector<YAML::Node> documents = YAML::LoadAll(std::string(text));
     if (documents.empty()) return nullptr;

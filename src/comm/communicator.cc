@@ -49,7 +49,11 @@ struct MessageHeader {
   DataType type = DataType::uint8;
 };
 
-void check_message(const char* what, DataType type, int peer, int rank, int size) {
+void check_message(const char* what, std::size_t count, DataType type, int peer, int rank,
+                   int size) {
+  if (count > comm::kMostElements)
+    throw_error(ErrorCode::invalid_argument, "{}: {} elements are more than any machine holds",
+                what, count);
   if (!comm::is_known(type))
     throw_error(ErrorCode::invalid_argument, "{}: {} is not a data type", what,
                 static_cast<int>(type));
@@ -61,7 +65,7 @@ void check_message(const char* what, DataType type, int peer, int rank, int size
 }  // namespace
 
 void Communicator::send(const void* data, std::size_t count, DataType type, int to) {
-  check_message("send", type, to, rank(), size());
+  check_message("send", count, type, to, rank(), size());
   if (data == nullptr && count != 0)
     throw_error(ErrorCode::invalid_argument, "send to rank {}: data is null", to);
   const MessageHeader header{count, type};
@@ -69,7 +73,7 @@ void Communicator::send(const void* data, std::size_t count, DataType type, int 
 }
 
 void Communicator::recv(void* data, std::size_t count, DataType type, int from) {
-  check_message("recv", type, from, rank(), size());
+  check_message("recv", count, type, from, rank(), size());
   if (data == nullptr && count != 0)
     throw_error(ErrorCode::invalid_argument, "recv from rank {}: data is null", from);
   MessageHeader header;

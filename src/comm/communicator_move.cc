@@ -18,7 +18,7 @@ using comm::OpKind;
 std::vector<std::size_t> Communicator::allgather(const void* input, std::size_t rows,
                                                  std::size_t row_size, DataType type,
                                                  const OutputAllocator& output) {
-  const std::size_t count = rows * row_size;
+  const std::size_t count = comm::elements_of(*group_, OpKind::allgather, rows, row_size);
   comm::check_type(*group_, OpKind::allgather, type);
   comm::check_memory(*group_, OpKind::allgather, input, count, "input");
   Card card;
@@ -133,16 +133,15 @@ std::vector<std::size_t> Communicator::alltoall(const void* input, std::size_t r
   constexpr auto kKind = OpKind::alltoall;
   const auto n = static_cast<std::size_t>(size());
   comm::check_type(*group_, kKind, type);
-  comm::check_memory(*group_, kKind, input, rows * row_size, "input");
+  comm::check_memory(*group_, kKind, input, comm::elements_of(*group_, kKind, rows, row_size),
+                     "input");
   std::vector<std::size_t> mine(splits.begin(), splits.end());
   if (mine.empty()) {
     if (rows % n != 0) comm::refuse(*group_, kKind, "{} rows do not divide by {} ranks", rows, n);
     mine.assign(n, rows / n);
   }
   if (mine.size() != n) comm::refuse(*group_, kKind, "{} splits for {} ranks", mine.size(), n);
-  const std::size_t sum = std::accumulate(mine.begin(), mine.end(), std::size_t{0});
-  if (sum > rows)
-    comm::refuse(*group_, kKind, "splits add up to {}, but there are {} rows", sum, rows);
+  comm::sum_of_splits(*group_, kKind, mine, rows);
   Card card;
   card.kind = kKind;
   card.type = type;
@@ -195,7 +194,7 @@ void Communicator::scatter(const void* input, std::span<const std::size_t> count
       comm::refuse(*group_, kKind, "the root sends itself {} elements and expects {}", counts[root],
                    count);
     comm::check_memory(*group_, kKind, input,
-                       std::accumulate(counts.begin(), counts.end(), std::size_t{0}), "input");
+                       comm::sum_of_splits(*group_, kKind, counts, comm::kMostElements), "input");
   }
   Card card;
   card.kind = kKind;

@@ -103,6 +103,7 @@ void Communicator::grouped_allreduce(std::span<const TensorRef> tensors, ReduceO
     std::size_t total = 0;
     for (const TensorRef& tensor : tensors)
       if (of_type(tensor)) total += tensor.count;
+    comm::check_memory(*group_, OpKind::grouped_allreduce, tensors.data(), total, "the list");
     std::byte* packed = scratch_->own(total * size_of(type));
     // Calls copy(tensor, its place in the packed buffer, its bytes) for each.
     const auto each = [&](auto copy) {
@@ -137,10 +138,11 @@ void Communicator::reducescatter(const void* input, void* output, std::size_t ro
   constexpr auto kKind = OpKind::reducescatter;
   check_reduction(*group_, kKind, type, op, scaling);
   std::vector<std::size_t> counts(size());
+  const std::size_t count = comm::elements_of(*group_, kKind, rows, row_size);
   for (int r = 0; r < size(); ++r) counts[r] = rows_of_rank(rows, r) * row_size;
-  comm::check_memory(*group_, kKind, input, rows * row_size, "input");
+  comm::check_memory(*group_, kKind, input, count, "input");
   comm::check_memory(*group_, kKind, output, counts[rank()], "output");
-  Card card = comm::reduction_card(kKind, input, output, rows * row_size, type, op, scaling);
+  Card card = comm::reduction_card(kKind, input, output, count, type, op, scaling);
   card.row_size = row_size;
   sign(card, Agree::all);
 

@@ -3,49 +3,49 @@
 // one.
 #include "kolo/context.h"
 
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <optional>
 #include <vector>
 
 #include "base/env.h"
 #include "base/errors.h"
 #include "base/log.h"
-#include "base/of_this_process.h"
+#include "base/process_owned.h"
 #include "comm/bootstrap.h"
 #include "comm/internals.h"
 #include "comm/liveness.h"
+#include "comm/network_interface.h"
 #include "comm/shutdown_hooks.h"
 #include "comm/transports.h"
 
 namespace kolo {
 namespace {
 
-constexpr double kDefaultTimeoutSeconds = 300;
+constexpr std::chrono::seconds kDefaultTimeout{300};
+
+constexpr std::size_t kLeastSegment = std::size_t{64} << 20;
 
 /// Room in the address space for all ranks of a host, whatever their number.
 constexpr std::size_t kAddressSpace = std::size_t{16} << 40;
 
 std::chrono::milliseconds timeout_of(const ContextOptions& options) {
   if (options.timeout.count() > 0) return options.timeout;
-  double seconds = kDefaultTimeoutSeconds;
   for (const char* name : {"TIMEOUT_SECONDS", "GLOO_TIMEOUT_SECONDS"}) {
-    auto value = setting_number(name);
+    const auto value = setting_seconds(name);
     if (!value) continue;
-    if (!(*value > 0))
-      throw_error(ErrorCode::invalid_argument, "{} must be positive, not {}", name, *value);
-    seconds = *value;
-    break;
+    if (value->count() == 0)
+      throw_error(ErrorCode::invalid_argument, "{} must be at least a millisecond", name);
+    return *value;
   }
-  return std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1000));
+  return kDefaultTimeout;
 }
 
 /// Meeting the others for the first time has a limit of its own, which `kolo run` passes on.
 Deadline start_deadline(std::chrono::milliseconds timeout) {
-  const auto seconds = setting_number("START_TIMEOUT");
-  if (!seconds || !(*seconds > 0)) return Deadline::after(timeout);
-  return Deadline::after(std::chrono::milliseconds(static_cast<std::int64_t>(*seconds * 1000)));
+  const auto given = setting_seconds("START_TIMEOUT");
+  return Deadline::after(given && given->count() > 0 ? *given : timeout);
 }
 
 std::size_t segment_bytes(const ContextOptions& options, const Topology& topology) {
@@ -58,8 +58,16 @@ std::size_t segment_bytes(const ContextOptions& options, const Topology& topolog
               static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
   }
   bytes = std::min(bytes, kAddressSpace / static_cast<std::size_t>(topology.local_size()));
+  // A segment is a file to the kernel: to make a larger one would kill the process (SIGXFSZ).
+  rlimit largest_file{};
+  if (::getrlimit(RLIMIT_FSIZE, &largest_file) == 0 && largest_file.rlim_cur < kLeastSegment)
+    throw_error(ErrorCode::failed_precondition,
+                "the limit for the size of files is {} bytes, but the ranks need {} of shared "
+                "memory; raise it (ulimit -f)",
+                largest_file.rlim_cur, kLeastSegment);
+  bytes = std::min<std::size_t>(bytes, largest_file.rlim_cur);
   constexpr std::size_t kPage = 4096;
-  return std::max<std::size_t>(bytes / kPage * kPage, std::size_t{64} << 20);
+  return std::max(bytes / kPage * kPage, kLeastSegment);
 }
 
 }  // namespace
@@ -87,8 +95,7 @@ Context::Context(ContextOptions options) : state_(std::make_unique<State>()) {
   transport.transport =
       !options.transport.empty() ? options.transport : setting("TRANSPORT").value_or("auto");
   transport.timeout = timeout;
-  transport.network_interface =
-      setting("NETWORK_INTERFACE").value_or(setting("GLOO_IFACE").value_or(""));
+  transport.network_interface = comm::network_interface_setting();
   std::shared_ptr<comm::Group> group =
       comm::make_world_group(state.bootstrap, state.arena, state.liveness, transport);
   log::info("rank {} of {} ({} on this host, {} hosts), started by {}, transport {}",
@@ -106,10 +113,10 @@ const Topology& Context::topology() const noexcept { return state_->bootstrap->t
 
 namespace {
 
-std::optional<Context>& default_context() {
+ProcessOwned<Context>& default_context() {
   // Ends with the process: a rank that returns from main() has left, and says so.
-  static OfThisProcess<std::optional<Context>> context;
-  return *context;
+  static ProcessOwned<Context> context;
+  return context;
 }
 
 std::vector<std::function<void()>>& shutdown_hooks() {
@@ -131,7 +138,7 @@ void shutdown() {
   for (auto hook = hooks.rbegin(); hook != hooks.rend(); ++hook) (*hook)();
   default_context().reset();
 }
-bool is_initialized() noexcept { return default_context().has_value(); }
+bool is_initialized() noexcept { return static_cast<bool>(default_context()); }
 
 Communicator& world() {
   if (!default_context())

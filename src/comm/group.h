@@ -107,7 +107,7 @@ class Group {
   [[nodiscard]] int rank() const noexcept { return rank_; }
   [[nodiscard]] int size() const noexcept { return size_; }
 
-  /// "shm", "gloo", "mpi", "shm+gloo", "solo".
+  /// "shm", "tcp", "mpi", "shm+tcp", "solo".
   [[nodiscard]] virtual std::string describe() const = 0;
 
   /// Largest payload of exchange(). At least 48.

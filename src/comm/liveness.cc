@@ -121,7 +121,7 @@ void Liveness::run() {
     if (polls[1].revents != 0) {
       try {
         for (const auto& departure : bootstrap_->take_news()) declare(departure);
-      } catch (const Error&) {
+      } catch (const std::exception&) {
         has_news_fd = false;  // the launcher is gone; local ranks are still watched
       }
     }

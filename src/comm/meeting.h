@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <cstdint>
+#include <span>
 #include <utility>
 
 #include "comm/card.h"
@@ -47,10 +48,35 @@ void* make_room(Group& group, OpKind kind, Allocate allocate) {
   }
 }
 
+/// More elements than any machine holds. Below it, neither bytes nor sums over all ranks wrap.
+inline constexpr std::size_t kMostElements = std::size_t{1} << 46;
+
 inline void check_memory(Group& group, OpKind kind, const void* memory, std::size_t count,
                          const char* name) {
+  if (count > kMostElements) [[unlikely]]
+    refuse(group, kind, "{} elements are more than any machine holds", count);
   if (memory == nullptr && count != 0) [[unlikely]]
     refuse(group, kind, "{} is null", name);
+}
+
+/// The elements of so many rows.
+inline std::size_t elements_of(Group& group, OpKind kind, std::size_t rows, std::size_t row_size) {
+  std::size_t count = 0;
+  if (rows > kMostElements || __builtin_mul_overflow(rows, row_size, &count)) [[unlikely]]
+    refuse(group, kind, "{} rows of {} elements are more than any machine holds", rows, row_size);
+  return count;
+}
+
+/// What the splits add up to, which is not more than the rows that there are.
+inline std::size_t sum_of_splits(Group& group, OpKind kind, std::span<const std::size_t> splits,
+                                 std::size_t rows) {
+  std::size_t sum = 0;
+  for (const std::size_t split : splits) {
+    if (split > rows - sum) [[unlikely]]
+      refuse(group, kind, "splits add up to more than the {} rows that there are", rows);
+    sum += split;
+  }
+  return sum;
 }
 
 /// Values outside the enumerations can come from a binding.

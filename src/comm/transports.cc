@@ -15,24 +15,32 @@ namespace kolo::comm {
 namespace {
 
 constexpr TransportInfo kTransports[] = {
-    {"auto", "solo, shm, or shm+gloo (shm+mpi under mpirun), by where the ranks are"},
+    {"auto", "solo, shm, or shm+tcp (shm+mpi under mpirun), by where the ranks are"},
     {"shm", "shared memory; all ranks on one host"},
-    {"gloo", "TCP between all ranks, also those of one host"},
+    {"tcp", "TCP between all ranks, also those of one host"},
     {"mpi", "MPI between all ranks; needs mpirun or srun"},
-    {"shm+gloo", "shared memory inside hosts, TCP across"},
+    {"shm+tcp", "shared memory inside hosts, TCP across"},
     {"shm+mpi", "shared memory inside hosts, MPI across"},
 };
 
 struct Choice {
   bool shm = false;
-  std::string wire;  // "", "gloo" or "mpi"
+  std::string wire;  // "", "tcp" or "mpi"
 };
 
-Choice parse(const std::string& name, const Topology& topology, const Bootstrap& bootstrap) {
+/// Names of other systems for the same.
+std::string own_name(const std::string& name) {
+  if (name == "gloo") return "tcp";
+  if (name == "shm+gloo") return "shm+tcp";
+  return name;
+}
+
+Choice parse(const std::string& given, const Topology& topology, const Bootstrap& bootstrap) {
+  const std::string name = own_name(given);
   if (name == "auto") {
     if (topology.size() == 1) return {};
     if (topology.host_count() == 1) return {.shm = true, .wire = ""};
-    return {.shm = true, .wire = bootstrap.wire_plugin().empty() ? "gloo" : "mpi"};
+    return {.shm = true, .wire = bootstrap.wire_plugin().empty() ? "tcp" : "mpi"};
   }
   if (std::none_of(std::begin(kTransports), std::end(kTransports),
                    [&](const auto& known) { return known.name == name; })) {
@@ -55,7 +63,7 @@ Choice parse(const std::string& name, const Topology& topology, const Bootstrap&
 }
 
 const WirePlugin& plugin_for(const std::string& wire, const Bootstrap& bootstrap) {
-  if (wire == "gloo") return load_wire_plugin("gloo");
+  if (wire == "tcp") return load_wire_plugin("tcp");
   if (bootstrap.wire_plugin().empty())
     throw_error(ErrorCode::failed_precondition,
                 "transport mpi needs ranks that MPI started (mpirun, srun --mpi=…), but these were "

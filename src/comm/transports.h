@@ -29,7 +29,7 @@ struct TransportOptions {
 };
 
 /// Makes the group of all ranks. Collective. "auto" is solo for one rank, shm for one host, and
-/// shm inside hosts with gloo across (mpi, if MPI started the ranks) for several.
+/// shm inside hosts with tcp across (mpi, if MPI started the ranks) for several.
 /// Throws invalid_argument for an unknown name, failed_precondition for one that cannot work here.
 std::unique_ptr<Group> make_world_group(const std::shared_ptr<Bootstrap>& bootstrap,
                                         const std::shared_ptr<Arena>& arena,

@@ -7,7 +7,7 @@
 
 #include "base/env.h"
 #include "base/errors.h"
-#include "base/of_this_process.h"
+#include "base/process_owned.h"
 #include "comm/shutdown_hooks.h"
 #include "engine/set_engine.h"
 
@@ -19,13 +19,9 @@ using runtime::SetEngine;
 
 namespace {
 
-std::chrono::milliseconds milliseconds(double seconds) {
-  return std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1000));
-}
-
 runtime::Coordinator::Options resolved(const EngineOptions& options) {
-  constexpr double kWarning = 60;
-  constexpr double kShutdown = 300;
+  constexpr std::chrono::milliseconds kWarning = std::chrono::seconds(60);
+  constexpr std::chrono::milliseconds kShutdown = std::chrono::seconds(300);
   constexpr std::int64_t kFusion = std::int64_t{16} << 20;
   runtime::Coordinator::Options out;
   out.fusion_bytes = static_cast<std::size_t>(
@@ -34,15 +30,13 @@ runtime::Coordinator::Options resolved(const EngineOptions& options) {
           : std::max<long long>(0, setting_integer("FUSION_THRESHOLD").value_or(kFusion)));
   out.stall_warning = options.stall_warning;
   if (out.stall_warning.count() < 0)
-    out.stall_warning =
-        setting_flag("STALL_CHECK_DISABLE").value_or(false)
-            ? milliseconds(0)
-            : milliseconds(setting_number("STALL_CHECK_TIME_SECONDS").value_or(kWarning));
+    out.stall_warning = setting_flag("STALL_CHECK_DISABLE").value_or(false)
+                            ? std::chrono::milliseconds(0)
+                            : setting_seconds("STALL_CHECK_TIME_SECONDS").value_or(kWarning);
   out.stall_shutdown = options.stall_shutdown;
   if (out.stall_shutdown.count() < 0)
-    out.stall_shutdown =
-        milliseconds(setting_number("STALL_SHUTDOWN_TIME_SECONDS")
-                         .value_or(setting_number("TIMEOUT_SECONDS").value_or(kShutdown)));
+    out.stall_shutdown = setting_seconds("STALL_SHUTDOWN_TIME_SECONDS")
+                             .value_or(setting_seconds("TIMEOUT_SECONDS").value_or(kShutdown));
   return out;
 }
 
@@ -103,7 +97,9 @@ std::size_t element_count(const Shape& shape) {
     if (size < 0)
       throw_error(ErrorCode::invalid_argument,
                   "a tensor has the dimension {}; dimensions cannot be negative", size);
-    count *= static_cast<std::size_t>(size);
+    if (__builtin_mul_overflow(count, static_cast<std::size_t>(size), &count))
+      throw_error(ErrorCode::invalid_argument,
+                  "a tensor has more elements than any machine holds; its dimensions are wrong");
   }
   return count;
 }
@@ -259,10 +255,14 @@ Handle Engine::alltoall_async(const std::string& name, const void* input, Shape 
       throw_error(ErrorCode::invalid_argument,
                   "alltoall '{}': there are {} splits for {} ranks; pass one for each rank", name,
                   splits.size(), members);
-    const auto sum = std::accumulate(splits.begin(), splits.end(), std::size_t{0});
-    if (sum > rows)
-      throw_error(ErrorCode::invalid_argument,
-                  "alltoall '{}': splits add up to {}, but there are {} rows", name, sum, rows);
+    std::size_t left = rows;
+    for (const std::size_t split : splits) {
+      if (split > left)
+        throw_error(ErrorCode::invalid_argument,
+                    "alltoall '{}': splits add up to more than the {} rows that there are", name,
+                    rows);
+      left -= split;
+    }
   }
   auto operation = make_operation(OpKind::alltoall, name);
   operation->splits = std::move(splits);
@@ -394,9 +394,9 @@ void Engine::stop_timeline() {
 
 namespace {
 
-std::unique_ptr<Engine>& default_engine() {
-  static OfThisProcess<std::unique_ptr<Engine>> engine;
-  return *engine;
+ProcessOwned<Engine>& default_engine() {
+  static ProcessOwned<Engine> engine;
+  return engine;
 }
 
 }  // namespace
@@ -404,8 +404,8 @@ std::unique_ptr<Engine>& default_engine() {
 Engine& engine() {
   static Mutex mutex;
   MutexLock lock(mutex);
-  if (default_engine() == nullptr) {
-    default_engine() = std::make_unique<Engine>(world());
+  if (!default_engine()) {
+    default_engine().emplace(world());
     static const bool registered [[maybe_unused]] =
         (comm::at_shutdown([] { default_engine().reset(); }), true);
   }

@@ -172,6 +172,8 @@ void SetEngine::run() {
       for (const Decision& decision : std::exchange(decisions_, {})) carry_out(decision);
     } catch (const Error& error) {
       end(error);
+    } catch (const std::exception& error) {
+      end(Error(ErrorCode::internal, error.what()));
     }
   }
   if (carries_timeline_) carry_timeline();

@@ -1,8 +1,7 @@
-// The leader listens on a port of its own and broadcasts its addresses and a fresh secret over the
-// communicator. Members connect and prove that they know the secret, with the handshake of the
-// rendezvous. After that all sockets are non-blocking: send() queues what the socket does not take
-// at once, and wait() is one poll(2) over all sockets and an eventfd by which other threads wake
-// it.
+// The leader listens on ports of its own and broadcasts its addresses and a fresh secret over the
+// communicator. Members connect and prove that they know the secret, as ranks do at the rendezvous.
+// After that all sockets are non-blocking: send() queues what the socket does not take at once, and
+// wait() is one poll(2) over all sockets and an eventfd by which other threads wake it.
 #include "engine/star.h"
 
 #include <poll.h>
@@ -13,32 +12,18 @@
 
 #include "base/errors.h"
 #include "base/socket.h"
-#include "comm/rendezvous/protocol.h"
+#include "comm/network_interface.h"
+#include "comm/rendezvous/caller.h"
+#include "comm/rendezvous/doorkeeper.h"
 
 namespace kolo::runtime {
 namespace {
 
-namespace handshake = comm::rendezvous;
+namespace rendezvous = comm::rendezvous;
 
-/// A stranger, or a member whose packets are lost, may hold the leader up for this long.
-constexpr auto kHandshakeTime = std::chrono::seconds(5);
+/// For one attempt to connect: packets to an address that leads nowhere may vanish.
 constexpr auto kOneAddress = std::chrono::seconds(3);
-
-Frame receive(int socket, Deadline deadline, std::string_view peer) {
-  std::string prefix(4, '\0');
-  recv_exactly(socket, prefix.data(), prefix.size(), deadline, peer);
-  const std::size_t length = ByteReader(prefix).u32();
-  if (length == 0 || length > handshake::kHandshakeLimit)
-    throw_error(
-        ErrorCode::corruption,
-        "{} sent a greeting of {} bytes, which kolo never does; another program probably connected",
-        peer, length);
-  Frame frame;
-  recv_exactly(socket, &frame.type, 1, deadline, peer);
-  frame.payload.resize(length - 1);
-  recv_exactly(socket, frame.payload.data(), frame.payload.size(), deadline, peer);
-  return frame;
-}
+constexpr auto kPause = std::chrono::milliseconds(20);
 
 /// Root's bytes to all.
 std::string share(Communicator& members, std::string bytes) {
@@ -64,52 +49,33 @@ Star::Star(Communicator& members, Deadline deadline)
 // The secret of this star travels over the communicator, as gradients do: it keeps out strangers
 // who find the port, not those who can read the job's traffic.
 void Star::lead(Communicator& members, Deadline deadline) {
-  const bool is_local = members.topology().host_count() == 1;
-  const auto interfaces = network_interfaces();
-  const bool has_v4 = std::any_of(interfaces.begin(), interfaces.end(), [](const auto& found) {
-    return found.address.family() == AF_INET;
-  });
-  const Fd listener = listen_tcp(is_local ? SocketAddress::loopback()
-                                          : SocketAddress::from_numeric(has_v4 ? "0.0.0.0" : "::"));
-  const auto port = local_address_of(listener.get()).port();
   const Secret secret = Secret::random();
+  std::vector<Fd> listeners;
   std::vector<std::string> addresses;
-  if (!is_local)
-    for (const auto& interface : interfaces)
-      if (!interface.address.is_loopback() && (interface.address.family() == AF_INET) == has_v4)
-        addresses.push_back(interface.address.with_port(port).str());
-  addresses.push_back(SocketAddress::loopback().with_port(port).str());
-  ByteWriter introduction;
-  introduction.raw(secret.bytes()).u32(static_cast<std::uint32_t>(addresses.size()));
-  for (const auto& address : addresses) introduction.string(address);
-  share(members, introduction.bytes());
+  for (const auto& place : comm::addresses_to_listen(members.topology().host_count() == 1)) {
+    listeners.push_back(listen_tcp(place));
+    addresses.push_back(local_address_of(listeners.back().get()).str());
+  }
+  share(members, ByteWriter().raw(secret.bytes()).strings(addresses).bytes());
 
-  std::vector<bool> here(static_cast<std::size_t>(members.size()));
+  std::vector<bool> is_missing(static_cast<std::size_t>(members.size()), true);
+  is_missing[0] = false;
+  const auto expects = [&](const rendezvous::Hello& hello) {
+    return hello.purpose == rendezvous::Purpose::engine && hello.rank > 0 &&
+           hello.rank < members.size() && is_missing[static_cast<std::size_t>(hello.rank)];
+  };
+  rendezvous::Doorkeeper door(std::move(listeners), {.secret = secret, .expects = expects});
   for (int missing = members.size() - 1; missing > 0;) {
-    pollfd poll{listener.get(), POLLIN, 0};
-    if (::poll(&poll, 1, deadline.poll_timeout_ms()) == 0 && deadline.passed())
+    pollfd poll{door.poll_fd(), POLLIN, 0};
+    ::poll(&poll, 1, deadline.poll_timeout_ms());
+    if (deadline.passed())
       throw_error(ErrorCode::timeout, "engine: {} of {} members did not connect to their leader",
                   missing, members.size() - 1);
-    Fd socket(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-    if (!socket.valid()) continue;
-    set_no_delay(socket.get());
-    try {
-      const auto limit = Deadline::after(kHandshakeTime);
-      const Frame hello = receive(socket.get(), limit, "a member");
-      const int member = handshake::decode_hello(hello.payload).rank;
-      const std::string challenge =
-          handshake::encode(handshake::make_challenge(secret, hello.payload));
-      send_all(socket.get(), handshake::frame(handshake::Message::challenge, challenge), limit,
-               "a member");
-      const Frame proof = receive(socket.get(), limit, "a member");
-      if (!handshake::check_answer(secret, hello.payload, challenge, proof.payload)) continue;
-      if (member <= 0 || member >= members.size() || here[static_cast<std::size_t>(member)])
-        continue;
-      here[static_cast<std::size_t>(member)] = true;
-      links_.push_back({member, std::move(socket), FrameParser(kFrameLimit), ""});
+    for (auto& guest : door.admit()) {
+      if (!expects(guest.hello)) continue;  // it came twice at once
+      is_missing[static_cast<std::size_t>(guest.hello.rank)] = false;
+      links_.push_back({guest.hello.rank, std::move(guest.socket), FrameParser(kFrameLimit), ""});
       --missing;
-    } catch (const Error&) {
-      // A stranger, or a member that will try again.
     }
   }
 }
@@ -118,30 +84,22 @@ void Star::follow(Communicator& members, Deadline deadline) {
   const std::string introduction = share(members, "");
   ByteReader reader(introduction);
   const Secret secret = Secret::from_bytes(reader.raw(Secret::kBytes));
-  std::vector<std::string> addresses(reader.count(4));
-  for (auto& address : addresses) address = reader.string();
+  const std::vector<std::string> addresses = reader.strings();
   std::string problem;
   while (!deadline.passed()) {
     for (const auto& address : addresses) {
       try {
-        const auto limit = Deadline::after(kOneAddress);
-        Fd socket = connect_tcp(SocketAddress::parse(address), limit);
-        const std::string hello = handshake::encode(
-            handshake::Hello{handshake::Purpose::meetings, members.rank(), random_nonce()});
-        send_all(socket.get(), handshake::frame(handshake::Message::hello, hello), limit, address);
-        // The leader greets one member after the other.
-        const Frame challenge = receive(socket.get(), deadline, address);
-        send_all(socket.get(),
-                 handshake::frame(handshake::Message::proof,
-                                  handshake::answer_challenge(secret, hello, challenge.payload)),
-                 limit, address);
-        links_.push_back({0, std::move(socket), FrameParser(kFrameLimit), ""});
+        const auto limit =
+            Deadline::after(std::min<std::chrono::nanoseconds>(kOneAddress, deadline.left()));
+        rendezvous::Caller caller(SocketAddress::parse(address), rendezvous::Purpose::engine,
+                                  members.rank(), limit, "the leader at " + address);
+        links_.push_back({0, caller.prove(secret, limit), FrameParser(kFrameLimit), ""});
         return;
       } catch (const Error& error) {
         problem = error.message();
       }
     }
-    ::poll(nullptr, 0, 20);
+    ::poll(nullptr, 0, static_cast<int>(kPause.count()));
   }
   throw_error(ErrorCode::unavailable, "engine: cannot reach the leader of the process set: {}",
               problem);

@@ -50,7 +50,7 @@ void Timeline::add(std::string_view what, std::string_view name, Clock::time_poi
   {
     MutexLock lock(mutex_);
     // One row per operation: the viewer shows processes (ranks) and their threads (names).
-    const std::string quoted = Json(name).dump(-1, ' ', false, Json::error_handler_t::replace);
+    const std::string quoted = json_text(Json(name));
     lines_ += fmt::format(R"(,{{"name":"{}","cat":"kolo","pid":{},"tid":{},"ts":{:.3f},{}}})"
                           "\n",
                           what, rank_, quoted, Microseconds(when - epoch_).count(), rest);

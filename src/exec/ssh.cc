@@ -9,6 +9,16 @@
 
 namespace kolo::exec {
 
+std::string host_keys_setting() {
+  const auto keys = environment("KOLO_SSH_HOST_KEYS").value_or("accept-new");
+  if (keys != "accept-new" && keys != "yes" && keys != "no")
+    throw_error(ErrorCode::invalid_argument,
+                "KOLO_SSH_HOST_KEYS='{}' is unknown; known: accept-new (trust a host whose key is "
+                "new), yes (only hosts in known_hosts), no",
+                keys);
+  return keys;
+}
+
 SshOptions ssh_from_environment(const std::string& kolo) {
   SshOptions ssh;
   if (const auto command = environment("KOLO_SSH")) {
@@ -20,6 +30,7 @@ SshOptions ssh_from_environment(const std::string& kolo) {
   }
   if (const auto port = setting_integer("SSH_PORT")) ssh.port = static_cast<int>(*port);
   ssh.identity_file = environment("KOLO_SSH_IDENTITY_FILE").value_or("");
+  ssh.host_keys = host_keys_setting();
   ssh.remote_kolo =
       environment("KOLO_REMOTE_KOLO").value_or(environment("KOLO_REMOTE_BINARY").value_or(kolo));
   return ssh;
@@ -28,7 +39,7 @@ SshOptions ssh_from_environment(const std::string& kolo) {
 std::vector<std::string> ssh_command(const SshOptions& options, const std::string& host) {
   std::vector<std::string> argv = options.command;
   for (const std::string& setting :
-       {std::string("BatchMode=yes"), std::string("StrictHostKeyChecking=accept-new"),
+       {std::string("BatchMode=yes"), "StrictHostKeyChecking=" + options.host_keys,
         std::string("LogLevel=ERROR"), std::string("ServerAliveInterval=5"),
         std::string("ServerAliveCountMax=3"),
         fmt::format("ConnectTimeout={}", options.connect_timeout_seconds)}) {

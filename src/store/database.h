@@ -21,6 +21,7 @@
 
 #include "base/deadline.h"
 #include "base/fd.h"
+#include "base/utf8.h"
 #include "store/row_writer.h"
 
 namespace kolo::store {
@@ -36,7 +37,12 @@ class Statement {
   /// Parameters count from 1, as in the SQL.
   virtual Statement& bind(int parameter, std::int64_t value) = 0;
   virtual Statement& bind(int parameter, double value) = 0;
-  virtual Statement& bind(int parameter, std::string_view value) = 0;
+  /// Bytes that are not UTF-8, and zero bytes, are stored as U+FFFD: what programs print may hold
+  /// them, and PostgreSQL would refuse the row.
+  Statement& bind(int parameter, std::string_view value) {
+    return is_plain_utf8(value) ? bind_text(parameter, value)
+                                : bind_text(parameter, plain_utf8(value));
+  }
   virtual Statement& bind_null(int parameter) = 0;
   Statement& bind(int parameter, int value) { return bind(parameter, std::int64_t{value}); }
   Statement& bind(int parameter, const std::string& value) {
@@ -63,6 +69,9 @@ class Statement {
   [[nodiscard]] virtual double number(int column) const = 0;
   /// Valid until the next call of next(), run() or reset().
   [[nodiscard]] virtual std::string_view text(int column) const = 0;
+
+ protected:
+  virtual Statement& bind_text(int parameter, std::string_view value) = 0;
 };
 
 /// Waits for Database::notify() of any process.
@@ -119,6 +128,8 @@ class Database {
   virtual void notify(std::string_view channel) = 0;
   virtual std::unique_ptr<Watch> watch(std::string_view channel) = 0;
 
+  /// Seconds since 1970 by the clock of the server; without one, of this machine.
+  [[nodiscard]] virtual double date() = 0;
   /// "sqlite" or "postgresql".
   [[nodiscard]] virtual std::string_view kind() const noexcept = 0;
   /// For messages: the file, or the URL without its password.

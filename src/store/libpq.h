@@ -49,6 +49,7 @@ struct Libpq {
   decltype(&::PQgetResult) get_result = library["PQgetResult"];
   decltype(&::PQgetvalue) getvalue = library["PQgetvalue"];
   decltype(&::PQlibVersion) lib_version = library["PQlibVersion"];
+  decltype(&::PQparameterStatus) parameter_status = library["PQparameterStatus"];
   decltype(&::PQnotifies) notifies = library["PQnotifies"];
   decltype(&::PQntuples) ntuples = library["PQntuples"];
   decltype(&::PQprepare) prepare = library["PQprepare"];

@@ -47,13 +47,6 @@ class PgStatement final : public Statement {
                   parameter);
     return set(parameter, fmt::format("{}", value));
   }
-  Statement& bind(int parameter, std::string_view value) override {
-    if (value.find('\0') != std::string_view::npos)
-      throw_error(ErrorCode::invalid_argument,
-                  "the value of parameter ${} contains a zero byte, which PostgreSQL cannot store",
-                  parameter);
-    return set(parameter, std::string(value));
-  }
   Statement& bind_null(int parameter) override { return set(parameter, std::nullopt); }
 
   std::int64_t run() override {
@@ -93,6 +86,9 @@ class PgStatement final : public Statement {
   }
 
  private:
+  Statement& bind_text(int parameter, std::string_view value) override {
+    return set(parameter, std::string(value));
+  }
   Statement& set(int parameter, std::optional<std::string> value) {
     const auto place = static_cast<std::size_t>(parameter);
     if (values_.size() < place) values_.resize(place);
@@ -236,6 +232,13 @@ class PgDatabase final : public Database {
     return std::make_unique<PgWatch>(url_, channel, patience_);
   }
 
+  [[nodiscard]] double date() override {
+    auto& row = prepare("SELECT CAST(EXTRACT(EPOCH FROM clock_timestamp()) AS DOUBLE PRECISION)");
+    row.next();
+    const double date = row.number(0);
+    row.reset();
+    return date;
+  }
   [[nodiscard]] std::string_view kind() const noexcept override { return "postgresql"; }
   [[nodiscard]] const std::string& name() const noexcept override { return connection_.name(); }
 

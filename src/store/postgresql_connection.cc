@@ -65,13 +65,21 @@ void PgConnection::connect() {
   if (handle_ != nullptr) libpq().finish(handle_);
   const std::string seconds = std::to_string(std::max<long long>(2, patience_.count() / 1000));
   // The URL is expanded as the name of the database; a server that vanishes is noticed.
-  const char* keys[] = {"dbname",          "connect_timeout",     "application_name", "keepalives",
-                        "keepalives_idle", "keepalives_interval", "tcp_user_timeout", nullptr};
-  const char* values[] = {url_.c_str(), seconds.c_str(), "kolo", "1", "5", "2", "15000", nullptr};
+  const char* keys[] = {"dbname",           "connect_timeout", "application_name",
+                        "keepalives",       "keepalives_idle", "keepalives_interval",
+                        "tcp_user_timeout", "client_encoding", nullptr};
+  const char* values[] = {url_.c_str(), seconds.c_str(), "kolo", "1",    "5",
+                          "2",          "15000",         "UTF8", nullptr};
   handle_ = libpq().connectdb_params(keys, values, 1);
   if (!alive())
     throw_error(ErrorCode::unavailable, "{}: cannot connect: {}", name_,
                 one_line(libpq().error_message(handle_)));
+  const std::string encoding = libpq().parameter_status(handle_, "server_encoding");
+  if (encoding != "UTF8")
+    throw_error(ErrorCode::failed_precondition,
+                "{}: the database keeps text as {} and cannot hold all of Unicode; create it with "
+                "ENCODING 'UTF8'",
+                name_, encoding);
   ++generation_;
   libpq().set_notice_processor(
       handle_, [](void*, const char*) {}, nullptr);

@@ -56,10 +56,7 @@ RowWriter& PgCopy::add(double value) {
   return *this;
 }
 
-RowWriter& PgCopy::add(std::string_view value) {
-  if (value.find('\0') != std::string_view::npos)
-    throw_error(ErrorCode::invalid_argument,
-                "a text in a new row contains a zero byte, which PostgreSQL cannot store");
+RowWriter& PgCopy::add_text(std::string_view value) {
   separate();
   for (const char c : value) {
     if (c == '\\')

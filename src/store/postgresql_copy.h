@@ -19,12 +19,12 @@ class PgCopy final : public RowWriter {
   using RowWriter::add;
   RowWriter& add(std::int64_t value) override;
   RowWriter& add(double value) override;
-  RowWriter& add(std::string_view value) override;
   RowWriter& add_null() override;
   void end_row() override;
   void finish() override;
 
  private:
+  RowWriter& add_text(std::string_view value) override;
   void separate();
   void send();
 

@@ -14,8 +14,10 @@
 #include <thread>
 #include <unordered_map>
 
+#include "base/clock.h"
 #include "base/errors.h"
 #include "base/fd.h"
+#include "base/files.h"
 #include "store/sqlite_rows.h"
 #include "store/sqlite_statement.h"
 
@@ -33,11 +35,27 @@ struct TextHash {
   }
 };
 
+/// A new database is for its owner alone: it holds what users give to jobs and trials, passwords
+/// among it. SQLite gives the files beside it the same mode.
+void create_private(const fs::path& path) {
+  const Fd made(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, kPrivateFile));
+}
+
+/// A file for notifications, which whoever may write the database may write.
+Fd open_beside(const fs::path& database, const fs::path& file) {
+  struct stat status {};
+  const mode_t mode = ::stat(database.c_str(), &status) == 0 ? status.st_mode & 0666 : kPrivateFile;
+  Fd made(::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, mode));
+  if (!made.valid()) return Fd(::open(file.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC));
+  ::fchmod(made.get(), mode);  // whatever the umask
+  return made;
+}
+
 /// A notification is a touch of the file NAME-CHANNEL.notify beside the database.
 class SqliteWatch final : public Watch {
  public:
-  explicit SqliteWatch(fs::path file) : file_(std::move(file)) {
-    const Fd there_now(::open(file_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644));
+  SqliteWatch(const fs::path& database, fs::path file) : file_(std::move(file)) {
+    const Fd there_now = open_beside(database, file_);
     seen_ = stamp();
     inotify_ = Fd(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
     if (inotify_.valid() &&
@@ -103,6 +121,7 @@ class SqliteDatabase final : public Database {
         SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | (options.create ? SQLITE_OPEN_CREATE : 0);
     if (!options.create && !fs::exists(path))
       throw_error(ErrorCode::not_found, "the database {} does not exist", name_);
+    if (options.create) create_private(path);
     const bool sealed = is_sealed(path);
     const int code =
         sealed ? ::sqlite3_open_v2(immutable_uri(path).c_str(), &handle_,
@@ -167,15 +186,15 @@ class SqliteDatabase final : public Database {
 
   void notify(std::string_view channel) override {
     // One byte more each time: two notifications within the clock's grain differ as well.
-    const Fd file(
-        ::open(notify_file(channel).c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
+    const Fd file = open_beside(name_, notify_file(channel));
     if (!file.valid() || ::write(file.get(), ".", 1) != 1)
       throw_errno("cannot notify through {}", notify_file(channel).string());
   }
   std::unique_ptr<Watch> watch(std::string_view channel) override {
-    return std::make_unique<SqliteWatch>(notify_file(channel));
+    return std::make_unique<SqliteWatch>(name_, notify_file(channel));
   }
 
+  [[nodiscard]] double date() override { return system_clock().date(); }
   [[nodiscard]] std::string_view kind() const noexcept override { return "sqlite"; }
   [[nodiscard]] const std::string& name() const noexcept override { return name_; }
 

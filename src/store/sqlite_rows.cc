@@ -16,10 +16,6 @@ class SqliteRows final : public RowWriter {
     insert_.bind(++column_, value);
     return *this;
   }
-  RowWriter& add(std::string_view value) override {
-    insert_.bind(++column_, value);
-    return *this;
-  }
   RowWriter& add_null() override {
     insert_.bind_null(++column_);
     return *this;
@@ -31,6 +27,11 @@ class SqliteRows final : public RowWriter {
   void finish() override {}
 
  private:
+  RowWriter& add_text(std::string_view value) override {
+    insert_.bind(++column_, value);
+    return *this;
+  }
+
   Statement& insert_;
   int column_ = 0;
 };

@@ -69,7 +69,7 @@ Statement& SqliteStatement::bind(int parameter, double value) {
   check(::sqlite3_bind_double(statement_, parameter, value), "binding");
   return *this;
 }
-Statement& SqliteStatement::bind(int parameter, std::string_view value) {
+Statement& SqliteStatement::bind_text(int parameter, std::string_view value) {
   check(::sqlite3_bind_text(statement_, parameter, value.data() != nullptr ? value.data() : "",
                             static_cast<int>(value.size()), SQLITE_TRANSIENT),
         "binding");

@@ -24,7 +24,6 @@ class SqliteStatement final : public Statement {
   using Statement::bind;
   Statement& bind(int parameter, std::int64_t value) override;
   Statement& bind(int parameter, double value) override;
-  Statement& bind(int parameter, std::string_view value) override;
   Statement& bind_null(int parameter) override;
   std::int64_t run() override;
   bool next() override;
@@ -37,6 +36,7 @@ class SqliteStatement final : public Statement {
   void clear();
 
  private:
+  Statement& bind_text(int parameter, std::string_view value) override;
   void check(int code, std::string_view doing);
   int step();
 

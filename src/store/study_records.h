@@ -71,6 +71,12 @@ struct CheckpointRecord {
   double created = 0;
 };
 
+/// The row of the path is removed unless the path was named again, with a later number.
+struct RemovedCheckpoint {
+  std::string path;
+  std::int64_t seq = 0;
+};
+
 /// Everything else: starts, pauses, clones, failures, messages; and what else the scheduler was
 /// told ("stalled").
 struct EventRecord {
@@ -99,7 +105,7 @@ struct StudyBatch {
   std::vector<TrialRecord> trials;  ///< new or changed
   std::vector<ReportRecord> reports;
   std::vector<CheckpointRecord> checkpoints;
-  std::vector<std::string> removed_checkpoints;  ///< paths
+  std::vector<RemovedCheckpoint> removed_checkpoints;
   std::vector<EventRecord> events;
   std::vector<std::int64_t> done_requests;
 

@@ -74,7 +74,8 @@ void StudyStore::write_rest(std::int64_t study, const StudyBatch& batch) {
         .prepare(
             "INSERT INTO checkpoints (study, trial, seq, iteration, path, created) "
             "VALUES ($1,$2,$3,$4,$5,$6) ON CONFLICT (study, path) DO UPDATE SET "
-            "seq = excluded.seq, created = excluded.created")
+            "trial = excluded.trial, seq = excluded.seq, iteration = excluded.iteration, "
+            "created = excluded.created")
         .bind(1, study)
         .bind(2, checkpoint.trial)
         .bind(3, checkpoint.seq)
@@ -82,10 +83,11 @@ void StudyStore::write_rest(std::int64_t study, const StudyBatch& batch) {
         .bind(5, checkpoint.path)
         .bind(6, checkpoint.created)
         .run();
-  for (const auto& path : batch.removed_checkpoints)
-    database_.prepare("DELETE FROM checkpoints WHERE study = $1 AND path = $2")
+  for (const auto& removed : batch.removed_checkpoints)
+    database_.prepare("DELETE FROM checkpoints WHERE study = $1 AND path = $2 AND seq = $3")
         .bind(1, study)
-        .bind(2, path)
+        .bind(2, removed.path)
+        .bind(3, removed.seq)
         .run();
   for (const auto& event : batch.events)
     database_

@@ -144,6 +144,13 @@ StudyRecord StudyStore::at(StudyId study) {
   return found;
 }
 
+double StudyStore::lease_date() {
+  constexpr auto kReadAgain = std::chrono::minutes(10);
+  const auto now = std::chrono::steady_clock::now();
+  if (!date_ || now - date_->first > kReadAgain) date_ = {now, database_.date()};
+  return date_->second + std::chrono::duration<double>(now - date_->first).count();
+}
+
 std::optional<Holder> StudyStore::holder(StudyId study, double now) {
   auto& row = database_.prepare(
       "SELECT owner, owner_host, owner_pid, owner_started, heard FROM studies WHERE id = $1");

@@ -5,11 +5,13 @@
 // A batch is refused when the study is not the writer's any more.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "kolo/error.h"
@@ -42,6 +44,10 @@ class StudyStore {
   /// Throws not_found, suggesting a near name.
   [[nodiscard]] StudyRecord at(std::string_view name);
 
+  /// The date by which leases are judged, for claim(), holder() and batches: of the server if there
+  /// is one, since the clocks of hosts may differ. It goes on evenly when a clock is set anew, and
+  /// is read again now and then.
+  [[nodiscard]] double lease_date();
   /// Makes this object the study's controller; nothing else of the study changes. Throws
   /// failed_precondition, naming who is.
   void claim(StudyId study, double now);
@@ -86,6 +92,7 @@ class StudyStore {
   void write_rest(std::int64_t study, const StudyBatch& batch);
 
   Database& database_;
+  std::optional<std::pair<std::chrono::steady_clock::time_point, double>> date_;  // read when: what
   std::string owner_;  // of this object, in words that no other has
 };
 

@@ -312,6 +312,31 @@ TEST_P(Mismatch, EverybodyCallsSomethingElse) {
   });
 }
 
+// Products and sums that wrap would pass every other check and write anywhere.
+TEST_P(Mismatch, SizesThatNoMachineHolds) {
+  constexpr std::size_t kHalf = std::size_t{1} << 63, kQuarter = std::size_t{1} << 62;
+  run([&](Communicator& comm) {
+    Data data;
+    const auto room = [&](auto) { return data.out.data(); };
+    const auto refused = [&](const std::function<void()>& call) {
+      expect_error(ErrorCode::invalid_argument, call);
+    };
+    refused([&] { allreduce(comm, kQuarter); });
+    refused([&] { broadcast(comm, kQuarter, 0); });
+    refused([&] { allgather(comm, kHalf, 2); });
+    refused([&] { comm.gather(data.in.data(), kQuarter, DataType::float32, 0, room); });
+    refused([&] {
+      comm.reducescatter(data.in.data(), data.out.data(), kQuarter, 4, DataType::float32,
+                         ReduceOp::sum);
+    });
+    std::vector<std::size_t> splits(static_cast<std::size_t>(comm.size()), 0);
+    splits.front() = kHalf;
+    splits.back() += kHalf;  // together 0
+    refused([&] { comm.alltoall(data.in.data(), 4, 1, DataType::float32, splits, room); });
+    EXPECT_EQ(comm.allreduce(1, ReduceOp::sum), comm.size());
+  });
+}
+
 // The root of a scatter contradicts itself: all are told.
 TEST_P(Mismatch, ScatterRootExpectsAnotherCountThanItSends) {
   run([&](Communicator& comm) {

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 
 #include <csignal>
 #include <thread>
@@ -92,6 +93,24 @@ void kill_one(int victim, bool while_working, const std::vector<int>& hosts) {
   for (int r = 0; r < static_cast<int>(outcomes.size()); ++r)
     if (r != victim)
       expect_lost(outcomes[static_cast<std::size_t>(r)], victim, killed_at, kPatience);
+}
+
+// As the workers of a data loader do.
+TEST(MultiprocEngine, AChildThatExitsIsNoRankThatLeaves) {
+  ProcessRanks ranks({.host_of_rank = {0, 0, 1}}, [&](ProcessRank& me) {
+    init(me.options(60s));
+    engine().barrier();
+    if (me.rank() != 0) {
+      const pid_t child = ::fork();
+      if (child == 0) std::exit(0);
+      int status = -1;
+      ::waitpid(child, &status, 0);
+      if (status != 0) return fmt::format("the child ended with status {}", status);
+    }
+    engine().barrier();
+    return std::to_string(world().allreduce(1));
+  });
+  for (const auto& outcome : ranks.finish()) EXPECT_EQ(outcome.result, "3") << outcome.error;
 }
 
 TEST(EngineKilled, TheLeaderAtWork) { kill_one(0, true, {0, 0, 0}); }

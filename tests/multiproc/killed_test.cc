@@ -79,7 +79,7 @@ TEST_P(Killed, AcrossHosts) {
 
 TEST_P(Killed, OverAFlatWire) {
   if (std::string why; !wire_is_available(&why)) GTEST_SKIP() << why;
-  kill_in_the_middle({0, 0, 0}, "gloo", 1);
+  kill_in_the_middle({0, 0, 0}, "tcp", 1);
 }
 
 INSTANTIATE_TEST_SUITE_P(During, Killed, testing::ValuesIn(every_operation()),

@@ -102,7 +102,7 @@ std::ostream& operator<<(std::ostream& out, const Operation& operation) {
   return out << operation.name;
 }
 
-bool wire_is_available(std::string* why) { return is_available({"", "gloo", {0, 1}, "gloo"}, why); }
+bool wire_is_available(std::string* why) { return is_available({"", "tcp", {0, 1}, "tcp"}, why); }
 
 std::string lost_in(const std::function<void()>& body) {
   try {

@@ -20,14 +20,14 @@ std::vector<Arrangement> make_arrangements() {
       {"shm6", "auto", {0, 0, 0, 0, 0, 0}, "shm"},
       {"shm7", "auto", {0, 0, 0, 0, 0, 0, 0}, "shm"},
       {"shm8", "auto", {0, 0, 0, 0, 0, 0, 0, 0}, "shm"},
-      {"gloo2", "gloo", {0, 0}, "gloo"},
-      {"gloo3", "gloo", {0, 0, 0}, "gloo"},
-      {"gloo5", "gloo", {0, 1, 0, 2, 1}, "gloo"},
-      {"hosts_1_1", "auto", {0, 1}, "gloo"},
-      {"hosts_2_2", "auto", {0, 0, 1, 1}, "shm+gloo"},
-      {"hosts_3_2", "auto", {0, 0, 0, 1, 1}, "shm+gloo"},
-      {"hosts_interleaved", "auto", {0, 1, 0, 1, 1}, "shm+gloo"},
-      {"hosts_1_2_1_4", "auto", {0, 1, 1, 2, 3, 3, 3, 3}, "shm+gloo"},
+      {"tcp2", "tcp", {0, 0}, "tcp"},
+      {"tcp3", "tcp", {0, 0, 0}, "tcp"},
+      {"tcp5", "tcp", {0, 1, 0, 2, 1}, "tcp"},
+      {"hosts_1_1", "auto", {0, 1}, "tcp"},
+      {"hosts_2_2", "auto", {0, 0, 1, 1}, "shm+tcp"},
+      {"hosts_3_2", "auto", {0, 0, 0, 1, 1}, "shm+tcp"},
+      {"hosts_interleaved", "auto", {0, 1, 0, 1, 1}, "shm+tcp"},
+      {"hosts_1_2_1_4", "auto", {0, 1, 1, 2, 3, 3, 3, 3}, "shm+tcp"},
   };
 }
 
@@ -43,19 +43,19 @@ std::vector<Arrangement> chosen(std::initializer_list<std::string_view> names) {
 
 std::vector<Arrangement> all_arrangements() {
   // Ten times slower, and a race does not hide in the number of ranks.
-  if (kThreadSanitized) return chosen({"solo", "shm2", "shm3", "gloo3", "hosts_2_2"});
+  if (kThreadSanitized) return chosen({"solo", "shm2", "shm3", "tcp3", "hosts_2_2"});
   return make_arrangements();
 }
 
 std::vector<Arrangement> some_arrangements() {
   if (kThreadSanitized) return chosen({"shm3", "hosts_2_2"});
-  return chosen({"solo", "shm2", "shm5", "gloo3", "hosts_2_2", "hosts_3_2"});
+  return chosen({"solo", "shm2", "shm5", "tcp3", "hosts_2_2", "hosts_3_2"});
 }
 
 bool is_available(const Arrangement& arrangement, std::string* why) {
-  if (arrangement.expected.find("gloo") == std::string::npos) return true;
+  if (arrangement.expected.find("tcp") == std::string::npos) return true;
   ::setenv("KOLO_NETWORK_INTERFACE", "lo", 1);  // read when a wire connects
-  return comm::wire_plugin_available("gloo", why);
+  return comm::wire_plugin_available("tcp", why);
 }
 
 std::string name_of(const Arrangement& arrangement) { return arrangement.name; }

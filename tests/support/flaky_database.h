@@ -51,6 +51,10 @@ class FlakyDatabase final : public store::Database {
   std::unique_ptr<store::Watch> watch(std::string_view channel) override {
     return inner_->watch(channel);
   }
+  [[nodiscard]] double date() override {
+    answer();
+    return inner_->date();
+  }
   [[nodiscard]] std::string_view kind() const noexcept override { return inner_->kind(); }
   [[nodiscard]] const std::string& name() const noexcept override { return inner_->name(); }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/errors.h"
+#include "comm/rendezvous/caller.h"
 
 namespace kolo::comm::rendezvous {
 namespace {
@@ -39,55 +40,19 @@ Client::~Client() {
 std::vector<Fd> Client::connect(const std::vector<Purpose>& purposes, Deadline deadline) const {
   while (true) {
     try {
-      return try_connect(purposes, deadline);
+      std::vector<Caller> callers;
+      for (const Purpose purpose : purposes)
+        callers.emplace_back(options_.server, purpose, options_.topology.rank(), deadline,
+                             place(options_.server));
+      std::vector<Fd> connections;
+      for (Caller& caller : callers) connections.push_back(caller.prove(options_.secret, deadline));
+      return connections;
     } catch (const Error& error) {
       // A connection can be dropped in a crowd of strangers; one that is refused stays so.
-      const bool may_help = error.code() == ErrorCode::unavailable &&
-                            error.message().ends_with("closed the connection");
-      if (!may_help || deadline.left() < kRetryPause) throw;
+      if (!Caller::was_dropped(error) || deadline.left() < kRetryPause) throw;
     }
     ::poll(nullptr, 0, static_cast<int>(kRetryPause.count()));
   }
-}
-
-std::vector<Fd> Client::try_connect(const std::vector<Purpose>& purposes, Deadline deadline) const {
-  std::vector<Fd> connections;
-  std::vector<std::string> hellos;
-  for (Purpose purpose : purposes) {
-    connections.push_back(connect_tcp(options_.server, deadline));
-    hellos.push_back(encode(Hello{purpose, options_.topology.rank(), random_nonce()}));
-    send_all(connections.back().get(), frame(Message::hello, hellos.back()), deadline,
-             place(options_.server));
-  }
-  for (std::size_t i = 0; i < connections.size(); ++i) {
-    const int socket = connections[i].get();
-    Frame challenge = receive(socket, kHandshakeLimit, deadline);
-    if (challenge.type != static_cast<std::uint8_t>(Message::challenge))
-      throw_error(ErrorCode::corruption,
-                  "{} uses another protocol; run kolo and the program in the same version",
-                  place(options_.server));
-    send_all(socket,
-             frame(Message::proof, answer_challenge(options_.secret, hellos[i], challenge.payload)),
-             deadline, place(options_.server));
-  }
-  return connections;
-}
-
-Frame Client::receive(int socket, std::size_t limit, Deadline deadline) const {
-  const std::string peer = place(options_.server);
-  std::string prefix(4, '\0');
-  recv_exactly(socket, prefix.data(), prefix.size(), deadline, peer);
-  const std::size_t length = ByteReader(prefix).u32();
-  if (length == 0 || length > limit)
-    throw_error(ErrorCode::corruption,
-                "{} sent a message of {} bytes, which kolo never does; another program probably "
-                "listens there",
-                peer, length);
-  Frame message;
-  recv_exactly(socket, &message.type, 1, deadline, peer);
-  message.payload.resize(length - 1);
-  recv_exactly(socket, message.payload.data(), message.payload.size(), deadline, peer);
-  return message;
 }
 
 Fd Client::take_idle(Deadline deadline) {
@@ -115,7 +80,8 @@ std::vector<std::string> Client::allgather(std::string_view key, const std::vect
 
   Fd connection = take_idle(server_deadline);  // not put back if anything below throws
   send_all(connection.get(), message, server_deadline, place(options_.server));
-  Frame reply = receive(connection.get(), kReplyLimit, server_deadline);
+  Frame reply =
+      receive_frame(connection.get(), kReplyLimit, server_deadline, place(options_.server));
   std::vector<std::string> met;
   std::optional<Failure> failure;
   if (reply.type == static_cast<std::uint8_t>(Message::met))

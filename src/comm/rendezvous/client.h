@@ -44,8 +44,6 @@ class Client final : public Bootstrap {
  private:
   /// Proven connections for these purposes, their handshakes overlapping.
   std::vector<Fd> connect(const std::vector<Purpose>& purposes, Deadline deadline) const;
-  std::vector<Fd> try_connect(const std::vector<Purpose>& purposes, Deadline deadline) const;
-  Frame receive(int socket, std::size_t limit, Deadline deadline) const;
   Fd take_idle(Deadline deadline);
 
   ClientOptions options_;

@@ -21,6 +21,7 @@
 #include "base/files.h"
 #include "base/host.h"
 #include "base/log.h"
+#include "comm/network_interface.h"
 #include "comm/rendezvous/client.h"
 #include "comm/rendezvous/server.h"
 
@@ -123,16 +124,6 @@ std::optional<Place> read_place(const fs::path& file) {
     throw_error(ErrorCode::corruption, "{} is not a rendezvous file of kolo; remove it",
                 file.string());
   return place;
-}
-
-std::vector<SocketAddress> addresses_to_listen(bool one_host) {
-  if (one_host) return {SocketAddress::loopback()};
-  if (auto interface = setting("NETWORK_INTERFACE")) return {interface_address(*interface)};
-  std::vector<SocketAddress> addresses;
-  for (const auto& interface : network_interfaces())
-    if (!interface.address.is_loopback()) addresses.push_back(interface.address);
-  if (addresses.empty()) addresses.push_back(SocketAddress::loopback());
-  return addresses;
 }
 
 Known host(const Launched& launched, const fs::path& file) {

@@ -7,8 +7,8 @@
 namespace kolo::comm::rendezvous {
 namespace {
 
-constexpr std::string_view kServerLabel = "kolo rendezvous 1 server";
-constexpr std::string_view kClientLabel = "kolo rendezvous 1 client";
+constexpr std::string_view kServerLabel = "kolo rendezvous 2 server";
+constexpr std::string_view kClientLabel = "kolo rendezvous 2 client";
 
 std::string joined(std::string_view a, std::string_view b) {
   // Both have a fixed size in this version, so that no other pair gives the same text.
@@ -35,7 +35,7 @@ Hello decode_hello(std::string_view payload) {
     throw_error(ErrorCode::unsupported, "protocol version {} instead of {}", version, kVersion);
   Hello message;
   message.purpose = static_cast<Purpose>(reader.u8());
-  if (message.purpose != Purpose::meetings && message.purpose != Purpose::news)
+  if (message.purpose < Purpose::meetings || message.purpose > Purpose::wire)
     throw_error(ErrorCode::corruption, "unknown purpose");
   message.rank = reader.i32();
   message.nonce = reader.raw(kNonceBytes);

@@ -1,15 +1,18 @@
-// The protocol between ranks and the rendezvous server, version 1.
+// The protocol between ranks and the rendezvous server, version 2.
 //
 // Handshake, on each new connection (C = a rank, S = the server):
 //   C→S  hello      magic, version, purpose, rank, C's nonce
 //   S→C  challenge  S's nonce, proof("server", hello + S's nonce)
 //   C→S  proof      proof("client", hello + challenge)
+//   S→C  welcome    nothing; only now is C sure that it was not dropped in a crowd of strangers
 // where proof(label, text) is an HMAC under the job's secret. Each side proves that it knows the
 // secret, for this connection and this rank only; the secret itself is never sent. Then, depending
 // on the purpose:
 //   meetings  C→S meet, answered by S→C met or failure; one at a time
 //   news      S→C departure, for each rank that is gone, past ones first
 //   both      C→S goodbye before it closes on purpose
+//   engine, wire  what members of a process set and of a TCP wire say: engine/star.h,
+//   wire/tcp_wire.h
 //
 // The contents are not encrypted: they are addresses and names of segments, never user data.
 #pragma once
@@ -28,7 +31,7 @@
 namespace kolo::comm::rendezvous {
 
 inline constexpr std::string_view kMagic = "KOLO";
-inline constexpr std::uint16_t kVersion = 1;
+inline constexpr std::uint16_t kVersion = 2;
 
 /// Numbers are part of the protocol: never reuse one.
 enum class Message : std::uint8_t {
@@ -40,9 +43,10 @@ enum class Message : std::uint8_t {
   failure = 6,
   departure = 7,
   goodbye = 8,
+  welcome = 9,
 };
 
-enum class Purpose : std::uint8_t { meetings = 1, news = 2 };
+enum class Purpose : std::uint8_t { meetings = 1, news = 2, engine = 3, wire = 4 };
 
 // Limits of type + payload. A stranger cannot make the server keep more than the first.
 inline constexpr std::size_t kHandshakeLimit = 128;

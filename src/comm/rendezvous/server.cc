@@ -1,8 +1,6 @@
-// One thread, one poll(2) over an eventfd, the listeners and all connections; everything else is a
-// consequence of what poll returns. A connection passes through the stages hello, proof and ready.
-// Before `ready` it may send no more than a handshake, is dropped after a few seconds, and counts
-// against a limit of strangers, of which the oldest are dropped first. The MeetingBook holds the
-// meetings; this file only moves bytes to and from it.
+// One thread, one poll(2) over an eventfd, the doorkeeper and all connections; everything else is a
+// consequence of what poll returns. The doorkeeper lets ranks in and keeps strangers out; the
+// MeetingBook holds the meetings; this file only moves bytes to and from it.
 #include "comm/rendezvous/server.h"
 
 #include <poll.h>
@@ -23,9 +21,20 @@ Server::Server(ServerOptions options)
       wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
       book_(options_.size) {
   if (!wake_.valid()) throw_errno("cannot create an eventfd");
+  std::vector<Fd> listeners;
   for (const auto& address : options_.listen) {
-    listeners_.push_back(listen_tcp(address));
-    addresses_.push_back(local_address_of(listeners_.back().get()));
+    listeners.push_back(listen_tcp(address));
+    addresses_.push_back(local_address_of(listeners.back().get()));
+  }
+  const auto expects = [size = options_.size](const Hello& hello) {
+    return hello.rank >= 0 && hello.rank < size &&
+           (hello.purpose == Purpose::meetings || hello.purpose == Purpose::news);
+  };
+  {
+    MutexLock lock(mutex_);
+    door_.emplace(std::move(listeners),
+                  DoorkeeperOptions{options_.secret, expects, options_.stranger_limit,
+                                    options_.handshake_timeout});
   }
   // Signals are for the threads of the program that hosts this one.
   sigset_t all, before;
@@ -69,7 +78,7 @@ std::size_t Server::open_meetings() const {
 }
 std::size_t Server::connections() const {
   MutexLock lock(mutex_);
-  return connections_.size();
+  return connections_.size() + door_->strangers();
 }
 
 void Server::run() {
@@ -77,9 +86,8 @@ void Server::run() {
   std::vector<pollfd> polls;
   std::vector<MeetingBook::Guest> ids;
   while (!stopping_) {
-    polls.assign(1, {wake_.get(), POLLIN, 0});
-    for (const auto& listener : listeners_)
-      polls.push_back({accept_paused_ ? -1 : listener.get(), POLLIN, 0});
+    polls.assign({{wake_.get(), POLLIN, 0}, {door_->poll_fd(), POLLIN, 0}});
+    const std::size_t first = polls.size();
     ids.clear();
     for (const auto& [id, connection] : connections_) {
       const short events = connection.outbox.empty() ? POLLIN : POLLIN | POLLOUT;
@@ -97,58 +105,23 @@ void Server::run() {
       [[maybe_unused]] auto got = ::read(wake_.get(), &count, sizeof count);
     }
     for (const auto& departure : std::exchange(announced_, {})) depart(departure);
-    const std::size_t first = 1 + listeners_.size();
     for (std::size_t i = 0; i < ids.size(); ++i) {
       const short events = polls[first + i].revents;
       Connection& connection = connections_.at(ids[i]);
       if ((events & POLLOUT) != 0) flush(connection);
       if ((events & (POLLIN | POLLHUP | POLLERR)) != 0) read_from(ids[i], connection);
     }
-    for (std::size_t i = 0; i < listeners_.size(); ++i)
-      if (polls[1 + i].revents != 0) accept_from(listeners_[i].get());
+    if (polls[1].revents != 0)
+      for (auto& guest : door_->admit()) welcome(std::move(guest));
     send(book_.expire(Clock::now()));
-    drop_slow_strangers();
     drop_broken();
   }
   connections_.clear();
 }
 
 int Server::poll_timeout_ms() const {
-  auto next = book_.next_expiry();
-  for (const auto& [id, connection] : connections_)
-    if (connection.stage != Stage::ready && (!next || connection.handshake_until < *next))
-      next = connection.handshake_until;
+  const auto next = book_.next_expiry();
   return next ? Deadline::at(*next).poll_timeout_ms() : -1;
-}
-
-void Server::accept_from(int listener) {
-  while (true) {
-    Fd fd(::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-    if (!fd.valid()) {
-      if (errno == EINTR || errno == ECONNABORTED) continue;
-      // Out of descriptors or memory: wait until a connection has gone instead of spinning.
-      if (errno != EAGAIN && errno != EWOULDBLOCK) accept_paused_ = !connections_.empty();
-      return;
-    }
-    set_no_delay(fd.get());
-    Connection& connection = connections_[next_id_++];
-    connection.fd = std::move(fd);
-    connection.handshake_until = Clock::now() + options_.handshake_timeout;
-  }
-}
-
-void Server::drop_slow_strangers() {
-  const auto now = Clock::now();
-  std::size_t strangers = 0;
-  // From the youngest to the oldest.
-  for (auto entry = connections_.rbegin(); entry != connections_.rend(); ++entry) {
-    Connection& connection = entry->second;
-    if (connection.stage == Stage::ready || connection.broken) continue;
-    if (++strangers > options_.stranger_limit || connection.handshake_until <= now) {
-      log::debug("rendezvous: dropped a connection that did not prove itself");
-      connection.broken = true;
-    }
-  }
 }
 
 void Server::drop_broken() {
@@ -160,11 +133,10 @@ void Server::drop_broken() {
       continue;
     }
     book_.leave(entry->first);
-    if (options_.broken_connection_is_departure && connection.stage == Stage::ready &&
-        connection.hello.purpose == Purpose::news && !connection.said_goodbye)
+    if (options_.broken_connection_is_departure && connection.hello.purpose == Purpose::news &&
+        !connection.said_goodbye)
       lost.push_back({connection.hello.rank, "connection lost"});
     entry = connections_.erase(entry);
-    accept_paused_ = false;
   }
   for (const auto& departure : lost) depart(departure);
 }
@@ -195,33 +167,20 @@ void Server::read_from(MeetingBook::Guest id, Connection& connection) {
 
 void Server::handle(MeetingBook::Guest id, Connection& connection, const Frame& message) {
   const auto type = static_cast<Message>(message.type);
-  if (connection.stage == Stage::hello && type == Message::hello) {
-    connection.hello = decode_hello(message.payload);
-    if (connection.hello.rank < 0 || connection.hello.rank >= options_.size)
-      throw_error(ErrorCode::corruption, "there is no rank {}", connection.hello.rank);
-    connection.hello_payload = message.payload;
-    connection.challenge_payload = encode(make_challenge(options_.secret, message.payload));
-    connection.stage = Stage::proof;
-    queue(connection, frame(Message::challenge, connection.challenge_payload));
-  } else if (connection.stage == Stage::proof && type == Message::proof) {
-    if (!check_answer(options_.secret, connection.hello_payload, connection.challenge_payload,
-                      message.payload))
-      throw_error(ErrorCode::corruption, "wrong proof");
-    welcome(connection);
-  } else if (connection.stage == Stage::ready && type == Message::goodbye) {
+  if (type == Message::goodbye) {
     connection.said_goodbye = true;
     connection.broken = true;
-  } else if (connection.stage == Stage::ready && type == Message::meet &&
-             connection.hello.purpose == Purpose::meetings) {
+  } else if (type == Message::meet && connection.hello.purpose == Purpose::meetings) {
     send(book_.come(id, connection.hello.rank, decode_meet(message.payload), Clock::now()));
   } else {
     throw_error(ErrorCode::corruption, "message {} does not belong here", message.type);
   }
 }
 
-void Server::welcome(Connection& connection) {
-  connection.stage = Stage::ready;
-  connection.parser.set_limit(kRequestLimit);
+void Server::welcome(Doorkeeper::Guest guest) {
+  Connection& connection = connections_[next_id_++];
+  connection.fd = std::move(guest.socket);
+  connection.hello = std::move(guest.hello);
   if (connection.hello.purpose == Purpose::news)
     for (const auto& departure : book_.departures())
       queue(connection, frame(Message::departure, encode(departure)));
@@ -262,8 +221,7 @@ void Server::depart(const Departure& departure) {
   // News first: whoever is told that a meeting failed finds the reason already there.
   const std::string message = frame(Message::departure, encode(departure));
   for (auto& [id, connection] : connections_)
-    if (connection.stage == Stage::ready && connection.hello.purpose == Purpose::news)
-      queue(connection, message);
+    if (connection.hello.purpose == Purpose::news) queue(connection, message);
   send(replies);
 }
 

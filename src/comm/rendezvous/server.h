@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <thread>
@@ -16,6 +17,7 @@
 #include "base/secret.h"
 #include "base/socket.h"
 #include "comm/bootstrap.h"
+#include "comm/rendezvous/doorkeeper.h"
 #include "comm/rendezvous/meeting_book.h"
 
 namespace kolo::comm::rendezvous {
@@ -29,8 +31,7 @@ struct ServerOptions {
   bool broken_connection_is_departure = false;
   /// Called once, on the server's thread, when every rank has been there.
   std::function<void()> on_all_joined;
-  /// Connections that have not proved themselves: how many, and for how long. Beyond that the
-  /// oldest is dropped, as a rank needs a millisecond.
+  /// Connections that have not proved themselves: how many, and for how long; see doorkeeper.h.
   std::size_t stranger_limit = 64;
   std::chrono::milliseconds handshake_timeout{5000};
 };
@@ -57,15 +58,12 @@ class Server {
   [[nodiscard]] std::size_t connections() const;
 
  private:
-  enum class Stage { hello, proof, ready };
+  /// Of a rank that has proved itself.
   struct Connection {
     Fd fd;
-    FrameParser parser{kHandshakeLimit};
-    std::string outbox;
-    Stage stage = Stage::hello;
     Hello hello;
-    std::string hello_payload, challenge_payload;
-    Deadline::Clock::time_point handshake_until;
+    FrameParser parser{kRequestLimit};
+    std::string outbox;
     bool broken = false;
     bool said_goodbye = false;
   };
@@ -73,20 +71,17 @@ class Server {
 
   void run();
   [[nodiscard]] int poll_timeout_ms() const KOLO_REQUIRES(mutex_);
-  void accept_from(int listener) KOLO_REQUIRES(mutex_);
   void read_from(MeetingBook::Guest id, Connection& connection) KOLO_REQUIRES(mutex_);
   void handle(MeetingBook::Guest id, Connection& connection, const Frame& message)
       KOLO_REQUIRES(mutex_);
-  void welcome(Connection& connection) KOLO_REQUIRES(mutex_);
+  void welcome(Doorkeeper::Guest guest) KOLO_REQUIRES(mutex_);
   void queue(Connection& connection, std::string_view bytes) KOLO_REQUIRES(mutex_);
   void flush(Connection& connection) KOLO_REQUIRES(mutex_);
   void send(const MeetingBook::Replies& replies) KOLO_REQUIRES(mutex_);
   void depart(const Departure& departure) KOLO_REQUIRES(mutex_);
   void drop_broken() KOLO_REQUIRES(mutex_);
-  void drop_slow_strangers() KOLO_REQUIRES(mutex_);
 
   ServerOptions options_;
-  std::vector<Fd> listeners_;
   std::vector<SocketAddress> addresses_;
   Fd wake_;
 
@@ -97,8 +92,7 @@ class Server {
   MeetingBook::Guest next_id_ KOLO_GUARDED_BY(mutex_) = 1;
   std::set<int> joined_ KOLO_GUARDED_BY(mutex_);
   std::vector<Departure> announced_ KOLO_GUARDED_BY(mutex_);  // not yet handled by the thread
-  bool accept_paused_ KOLO_GUARDED_BY(mutex_) =
-      false;  // out of descriptors; until something is closed
+  std::optional<Doorkeeper> door_ KOLO_GUARDED_BY(mutex_);
 
   std::thread thread_;
 };

@@ -1,8 +1,8 @@
 // Messages between ranks of different hosts, and the plug-ins that carry them.
 //
-// A plug-in is a shared library (kolo_wire_gloo, kolo_wire_openmpi, kolo_wire_mpich), loaded only
-// when it is chosen, so that neither Gloo nor MPI is linked into programs that do not cross hosts.
-// Exceptions of type kolo::Error cross the boundary; nothing else does.
+// TCP is built in (tcp/wire.h). Other plug-ins are shared libraries (kolo_wire_openmpi,
+// kolo_wire_mpich), loaded only when they are chosen, so that MPI is not linked into programs that
+// do without it. Exceptions of type kolo::Error cross the boundary; nothing else does.
 #pragma once
 
 #include <chrono>
@@ -79,8 +79,8 @@ struct WireSetup {
 struct WirePlugin {
   static constexpr int kAbi = 3;
   int abi = kAbi;
-  const char* name = "";     ///< "gloo", "mpi"
-  const char* library = "";  ///< for people: "Gloo 0.5.0", "Open MPI 4.1.4"
+  const char* name = "";     ///< "tcp", "mpi"
+  const char* library = "";  ///< for people: "Open MPI 4.1.4"
   std::unique_ptr<Messenger> (*connect)(const WireSetup& setup) = nullptr;
   /// Null if the wire needs somebody else to introduce the ranks.
   std::shared_ptr<Bootstrap> (*make_bootstrap)() = nullptr;
@@ -89,8 +89,8 @@ struct WirePlugin {
 /// The symbol each plug-in exports: extern "C" const kolo::comm::WirePlugin* kolo_wire_plugin().
 inline constexpr const char* kWirePluginSymbol = "kolo_wire_plugin";
 
-/// Loads kolo_wire_<name>.so from KOLO_PLUGIN_DIR, the build or the installation, once per process.
-/// Throws unsupported, saying where it looked and which package is missing.
+/// "tcp", or loads kolo_wire_<name>.so from KOLO_PLUGIN_DIR, the build or the installation, once
+/// per process. Throws unsupported, saying where it looked and which package is missing.
 const WirePlugin& load_wire_plugin(const std::string& name);
 
 /// Whether load_wire_plugin would succeed; why not, in `why` if not null.

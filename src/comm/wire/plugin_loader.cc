@@ -1,7 +1,9 @@
 // Finds and loads wire plug-ins, once per process.
 #include <dlfcn.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <cstring>
 #include <filesystem>
 #include <map>
 
@@ -10,6 +12,7 @@
 #include "base/log.h"
 #include "base/mutex.h"
 #include "comm/wire/messenger.h"
+#include "comm/wire/tcp/wire.h"
 
 namespace kolo::comm {
 namespace {
@@ -18,25 +21,46 @@ namespace fs = std::filesystem;
 
 /// Debian's name of what a plug-in needs at run time.
 const char* package_of(const std::string& name) {
-  if (name == "gloo") return "libgloo0";
   if (name == "openmpi") return "libopenmpi3";
   if (name == "mpich") return "libmpich12";
   return nullptr;
 }
 
-/// In order of preference. The build tree and the installation look the same from bin/.
+/// In order of preference. The build tree and the installation look the same from bin/. Beside a
+/// program that is anywhere else, a folder "lib" has nothing to do with it.
 std::vector<fs::path> search_path() {
   std::vector<fs::path> directories;
   if (auto given = setting("PLUGIN_DIR")) directories.emplace_back(*given);
   std::error_code ignored;
   const fs::path program = fs::read_symlink("/proc/self/exe", ignored);
-  if (!program.empty()) {
+  if (program.parent_path().filename() == "bin") {
     const fs::path up = program.parent_path().parent_path();
     directories.push_back(up / "lib" / "kolo");
     directories.push_back(up / KOLO_INSTALL_LIBDIR / "kolo");
   }
   directories.emplace_back(KOLO_INSTALL_PLUGIN_DIR);
   return directories;
+}
+
+/// Why code in this file must not run here; "" if it may. Whoever may write it, or put another one
+/// in its place, decides what this process does: that may be root, this user, and the owner of the
+/// program itself.
+std::string why_not_trusted(const fs::path& file) {
+  struct stat program {};
+  const bool has_program = ::stat("/proc/self/exe", &program) == 0;
+  for (const fs::path& path : {file, file.parent_path()}) {
+    struct stat found {};
+    if (::stat(path.c_str(), &found) != 0)
+      return fmt::format("{} cannot be looked at: {}", path.string(), std::strerror(errno));
+    const bool is_owned = found.st_uid == 0 || found.st_uid == ::geteuid() ||
+                          (has_program && found.st_uid == program.st_uid);
+    if (!is_owned)
+      return fmt::format("{} belongs to another user (id {})", path.string(), found.st_uid);
+    if ((found.st_mode & (S_IWGRP | S_IWOTH)) != 0)
+      return fmt::format("other users may write to {}; try: chmod go-w {}", path.string(),
+                         path.string());
+  }
+  return {};
 }
 
 /// What a loaded library offers. Libraries are never closed: threads of what is behind them may
@@ -59,7 +83,7 @@ const WirePlugin& plugin_in(void* library, const std::string& file) {
 const WirePlugin& open_plugin(const std::string& name) {
   const char* package = package_of(name);
   if (package == nullptr)
-    throw_error(ErrorCode::unsupported, "wire '{}' is unknown; known: gloo, openmpi, mpich", name);
+    throw_error(ErrorCode::unsupported, "wire '{}' is unknown; known: tcp, openmpi, mpich", name);
 
   const std::string file_name = "kolo_wire_" + name + ".so";
   std::string looked_in;
@@ -71,6 +95,8 @@ const WirePlugin& open_plugin(const std::string& name) {
         looked_in += (looked_in.empty() ? "" : ", ") + directory.string();
       continue;
     }
+    if (const std::string why = why_not_trusted(file); !why.empty())
+      throw_error(ErrorCode::unsupported, "the wire plug-in {} is not loaded: {}", file, why);
     void* library = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr)
       throw_error(ErrorCode::unsupported,
@@ -92,6 +118,7 @@ const WirePlugin& open_plugin(const std::string& name) {
 }  // namespace
 
 const WirePlugin& load_wire_plugin(const std::string& name) {
+  if (name == tcp::wire().name) return tcp::wire();
   static auto* mutex = new Mutex;
   static auto* loaded = new std::map<std::string, const WirePlugin*>;
   MutexLock lock(*mutex);

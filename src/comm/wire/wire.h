@@ -28,7 +28,7 @@ using ConnectWire = std::function<std::unique_ptr<Messenger>(const std::vector<i
                                                              const std::string& key)>;
 
 struct WireOptions {
-  /// Of the wire, for people: "gloo", "mpi".
+  /// Of the wire, for people: "tcp", "mpi".
   std::string name;
 
   /// How long an operation may wait for another rank.

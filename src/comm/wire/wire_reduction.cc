@@ -13,7 +13,7 @@ namespace {
 
 /// What a member reduces at a time: small enough for its cache, large enough that the trips and
 /// wake-ups between chunks do not count (at half of this they cost a fifth more), and a multiple of
-/// what Gloo sends as one packet.
+/// what the TCP wire sends as one put.
 constexpr std::size_t kPartBytes = 256'000;
 
 }  // namespace

@@ -11,8 +11,8 @@ namespace {
 constexpr std::string_view kArrow = ">>>";  // before the JSON in DeepHyper's lines
 
 std::optional<Json> read_event(std::string_view line) {
-  Json json = Json::parse(line, nullptr, false);
-  if (json.is_discarded() || !json.is_object()) return std::nullopt;
+  Json json = try_parse_json(line).value_or(Json());
+  if (!json.is_object()) return std::nullopt;
   // DeepHyper calls it type.
   if (!json.contains("event") && json.contains("type")) {
     json["event"] = json["type"];

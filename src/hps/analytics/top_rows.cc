@@ -74,12 +74,12 @@ void write_yaml(const Json& json, std::size_t indent, std::string& out) {
     out += is_plain(key) && key.size() > 1 && key != "null" && key != "true" && key != "false" &&
                    key != "yes" && key != "no" && key != "on" && key != "off"
                ? key
-               : Json(key).dump();
+               : json_text(Json(key));
     if (value.is_object() && !value.empty()) {
       out += ":\n" + std::string(indent + 2, ' ');
       write_yaml(value, indent + 2, out);
     } else {
-      out += ": " + value.dump() + "\n";
+      out += ": " + json_text(value) + "\n";
     }
   }
 }
@@ -105,7 +105,7 @@ std::vector<const ResultRow*> top_rows(const ResultsTable& table, std::size_t k)
 std::string rows_as_json(const ResultsTable& table, const std::vector<const ResultRow*>& rows) {
   Json json = Json::array();
   for (const ResultRow* row : rows) json.push_back(row_json(table, *row));
-  return json.dump(2) + "\n";
+  return json_text(json, 2) + "\n";
 }
 
 std::string rows_as_yaml(const ResultsTable& table, const std::vector<const ResultRow*>& rows) {

@@ -71,7 +71,7 @@ std::vector<std::string> read_program(const Json& json) {
   std::vector<std::string> words;
   if (json.is_array())
     for (const Json& word : json)
-      words.push_back(word.is_string() ? word.get<std::string>() : word.dump());
+      words.push_back(word.is_string() ? word.get<std::string>() : json_text(word));
   if (words.empty())
     throw_error(ErrorCode::invalid_argument,
                 "program: needs a list of words, as [./train, --lr, \"{{lr}}\"]");
@@ -107,7 +107,7 @@ ProblemDocument read_document(const Json& json) {
       throw_unknown_name("key", item.key(), {std::begin(kKeys), std::end(kKeys)});
   if (json.value("kolo_problem", Json(1)) != 1)
     throw_error(ErrorCode::unsupported, "version {} of the format; this kolo reads 1",
-                json["kolo_problem"].dump());
+                json_text(json["kolo_problem"]));
   ProblemDocument document;
   document.problem = ProblemAccess::make(read_space(json));
   if (json.contains("program")) document.program = read_program(json["program"]);
@@ -135,7 +135,7 @@ ProblemDocument read_problem_document(const Json& json, std::string_view origin)
   }
 }
 
-std::string HpProblem::to_json() const { return ProblemAccess::write(*this).dump(2); }
+std::string HpProblem::to_json() const { return json_text(ProblemAccess::write(*this), 2); }
 
 HpProblem HpProblem::from_json(std::string_view text, std::string_view origin) {
   return read_problem_document(parse_json(text, origin), origin).problem;

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "base/fd.h"
+#include "base/metric_order.h"
 #include "kolo/search/trial.h"
 #include "kolo/search/value.h"
 
@@ -52,7 +53,7 @@ struct ResultsTable {
     return objective < directions.size() && directions[objective] == search::Direction::minimize;
   }
   [[nodiscard]] bool is_better(double value, double than, std::size_t objective) const {
-    return minimizes(objective) ? value < than : value > than;
+    return is_better_metric(value, than, minimizes(objective));
   }
 };
 

@@ -56,8 +56,7 @@ void SearchLog::write(const std::string& event, Json fields) noexcept {
   try {
     fields["time"] = seconds_now();
     fields["event"] = event;
-    write_all(file_.get(), fields.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n",
-              "kolo.log");
+    write_all(file_.get(), json_text(fields) + "\n", "kolo.log");
   } catch (const std::exception&) {
     // A full disk, say: the database has what counts.
   }
@@ -80,7 +79,7 @@ void move_aside(const fs::path& log_dir) {
     auto database = store::open_database((log_dir / kDatabase).string());
     store::StudyStore store(*database);
     for (const auto& study : store.studies())
-      if (const auto holder = store.holder(study.id, seconds_now()))
+      if (const auto holder = store.holder(study.id, store.lease_date()))
         throw_error(ErrorCode::failed_precondition,
                     "process {} on {} is searching in {}; choose another --log-dir", holder->pid,
                     holder->host, log_dir.string());

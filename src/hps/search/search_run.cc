@@ -235,7 +235,7 @@ void prepare_folder(SearchPlan& plan) {
       fs::rename(plan.log_dir / "results.csv", plan.log_dir / kOlderResults);
   }
   const Json infos = infos_of(plan, new_search_id(plan), first_number);
-  write_file_atomically(plan.log_dir / "init_infos.json", infos.dump(2) + "\n");
+  write_file_atomically(plan.log_dir / "init_infos.json", json_text(infos, 2) + "\n");
 }
 
 SearchSummary run_search(SearchPlan plan) {

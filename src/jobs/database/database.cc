@@ -32,14 +32,7 @@ class ServerClock final : public Clock {
  public:
   explicit ServerClock(store::Database& server) : server_(server) {}
   [[nodiscard]] Time now() const override { return system_clock().now(); }
-  [[nodiscard]] double date() const override {
-    auto& row =
-        server_.prepare("SELECT CAST(EXTRACT(EPOCH FROM clock_timestamp()) AS DOUBLE PRECISION)");
-    row.next();
-    const double date = row.number(0);
-    row.reset();
-    return date;
-  }
+  [[nodiscard]] double date() const override { return server_.date(); }
 
  private:
   store::Database& server_;
@@ -123,7 +116,7 @@ JobDatabase JobDatabase::make_in(const fs::path& folder, const std::string& url)
   store::migrate(*connect(where, true), kRoom, migrations());
   // The URL may hold a password: nobody else's business.
   const Json settings = {{"version", 1}, {"url", url}};
-  write_file_atomically(folder / kSettings, settings.dump() + "\n", kPrivateFile);
+  write_file_atomically(folder / kSettings, json_text(settings) + "\n", kPrivateFile);
   return open(folder);
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/errors.h"
 #include "base/registry.h"
+#include "base/utf8.h"
 #include "base/words.h"
 
 namespace kolo::jobs {
@@ -159,7 +160,7 @@ std::string encode_spec(const Job& job) {
         field.member);
   }
   if (!job.environ.empty()) spec["environ"] = job.environ;
-  return spec.dump();
+  return json_text(spec);
 }
 
 void decode_spec(Job& job, std::string_view text) {
@@ -219,12 +220,14 @@ void check_job(const Job& job) {
   if (job.cpu_affinity != "none" && job.cpu_affinity != "depth" && job.cpu_affinity != "core")
     throw_error(ErrorCode::invalid_argument, "cpu_affinity '{}' is unknown; known: none, depth",
                 job.cpu_affinity);
+  require_plain_utf8(job.args, "args");
   check_size("args", job.args.size(), kAllArguments);
   for (const auto& word : split_words(job.args, "args"))
     check_size("an argument", word.size(), kLongestArgument);
   split_words(job.mpi_flags, "mpi_flags");
   std::size_t bytes = 0;
   for (const auto& entry : job.environ) {
+    require_plain_utf8(entry, "a variable of the environment");
     check_variable(entry);
     bytes += entry.size();
   }

@@ -62,10 +62,12 @@ QueuedLaunch submit_launch(JobDatabase& jobs, launch::BatchSystem& system,
   QueuedLaunch launch{.scheduler = std::string(system.name()),
                       .state = "pending-submission",
                       .created = body_of(jobs).date()};
-  launch.about = Json{{"nodes", request.batch.nodes}, {"minutes", request.batch.minutes},
-                      {"queue", request.batch.queue}, {"project", request.batch.project},
-                      {"job_mode", request.job_mode}, {"workflow", request.workflow}}
-                     .dump();
+  launch.about = json_text(Json{{"nodes", request.batch.nodes},
+                                {"minutes", request.batch.minutes},
+                                {"queue", request.batch.queue},
+                                {"project", request.batch.project},
+                                {"job_mode", request.job_mode},
+                                {"workflow", request.workflow}});
   {
     store::Transaction change(database, store::Locking::rows);
     launch.id = count_up(database, "queued_launch");

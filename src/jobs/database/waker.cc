@@ -29,7 +29,7 @@ void Waker::run() {
     bool any = false;
     try {
       any = watch_->wait(Deadline::after(60s));
-    } catch (const Error&) {
+    } catch (const std::exception&) {
       std::this_thread::sleep_for(200ms);
     }
     const std::uint64_t one = 1;

@@ -18,15 +18,14 @@ constexpr std::chrono::seconds kLookForTheDead{1};
 constexpr auto kLastPatience = 60s;
 
 std::string about_launcher(const LauncherOptions& options, int nodes, int cores, int gpus) {
-  return Json{{"nodes", nodes},
-              {"cores", cores},
-              {"gpus", gpus},
-              {"mode", to_string(options.mode)},
-              {"workflow", options.workflow},
-              {"runner", options.runner},
-              {"processes", process_space()},
-              {"grace_seconds", std::chrono::duration<double>(options.grace).count()}}
-      .dump();
+  return json_text(Json{{"nodes", nodes},
+                        {"cores", cores},
+                        {"gpus", gpus},
+                        {"mode", to_string(options.mode)},
+                        {"workflow", options.workflow},
+                        {"runner", options.runner},
+                        {"processes", process_space()},
+                        {"grace_seconds", std::chrono::duration<double>(options.grace).count()}});
 }
 
 int most(const std::vector<Node>& nodes, int Node::*what) {

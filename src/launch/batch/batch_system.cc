@@ -2,10 +2,12 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <sstream>
 
 #include "base/env.h"
 #include "base/errors.h"
+#include "base/words.h"
 
 namespace kolo::launch {
 namespace {
@@ -54,7 +56,32 @@ std::unique_ptr<BatchSystem> make_batch_system(const std::string& name) {
   return make_local();
 }
 
+namespace {
+
+/// A value ends where its line ends: what followed would be a command of the script.
+void check_line(std::string_view what, const std::string& value) {
+  if (std::any_of(value.begin(), value.end(),
+                  [](unsigned char c) { return c < 0x20 || c == 0x7f; }))
+    throw_error(ErrorCode::invalid_argument,
+                "{} of a batch job has a line break or another control character: {}", what,
+                shell_quoted(value));
+}
+
+}  // namespace
+
+void BatchSystem::check_lines(const BatchRequest& request) const {
+  check_line("the queue", request.queue);
+  check_line("the project", request.project);
+  for (const auto& flag : request.flags) check_line("a flag", flag);
+  check_line("the log", request.log);
+  if (request.log.find_first_of(not_in_log()) != std::string::npos)
+    throw_error(ErrorCode::invalid_argument,
+                "{} cannot write its log to {}: the path has blanks, quotes or backslashes", name(),
+                request.log);
+}
+
 std::string BatchSystem::write_script(std::string_view text, const BatchRequest& request) const {
+  check_lines(request);
   std::string directives_queue, directives_project, directives_flags;
   if (!request.queue.empty()) directives_queue = directive("queue", request.queue);
   if (!request.project.empty()) directives_project = directive("project", request.project);
@@ -69,6 +96,7 @@ std::string BatchSystem::write_script(std::string_view text, const BatchRequest&
       {"project", directives_project},
       {"flags", directives_flags},
       {"log", request.log},
+      {"log_word", shell_quoted(request.log)},
       {"commands", request.commands}};
   std::string script;
   std::size_t at = 0;
@@ -83,7 +111,7 @@ std::string BatchSystem::write_script(std::string_view text, const BatchRequest&
     if (value == values.end())
       throw_error(ErrorCode::invalid_argument,
                   "the script's template has {{{{{}}}}}, which is unknown; known: nodes, minutes, "
-                  "hours, lsf_hours, queue, project, flags, log, commands",
+                  "hours, lsf_hours, queue, project, flags, log, log_word, commands",
                   name);
     script += value->second;
     at = end + 2;

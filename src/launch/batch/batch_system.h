@@ -41,7 +41,8 @@ class BatchSystem {
   virtual ~BatchSystem() = default;
   [[nodiscard]] virtual std::string_view name() const = 0;
 
-  /// {nodes} {minutes} {hours}: {queue} {project} {flags} as directives, {log} {commands}.
+  /// {nodes} {minutes} {hours}: {queue} {project} {flags} as directives, {log} (for a shell:
+  /// {log_word}), {commands}.
   [[nodiscard]] virtual std::string_view script_template() const = 0;
   /// The directive with which a queue, a project or a flag is written.
   [[nodiscard]] virtual std::string directive(std::string_view kind,
@@ -56,8 +57,13 @@ class BatchSystem {
   virtual void cancel(const std::vector<std::string>& ids) = 0;
 
   /// A script from `text`, the system's own template or the user's. Throws invalid_argument for an
-  /// unknown {word}.
+  /// unknown {word}, and for a value that would end its line.
   [[nodiscard]] std::string write_script(std::string_view text, const BatchRequest& request) const;
+
+ private:
+  /// Characters that the path of the log must not have in the system's own template.
+  [[nodiscard]] virtual std::string_view not_in_log() const { return " \t\"'\\"; }
+  void check_lines(const BatchRequest& request) const;
 };
 
 using MakeBatchSystem = std::unique_ptr<BatchSystem> (*)();

@@ -38,7 +38,7 @@ class Local final : public BatchSystem {
   [[nodiscard]] std::string_view name() const override { return "local"; }
   [[nodiscard]] std::string_view script_template() const override {
     return "#!/bin/bash\n# {{nodes}} nodes of this machine for {{minutes}} minutes\n"
-           "exec >>'{{log}}' 2>&1\n{{queue}}\n{{project}}\n{{flags}}\n{{commands}}\n";
+           "exec >>{{log_word}} 2>&1\n{{queue}}\n{{project}}\n{{flags}}\n{{commands}}\n";
   }
   [[nodiscard]] std::string directive(std::string_view kind,
                                       const std::string& value) const override {
@@ -65,6 +65,9 @@ class Local final : public BatchSystem {
     for (const auto& id : ids)
       if (identity_of(pid_of(id)) == id) ::kill(-pid_of(id), SIGTERM);
   }
+
+ private:
+  [[nodiscard]] std::string_view not_in_log() const override { return {}; }
 };
 
 }  // namespace

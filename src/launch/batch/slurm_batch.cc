@@ -16,7 +16,7 @@ class Slurm final : public BatchSystem {
 #SBATCH --job-name=kolo
 #SBATCH --nodes={{nodes}}
 #SBATCH --time={{minutes}}
-#SBATCH --output={{log}}
+#SBATCH --output="{{log}}"
 #SBATCH --no-kill
 {{queue}}
 {{project}}
@@ -66,6 +66,8 @@ class Slurm final : public BatchSystem {
       if (word == ended) return BatchState::finished;
     return BatchState::unknown;
   }
+  /// The template has quotes around it.
+  [[nodiscard]] std::string_view not_in_log() const override { return "\"\\"; }
 };
 
 }  // namespace

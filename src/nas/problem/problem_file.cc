@@ -98,7 +98,7 @@ TableData read_table(const Json& json, const std::filesystem::path& folder) {
       data.csv = folder / text_at(value, "data/csv");
     } else if (key == "target" || key == "targets") {
       data.targets =
-          texts_at(value.is_number_integer() ? Json(value.dump()) : value, "data/target");
+          texts_at(value.is_number_integer() ? Json(json_text(value)) : value, "data/target");
     } else if (key == "validation") {
       if (!value.is_number() || !(value.get<double>() > 0) || !(value.get<double>() < 1))
         refuse("data/validation", "a number between 0 and 1");

@@ -70,7 +70,7 @@ void write_results(const std::filesystem::path& folder, const std::vector<PostTr
   Json json{{"kolo_post_training", 1}, {"results", Json::array()}};
   for (const PostTrained& each : all) json["results"].push_back(to_json(each));
   std::filesystem::create_directories(folder);
-  write_file_atomically(folder / "results.json", json.dump(2) + "\n");
+  write_file_atomically(folder / "results.json", json_text(json, 2) + "\n");
 }
 
 }  // namespace

@@ -222,7 +222,7 @@ hps::RunResult evaluate(const NaProblem& problem, hps::RunningJob& job, Who who,
     result = judge(evaluation);
   }
   if (!ranks.has_watchers()) return *result;
-  const std::string told = ranks.tell_watchers(result ? to_json(*result).dump() : "");
+  const std::string told = ranks.tell_watchers(result ? json_text(to_json(*result)) : "");
   return from_json(parse_json(told, "the outcome of an evaluation"));
 }
 

@@ -28,13 +28,14 @@ void write(const std::filesystem::path& path, std::string_view content) {
 }  // namespace
 
 void save_config(const std::filesystem::path& log_dir, std::int64_t id, const Value& config) {
-  write(path_of(log_dir, "config", id, ".json"), search::json_from_value(config).dump(2) + "\n");
+  write(path_of(log_dir, "config", id, ".json"),
+        json_text(search::json_from_value(config), 2) + "\n");
 }
 
 void save_history(const std::filesystem::path& log_dir, std::int64_t id, const History& history) {
   Json json = history;
   json["kolo_history"] = 1;
-  write(path_of(log_dir, "history", id, ".json"), json.dump() + "\n");
+  write(path_of(log_dir, "history", id, ".json"), json_text(json) + "\n");
 }
 
 void save_model(const std::filesystem::path& log_dir, std::int64_t id, std::shared_ptr<Model> model,

@@ -4,6 +4,7 @@
 #include <limits>
 #include <numeric>
 
+#include "base/metric_order.h"
 #include "base/registry.h"
 #include "kolo/search/analysis.h"
 
@@ -16,7 +17,7 @@ double mean_of_last(std::span<const double> values, std::size_t count) {
 }
 
 bool is_better(double a, double b, Direction direction) {
-  return direction == Direction::minimize ? a < b : a > b;
+  return is_better_metric(a, b, direction == Direction::minimize);
 }
 
 }  // namespace
@@ -49,7 +50,7 @@ std::optional<double> value_in_scope(std::span<const double> values, Direction d
   }
   double best = std::nan("");
   for (double value : values)
-    if (!std::isnan(value) && (std::isnan(best) || is_better(value, best, direction))) best = value;
+    if (is_better(value, best, direction)) best = value;
   return best;
 }
 

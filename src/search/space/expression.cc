@@ -11,6 +11,7 @@
 #include <charconv>
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <vector>
 
@@ -103,8 +104,10 @@ using Values = std::vector<Value>;
 constexpr Function kFunctions[] = {
     {"abs", 1, 1,
      [](const Values& v, const ConfigView&) {
-       return v[0].is_integer() ? Value(std::abs(v[0].as_integer()))
-                                : Value(std::abs(v[0].as_number()));
+       // The least whole number has no counterpart.
+       if (v[0].is_integer() && v[0].as_integer() != std::numeric_limits<std::int64_t>::min())
+         return Value(std::abs(v[0].as_integer()));
+       return Value(std::abs(v[0].as_number()));
      }},
     {"ceil", 1, 1, [](const Values& v, const ConfigView&) { return rounded(v[0], std::ceil); }},
     {"exp", 1, 1,
@@ -136,7 +139,12 @@ constexpr Function kFunctions[] = {
 
 class Parser {
  public:
-  explicit Parser(const std::string& text) : text_(text) { skip_blanks(); }
+  explicit Parser(const std::string& text) : text_(text) {
+    if (text_.size() > kLongest)
+      refuse("the expression has " + std::to_string(text_.size()) + " characters; at most " +
+             std::to_string(kLongest) + " are allowed");
+    skip_blanks();
+  }
 
   Compiled parse() {
     Compiled whole = parse_choice();
@@ -145,6 +153,8 @@ class Parser {
   }
 
  private:
+  // Every term is one call deeper when it is evaluated.
+  static constexpr std::size_t kLongest = 10'000;
   static constexpr int kDeepest = 100;
 
   // Counts nesting while it lives: a text of a million brackets must not overflow the stack.
@@ -193,7 +203,8 @@ class Parser {
     if (!accept("if")) return yes;
     Compiled condition = parse_or();
     if (!accept("else")) fail("where 'else' is needed");
-    return [yes, condition, no = parse_choice()](const ConfigView& config) {
+    return [yes = std::move(yes), condition = std::move(condition),
+            no = parse_choice()](const ConfigView& config) {
       return truth(condition(config)) ? yes(config) : no(config);
     };
   }
@@ -201,7 +212,7 @@ class Parser {
   Compiled parse_or() {
     Compiled left = parse_and();
     while (accept("or"))
-      left = [left, right = parse_and()](const ConfigView& config) {
+      left = [left = std::move(left), right = parse_and()](const ConfigView& config) {
         return Value(truth(left(config)) || truth(right(config)));
       };
     return left;
@@ -210,7 +221,7 @@ class Parser {
   Compiled parse_and() {
     Compiled left = parse_not();
     while (accept("and"))
-      left = [left, right = parse_not()](const ConfigView& config) {
+      left = [left = std::move(left), right = parse_not()](const ConfigView& config) {
         return Value(truth(left(config)) && truth(right(config)));
       };
     return left;
@@ -227,7 +238,7 @@ class Parser {
   Compiled parse_comparison() {
     Compiled left = parse_sum();
     const auto compare = [&](auto test) -> Compiled {
-      return [left, right = parse_sum(), test](const ConfigView& config) {
+      return [left = std::move(left), right = parse_sum(), test](const ConfigView& config) {
         return Value(test(left(config), right(config)));
       };
     };
@@ -241,7 +252,7 @@ class Parser {
   }
 
   static Compiled binary(char operation, Compiled left, Compiled right) {
-    return [=](const ConfigView& config) {
+    return [operation, left = std::move(left), right = std::move(right)](const ConfigView& config) {
       return arithmetic(operation, left(config), right(config));
     };
   }

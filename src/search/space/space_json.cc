@@ -203,7 +203,7 @@ Spec read_spec(const Json& json, const std::string& path) {
 
 Clause read_clause(const Json& json, const std::string& where) {
   const auto refuse = [&](const char* rule) {
-    throw_error(ErrorCode::invalid_argument, "{}: {}: {}", where, json.dump(), rule);
+    throw_error(ErrorCode::invalid_argument, "{}: {}: {}", where, json_text(json), rule);
   };
   if (json.is_array()) {
     std::vector<Clause> clauses;
@@ -252,7 +252,7 @@ SpaceDocument read_space_document(const Json& json) {
   if (json["kolo_space"] != 1)
     throw_error(ErrorCode::unsupported,
                 "the space has version {} of the format, but this kolo reads version 1",
-                json["kolo_space"].dump());
+                json_text(json["kolo_space"]));
   static constexpr const char* kKnown[] = {"kolo_space", "parameters", "conditions", "forbidden",
                                            "starting_points"};
   for (const auto& field : json.items())

@@ -8,6 +8,7 @@
 
 #include "base/errors.h"
 #include "base/log.h"
+#include "base/metric_order.h"
 #include "kolo/torch/checkpoint.h"
 #include "train/checkpoint/format.h"
 
@@ -112,7 +113,7 @@ std::optional<CheckpointFiles::Loaded> CheckpointFiles::read_best() const {
 }
 
 bool CheckpointFiles::is_better(double a, double b) const noexcept {
-  return options_.lower_is_better ? a < b : a > b;
+  return is_better_metric(a, b, options_.lower_is_better);
 }
 
 void CheckpointFiles::remove_old() const {

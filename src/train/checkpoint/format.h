@@ -9,18 +9,17 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
-
-#include "kolo/torch/checkpoint.h"
 
 namespace kolo::train {
 
 struct CheckpointContent {
   std::uint64_t step = 0;
   std::optional<double> metric;
-  CheckpointParts parts;
+  std::map<std::string, std::string> parts;  ///< kolo::CheckpointParts
 };
 
 std::string encode_checkpoint(const CheckpointContent& content);

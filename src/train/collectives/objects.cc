@@ -30,7 +30,7 @@ constexpr char kNotJson = '!';
 
 std::string compact_json(const std::string& text) {
   try {
-    return parse_json(text, "json").dump();
+    return json_text(parse_json(text, "json"));
   } catch (const Error& error) {
     return kNotJson + error.message();
   }
@@ -112,7 +112,7 @@ Metrics average_metrics(const Metrics& metrics, double weight, CollectiveOptions
       throw_error(
           ErrorCode::invalid_argument,
           "average_metrics: the ranks have different metrics: rank {} has [{}], rank {} has [{}]",
-          ranks[0], Json(expected).dump(), ranks[i], Json(theirs).dump());
+          ranks[0], json_text(Json(expected)), ranks[i], json_text(Json(theirs)));
     const auto share = std::bit_cast<double>(reader.u64());
     weights += share;
     for (const auto& [name, value] : metrics)

@@ -1,5 +1,6 @@
 #include "train/data/gzip.h"
 
+#include <unistd.h>
 #include <zlib.h>
 
 #include <algorithm>
@@ -25,7 +26,12 @@ struct Inflater {
 
 }  // namespace
 
-std::string gunzip_if_needed(std::string bytes, std::string_view origin) {
+std::size_t most_unpacked() {
+  return static_cast<std::size_t>(::sysconf(_SC_PHYS_PAGES)) *
+         static_cast<std::size_t>(::sysconf(_SC_PAGESIZE)) / 2;
+}
+
+std::string gunzip_if_needed(std::string bytes, std::string_view origin, std::size_t most) {
   if (!bytes.starts_with("\x1f\x8b")) return bytes;
   Inflater inflater;
   z_stream& stream = inflater.stream;
@@ -50,6 +56,9 @@ std::string gunzip_if_needed(std::string bytes, std::string_view origin) {
     if (status != Z_STREAM_END && read == 0 && written == 0)
       throw_error(ErrorCode::corruption, "{}: the gzip data ends too early, after {} bytes", origin,
                   bytes.size());
+    if (filled > most)
+      throw_error(ErrorCode::corruption, "{}: the gzip data unpacks to more than {} bytes", origin,
+                  most);
     // Members may follow each other; together they are the file.
     if (status == Z_STREAM_END && taken < bytes.size()) {
       inflateReset(&stream);

@@ -21,12 +21,11 @@ struct Place {
 };
 
 std::string to_json(const Place& place) {
-  return Json{{"version", 1},
-              {"samples", place.samples},
-              {"seed", place.seed},
-              {"epoch", place.epoch},
-              {"visited", place.visited}}
-      .dump();
+  return json_text(Json{{"version", 1},
+                        {"samples", place.samples},
+                        {"seed", place.seed},
+                        {"epoch", place.epoch},
+                        {"visited", place.visited}});
 }
 
 Place to_place(const std::string& text) {

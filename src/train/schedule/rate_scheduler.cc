@@ -75,7 +75,8 @@ void RateScheduler::set_rate(double rate) {
 }
 
 std::string RateScheduler::state() const {
-  return Json{{"version", 1}, {"steps", steps_}, {"rate", rate_}, {"momentum", momentum_}}.dump();
+  return json_text(
+      Json{{"version", 1}, {"steps", steps_}, {"rate", rate_}, {"momentum", momentum_}});
 }
 
 void RateScheduler::load_state(const std::string& json) {

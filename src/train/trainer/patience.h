@@ -1,6 +1,7 @@
 // How long a metric may fail to become better: the rule of early stopping and of lowering a rate.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <optional>
 
@@ -15,7 +16,7 @@ class Patience {
   /// Takes the value of one more epoch. True when none has been better for so many epochs (at least
   /// one); counting begins anew then.
   bool is_over(double value) {
-    if (!best_ || (lower_is_better_ ? *best_ - value : value - *best_) > min_delta_) {
+    if (!best_ || is_better(value)) {
       best_ = value;
       waited_ = 0;
       return false;
@@ -26,6 +27,12 @@ class Patience {
   }
 
  private:
+  /// NaN is worse than every number.
+  [[nodiscard]] bool is_better(double value) const {
+    if (std::isnan(*best_)) return !std::isnan(value);
+    return (lower_is_better_ ? *best_ - value : value - *best_) > min_delta_;
+  }
+
   bool lower_is_better_;
   std::int64_t epochs_;
   double min_delta_;

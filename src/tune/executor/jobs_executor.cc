@@ -135,8 +135,8 @@ class JobsExecutor final : public TrialExecutor {
   /// Jobs of an earlier session of this study.
   void find_earlier() {
     for (const auto& job : jobs_.find({.workflow = place_.workflow})) {
-      const Json data = Json::parse(job.data, nullptr, false);
-      if (!data.is_object() || data.value("search", "") != setup_.place.unique_name) continue;
+      const Json data = try_parse_json(job.data).value_or(Json());
+      if (!data.is_object() || data.value("search", Json()) != setup_.place.unique_name) continue;
       if (job.state == JobState::user_killed) continue;  // the session ended it
       if (const auto trial = data.find("trial"); trial != data.end() && trial->is_number_integer())
         earlier_[trial->get<std::int64_t>()] = job.id;
@@ -252,11 +252,10 @@ class JobsExecutor final : public TrialExecutor {
 
   /// Names the trial for later sessions, and this very order for this one.
   [[nodiscard]] std::string data_of(const StartOrder& order) const {
-    return Json{{"search", setup_.place.unique_name},
-                {"trial", order.id.trial},
-                {"run", order.id.run},
-                {"session", session_}}
-        .dump();
+    return json_text(Json{{"search", setup_.place.unique_name},
+                          {"trial", order.id.trial},
+                          {"run", order.id.run},
+                          {"session", session_}});
   }
 
   /// A job of the size of a trial.
@@ -273,7 +272,7 @@ class JobsExecutor final : public TrialExecutor {
   }
 
   jobs::Job job_for(const StartOrder& order) const {
-    write_file_atomically(config_file(order), search::json_from_value(order.config).dump(2) + "\n");
+    write_file_atomically(config_file(order), json_text(search::json_from_value(order.config), 2) + "\n");
     std::error_code ignored;
     if (!setup_.last_line_reports) fs::remove(result_file(order), ignored);
     const TrialCommand command = setup_.command(order);

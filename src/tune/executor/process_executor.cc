@@ -168,10 +168,21 @@ class ProcessExecutor final : public TrialExecutor {
       const std::lock_guard lock(mutex_);
       std::uint64_t drained = 0;
       [[maybe_unused]] const auto got = ::read(wake_.get(), &drained, sizeof drained);
-      if (events[3].revents != 0) tasks_.flush();
-      if (events[1].revents != 0) channels_.read_ready(take_, refuse_);
-      if (events[2].revents != 0) hear_ends();
+      try {
+        if (events[3].revents != 0) tasks_.flush();
+        if (events[1].revents != 0) channels_.read_ready(take_, refuse_);
+        if (events[2].revents != 0) hear_ends();
+      } catch (const std::exception& error) {
+        fail_all(error.what());
+      }
     }
+  }
+
+  /// The custodian is lost and there cannot be another one now: no process, no descriptor, no
+  /// memory. The runs fail, the study goes on, and the next look at the link tries again.
+  void fail_all(const std::string& error) {
+    for (const auto& [trial, run] : runs_) finish(run.id, error, std::nullopt);
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
   }
 
   void take(ChannelId channel, RunId id, TrialLine line) {

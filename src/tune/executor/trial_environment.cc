@@ -6,6 +6,7 @@
 #include <cctype>
 
 #include "base/env.h"
+#include "store/database.h"
 #include "tune/protocol/trial_protocol.h"
 #include "tune/protocol/value_text.h"
 
@@ -67,6 +68,10 @@ std::vector<std::string> trial_environment(const StartOrder& order) {
   set(kTrialConfig, config_file(order).string());
   if (!order.grant.devices.empty())
     set("CUDA_VISIBLE_DEVICES", visible_devices(order.grant.devices));
+  // A trial has no use for the password of the study's database.
+  if (const auto storage = environment("KOLO_STORAGE"))
+    if (const auto shown = store::without_password(*storage); shown != *storage)
+      set("KOLO_STORAGE", shown);
   return entries;
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/csv.h"
 #include "base/errors.h"
+#include "base/metric_order.h"
 #include "tune/output/result_loggers.h"
 #include "tune/protocol/value_text.h"
 
@@ -190,8 +191,7 @@ fs::path Analysis::get_best_checkpoint(const TrialResult& trial, std::string_vie
   const auto found = get_trial_checkpoints_paths(trial, metric);
   const std::pair<fs::path, double>* best = nullptr;
   for (const auto& one : found)
-    if (best == nullptr || (smaller ? one.second < best->second : one.second > best->second))
-      best = &one;
+    if (best == nullptr || is_better_metric(one.second, best->second, smaller)) best = &one;
   if (best != nullptr) return best->first;
   if (!trial.checkpoints.empty()) return trial.checkpoints.back().path;
   throw_error(ErrorCode::not_found, "trial {} of study {} has no checkpoint", trial.id, name_);
@@ -207,7 +207,7 @@ Table Analysis::dataframe(std::string_view metric, std::string_view mode) const 
       for (const auto& result : trial.results) {
         const auto value = number_at(result, metric);
         if (!value || std::isnan(*value)) continue;
-        if (best && (smaller ? *value >= *best : *value <= *best)) continue;
+        if (best && !is_better_metric(*value, *best, smaller)) continue;
         best = value;
         chosen = &result;
       }

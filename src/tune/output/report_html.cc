@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <map>
 
 #include "base/errors.h"
 #include "base/json.h"
@@ -105,17 +106,30 @@ Json trial_json(const TrialResult& trial, const std::vector<Objective>& objectiv
   return json;
 }
 
-/// Inside a script element "</" would end it.
-std::string for_script(std::string text) {
-  for (auto at = text.find("</"); at != std::string::npos; at = text.find("</", at + 3))
-    text.replace(at, 2, "<\\/");
+/// Inside a script element "</" would end it, and "<!--" changes how it is read. The only "<" of
+/// JSON are in strings.
+std::string for_script(std::string_view json) {
+  std::string text;
+  for (const char c : json)
+    if (c == '<')
+      text += "\\u003c";
+    else
+      text += c;
   return text;
 }
 
-std::string filled(std::string page, std::string_view mark, const std::string& text) {
-  for (auto at = page.find(mark); at != std::string::npos; at = page.find(mark, at + text.size()))
-    page.replace(at, mark.size(), text);
-  return page;
+/// The page with its marks replaced, in one pass: what is put in may read like a mark itself.
+std::string filled(std::string_view page, const std::map<std::string_view, std::string>& texts) {
+  std::string out;
+  for (std::size_t at = 0;;) {
+    const auto open = page.find("{{", at);
+    out += page.substr(at, open - at);
+    if (open == std::string_view::npos) return out;
+    const auto mark = page.substr(open, page.find("}}", open) + 2 - open);
+    const auto text = texts.find(mark);
+    out += text != texts.end() ? text->second : mark;
+    at = open + mark.size();
+  }
 }
 
 }  // namespace
@@ -147,9 +161,8 @@ std::string report_html(store::StudyStore& store, const std::string& name) {
     json["runs"] = runs_of(records[static_cast<std::size_t>(trial.number)], events, until);
     data["trials"].push_back(std::move(json));
   }
-  std::string page(report_page());
-  page = filled(std::move(page), "{{title}}", markup_escaped(name));
-  return filled(std::move(page), "{{data}}", for_script(data.dump()));
+  return filled(report_page(),
+                {{"{{title}}", markup_escaped(name)}, {"{{data}}", for_script(json_text(data))}});
 }
 
 }  // namespace kolo::tune

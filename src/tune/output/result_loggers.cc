@@ -174,7 +174,11 @@ class TensorBoardLogger final : public ResultLogger {
 
 std::string csv_field(const Value& value) {
   if (value.is_nothing()) return {};
-  return csv_quoted(value.is_string() ? value.as_string() : value.to_string());
+  if (!value.is_string()) return csv_quoted(value.to_string());
+  // Spreadsheets take such texts for formulas, and some formulas run programs.
+  const std::string& text = value.as_string();
+  const bool is_formula = text.find_first_of("=+-@\t\r") == 0;
+  return csv_quoted(is_formula ? "'" + text : text);
 }
 
 std::unique_ptr<ResultLogger> make_json_logger(const LoggedTrial& trial) {

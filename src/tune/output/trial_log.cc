@@ -49,7 +49,7 @@ void require_loggers(const std::vector<std::string>& names) {
 }
 
 void write_params(const fs::path& directory, const search::Value& config) {
-  const std::string params = search::json_from_value(config).dump(2) + "\n";
+  const std::string params = json_text(search::json_from_value(config), 2) + "\n";
   const fs::path path = directory / "params.json", next = directory / ".params.json";
   std::error_code none;
   if (fs::file_size(path, none) == params.size() && !none && read_file(path) == params) return;

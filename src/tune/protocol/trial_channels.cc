@@ -2,10 +2,13 @@
 
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <sys/timerfd.h>
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstring>
 #include <random>
 
@@ -14,7 +17,17 @@
 namespace kolo::tune {
 namespace {
 
+// Places in the epoll set that are no channels.
 constexpr ChannelId kListener = 0;
+constexpr ChannelId kRetryTimer = 1;
+
+/// When descriptors have run out, connections wait so long before the next attempt to take them.
+constexpr auto kRetryAfter = std::chrono::milliseconds(100);
+/// Connections that have not said whose they are: so many, with so long a first line.
+constexpr std::size_t kMostStrangers = 128;
+constexpr std::size_t kLongestHello = 4096;
+/// Rounds of reading for a run that has ended; what it left fits into far fewer.
+constexpr int kLastRounds = 1000;
 
 std::string new_token() {
   std::random_device device;
@@ -28,34 +41,35 @@ std::string new_token() {
 TrialChannels::TrialChannels() : path_(directory_.socket()) {
   epoll_ = Fd(::epoll_create1(EPOLL_CLOEXEC));
   listener_ = Fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  retry_ = Fd(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (path_.string().size() >= sizeof address.sun_path)
     throw_error(ErrorCode::invalid_argument, "the path of TMPDIR is too long for a socket: {}",
                 path_.string());
   std::strncpy(address.sun_path, path_.c_str(), sizeof address.sun_path - 1);
-  if (!epoll_.valid() || !listener_.valid() ||
+  if (!epoll_.valid() || !listener_.valid() || !retry_.valid() ||
       ::bind(listener_.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) != 0 ||
       ::listen(listener_.get(), 128) != 0)
     throw_errno("cannot listen at {}", path_.string());
-  epoll_event event{};
-  event.events = EPOLLIN;
-  event.data.u64 = kListener;
-  ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, listener_.get(), &event);
+  watch(listener_, kListener);
+  watch(retry_, kRetryTimer);
 }
 
 TrialChannels::~TrialChannels() = default;
 
-void TrialChannels::add(ChannelId number, Channel channel) {
+void TrialChannels::watch(const Fd& fd, ChannelId number) {
   epoll_event event{};
   event.events = EPOLLIN;
   event.data.u64 = number;
-  const int fd = channel.socket.get();
-  {
-    const std::lock_guard lock(mutex_);
-    channels_.emplace(number, std::make_shared<Channel>(std::move(channel)));
-  }
-  ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event);
+  if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd.get(), &event) != 0)
+    throw_errno("cannot wait for messages of trials");
+}
+
+void TrialChannels::add(ChannelId number, Channel channel) {
+  watch(channel.socket, number);
+  const std::lock_guard lock(mutex_);
+  channels_.emplace(number, std::make_shared<Channel>(std::move(channel)));
 }
 
 TrialChannels::Opened TrialChannels::open(RunId id) {
@@ -70,44 +84,75 @@ TrialChannels::Opened TrialChannels::open(RunId id) {
 
 void TrialChannels::close(RunId id, const Take& take, const Refuse& refuse) {
   // Whoever has connected for this trial but was not heard yet is heard first.
-  read_ready(take, refuse);
+  for (int round = 0; round < kLastRounds && read_round(take, refuse); ++round) {
+  }
   std::erase_if(tokens_, [&](const auto& entry) { return entry.second == id; });
   const std::lock_guard lock(mutex_);
   std::erase_if(channels_, [&](const auto& entry) { return entry.second->id == id; });
 }
 
-void TrialChannels::accept_all() {
-  for (;;) {
+bool TrialChannels::accept_all() {
+  for (bool any = false;; any = true) {
     Fd socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
-    if (!socket.valid()) return;
+    if (!socket.valid()) {
+      if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED) pause_accepting();
+      return any;
+    }
+    drop_a_stranger();
     add(next_++, {std::move(socket), std::nullopt, {}});
   }
 }
 
-void TrialChannels::read_ready(const Take& take, const Refuse& refuse) {
+/// No descriptors are left. The listener stays readable, so it is left alone for a while.
+void TrialChannels::pause_accepting() {
+  ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, listener_.get(), nullptr);
+  itimerspec when{};
+  when.it_value.tv_nsec = std::chrono::nanoseconds(kRetryAfter).count();
+  ::timerfd_settime(retry_.get(), 0, &when, nullptr);
+}
+
+void TrialChannels::resume_accepting() {
+  std::uint64_t expirations = 0;
+  [[maybe_unused]] const auto got = ::read(retry_.get(), &expirations, sizeof expirations);
+  watch(listener_, kListener);
+}
+
+/// Makes place for one more connection: the one that has been silent for longest goes.
+void TrialChannels::drop_a_stranger() {
+  const std::lock_guard lock(mutex_);
+  const auto is_stranger = [](const auto& entry) { return !entry.second->id; };
+  const auto count = std::count_if(channels_.begin(), channels_.end(), is_stranger);
+  if (static_cast<std::size_t>(count) >= kMostStrangers)
+    channels_.erase(std::find_if(channels_.begin(), channels_.end(), is_stranger));
+}
+
+bool TrialChannels::read_round(const Take& take, const Refuse& refuse) {
   std::array<epoll_event, 64> events{};
-  for (bool again = true; again;) {
-    again = false;
-    const int count = ::epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), 0);
-    for (int i = 0; i < count; ++i) {
-      const ChannelId number = events[static_cast<std::size_t>(i)].data.u64;
-      again = true;
-      if (number == kListener) {
-        accept_all();
-        continue;
-      }
-      std::shared_ptr<Channel> channel;
-      {
-        const std::lock_guard lock(mutex_);
-        const auto found = channels_.find(number);
-        if (found == channels_.end()) continue;
-        channel = found->second;
-      }
-      if (read(number, *channel, take, refuse)) continue;
-      const std::lock_guard lock(mutex_);
-      channels_.erase(number);
+  const int count = ::epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), 0);
+  bool any = false;
+  for (int i = 0; i < count; ++i) {
+    const ChannelId number = events[static_cast<std::size_t>(i)].data.u64;
+    if (number == kListener) {
+      any = accept_all() || any;
+      continue;
     }
+    if (number == kRetryTimer) {
+      resume_accepting();
+      continue;
+    }
+    any = true;
+    std::shared_ptr<Channel> channel;
+    {
+      const std::lock_guard lock(mutex_);
+      const auto found = channels_.find(number);
+      if (found == channels_.end()) continue;
+      channel = found->second;
+    }
+    if (read(number, *channel, take, refuse)) continue;
+    const std::lock_guard lock(mutex_);
+    channels_.erase(number);
   }
+  return any;
 }
 
 bool TrialChannels::read(ChannelId number, Channel& channel, const Take& take,
@@ -117,10 +162,6 @@ bool TrialChannels::read(ChannelId number, Channel& channel, const Take& take,
   if (got < 0) return errno == EAGAIN || errno == EINTR;
   if (got == 0) return false;
   channel.partial.append(buffer.data(), static_cast<std::size_t>(got));
-  if (channel.partial.size() > kLongestLine) {
-    if (channel.id) refuse(*channel.id, "it sent a line without an end");
-    return false;
-  }
   std::size_t start = 0;
   for (auto end = channel.partial.find('\n'); end != std::string::npos;
        end = channel.partial.find('\n', start)) {
@@ -138,12 +179,14 @@ bool TrialChannels::read(ChannelId number, Channel& channel, const Take& take,
       }
       if (!channel.id) return false;
       take(number, *channel.id, std::move(line));
-    } catch (const Error& error) {
-      if (channel.id) refuse(*channel.id, error.message());
+    } catch (const std::exception& error) {  // whatever it is, only this trial is to blame
+      if (channel.id) refuse(*channel.id, error.what());
     }
   }
   channel.partial.erase(0, start);
-  return true;
+  if (channel.partial.size() <= (channel.id ? kLongestLine : kLongestHello)) return true;
+  if (channel.id) refuse(*channel.id, "it sent a line without an end");
+  return false;
 }
 
 void TrialChannels::send(ChannelId number, std::string_view line) {

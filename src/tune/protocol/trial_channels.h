@@ -46,7 +46,9 @@ class TrialChannels {
   /// Reads what has come for the trial by now, then closes its channels.
   void close(RunId id, const Take& take, const Refuse& refuse);
 
-  void read_ready(const Take& take, const Refuse& refuse);
+  /// Reads a part of what has come; poll_fd() stays readable as long as there is more. A trial that
+  /// never stops sending does not keep the caller.
+  void read_ready(const Take& take, const Refuse& refuse) { read_round(take, refuse); }
   /// From any thread. What does not fit into the socket is dropped, because nobody reads it.
   void send(ChannelId channel, std::string_view line);
 
@@ -56,18 +58,25 @@ class TrialChannels {
     std::optional<RunId> id;  // unknown until the hello of a connection
     std::string partial;
   };
+  void watch(const Fd& fd, ChannelId number);
   void add(ChannelId number, Channel channel);
-  void accept_all();
+  /// Whether there was a connection.
+  bool accept_all();
+  void pause_accepting();
+  void resume_accepting();
+  void drop_a_stranger();
+  /// Whether anything was read or accepted.
+  bool read_round(const Take& take, const Refuse& refuse);
   /// False: the other side has closed.
   bool read(ChannelId number, Channel& channel, const Take& take, const Refuse& refuse);
 
   SocketDirectory directory_;
   std::filesystem::path path_;
-  Fd epoll_, listener_;
+  Fd epoll_, listener_, retry_;
   std::mutex mutex_;  // of channels_, against send()
   std::map<ChannelId, std::shared_ptr<Channel>> channels_;
   std::map<std::string, RunId> tokens_;
-  ChannelId next_ = 1;
+  ChannelId next_ = 2;  // the first numbers are the listener and the timer
 };
 
 }  // namespace kolo::tune

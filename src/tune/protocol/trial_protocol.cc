@@ -38,6 +38,12 @@ Value decode_line(std::string_view text) {
   return value;
 }
 
+std::filesystem::path checkpoint_of(const Value& path) {
+  if (path.as_string().find('\0') != std::string::npos)
+    throw_error(ErrorCode::invalid_argument, "the path of a checkpoint has a NUL character");
+  return path.as_string();
+}
+
 /// A whole number, a number, true, false, or text.
 Value word_value(const std::string& word) {
   if (word == "true") return true;
@@ -74,7 +80,7 @@ TrialLine parse_trial_line(std::string_view text) {
     line.is_plain = true;
     return line;
   }
-  if (const Value* path = field(value, "checkpoint")) line.checkpoint = path->as_string();
+  if (const Value* path = field(value, "checkpoint")) line.checkpoint = checkpoint_of(*path);
   if (const Value* metrics = field(value, "report")) {
     if (!metrics->is_dict())
       throw_error(ErrorCode::invalid_argument, "a report must be an object of metrics");

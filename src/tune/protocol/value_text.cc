@@ -26,9 +26,7 @@ bool stands_for_number(std::string_view text) {
 }
 
 /// JSON is UTF-8. Bytes that are none become U+FFFD, since a reader would refuse all of the text.
-void append_unicode(std::string& out, std::string_view text) {
-  out += Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
-}
+void append_unicode(std::string& out, std::string_view text) { out += json_text(Json(text)); }
 
 void append_text(std::string& out, std::string_view text) {
   if (std::any_of(text.begin(), text.end(), [](char c) { return (c & 0x80) != 0; })) {
@@ -162,10 +160,10 @@ std::string encode(const Value& value) {
 }
 
 Value decode(std::string_view text, std::string_view origin) {
-  Json json = Json::parse(text, nullptr, false);
+  auto json = try_parse_json(text);
   // Only text that is not JSON as it is may be of a writer with numbers that JSON lacks.
-  if (json.is_discarded()) json = parse_json(with_quoted_numbers(text), origin);
-  Value value = search::value_from_json(json);
+  if (!json) json = parse_json(with_quoted_numbers(text), origin);
+  Value value = search::value_from_json(*json);
   restore_numbers(value);
   return value;
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tune/executor/executor.h"
+#include "tune/trial/checkpoint_paths.h"
 
 namespace kolo::tune {
 
@@ -18,6 +19,10 @@ class Actions {
   void stop(RunId id) { stops_.push_back(id); }
   /// A checkpoint that is not kept any longer.
   void remove(std::filesystem::path path) { removals_.push_back(std::move(path)); }
+  /// A path that was to be removed is named again.
+  void keep(const std::filesystem::path& path) {
+    std::erase_if(removals_, [&path](const auto& old) { return share_files(old, path); });
+  }
 
   [[nodiscard]] bool starting() const noexcept { return !starts_.empty(); }
 

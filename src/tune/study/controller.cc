@@ -34,8 +34,13 @@ class Controller::RequestWatcher {
  public:
   RequestWatcher(std::unique_ptr<store::Watch> watch, std::shared_ptr<Inbox> inbox)
       : watch_(std::move(watch)), thread_([this, inbox = std::move(inbox)] {
-          while (!closing_)
-            if (watch_->wait(Deadline::after(10s))) inbox->put({});
+          while (!closing_) {
+            try {
+              if (watch_->wait(Deadline::after(10s))) inbox->put({});
+            } catch (const std::exception&) {
+              std::this_thread::sleep_for(kRetry);  // the study itself meets the same error
+            }
+          }
         }) {}
   ~RequestWatcher() {
     closing_ = true;

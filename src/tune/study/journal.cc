@@ -41,8 +41,8 @@ std::int64_t Journal::checkpoint(std::int64_t trial, std::int64_t iteration,
   return seq;
 }
 
-void Journal::checkpoint_removed(const std::filesystem::path& path) {
-  batch_.removed_checkpoints.push_back(path.string());
+void Journal::checkpoint_removed(const Checkpoint& checkpoint) {
+  batch_.removed_checkpoints.push_back({checkpoint.path.string(), checkpoint.seq});
 }
 
 void Journal::request_done(std::int64_t number) { batch_.done_requests.push_back(number); }
@@ -54,10 +54,12 @@ void Journal::commit(Trials& trials,
   batch_.from_seq = study_.seq;
   batch_.to_seq = seq_;
   batch_.elapsed = elapsed();
-  batch_.now = clock_.date();
   batch_.logged = logged_;
   batch_.trials = trials.take_changed();
-  write([this] { store_.write(study_.id, batch_); });
+  write([this] {
+    batch_.now = store_.lease_date();
+    store_.write(study_.id, batch_);
+  });
   study_.seq = seq_;
   batch_ = {};
   last_write_ = clock_.now();

@@ -35,7 +35,7 @@ class Journal {
   /// Returns its sequence number.
   std::int64_t checkpoint(std::int64_t trial, std::int64_t iteration,
                           const std::filesystem::path& path);
-  void checkpoint_removed(const std::filesystem::path& path);
+  void checkpoint_removed(const Checkpoint& checkpoint);
   void request_done(std::int64_t number);
   /// The description of the study from the next commit on.
   void set_spec(std::string spec) { batch_.spec = std::move(spec); }

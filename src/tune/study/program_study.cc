@@ -163,7 +163,7 @@ ProgramStudy ProgramStudy::from_json(const Json& json) {
     options.scheduler.settings = settings_of(algorithm, "scheduler");
   }
   if (json.contains("space"))
-    options.space = search::Space::from_json(json.at("space").dump(), "the space");
+    options.space = search::Space::from_json(json_text(json.at("space")), "the space");
   else if (options.scheduler.name != "pbt_replay")  // which knows its configurations
     throw_error(
         ErrorCode::invalid_argument,
@@ -227,9 +227,11 @@ ProgramResult run_program_study(ProgramStudy study, const ProgramRun& run) {
   StudySetup setup;
   setup.options = study.options;
   setup.spec.trainable = fs::path(study.program.front()).filename().string();
-  if (study.description.contains("space")) setup.spec.space = study.description["space"].dump();
+  if (study.description.contains("space")) setup.spec.space = json_text(study.description["space"]);
   study.description["directory"] = study.directory;
-  setup.spec.command = study.description.dump();
+  Json kept = study.description;
+  kept.erase("storage");  // whoever reads the study has it already, and it may hold a password
+  setup.spec.command = json_text(kept);
   setup.per_trial = study.options.resources_per_trial;
   setup.observers = run.observers;
   setup.interrupted = run.interrupted;

@@ -57,9 +57,11 @@ void Replay::load_trials() {
     auto& trial = state_.trials.load(std::move(record), std::move(id));
     if (again || space) state_.trials.changed(trial);
   }
-  for (auto& checkpoint : store.checkpoints(study.id))
-    state_.trials.at(checkpoint.trial)
-        .checkpoints.push_back({checkpoint.path, checkpoint.iteration, checkpoint.seq, {}});
+  for (auto& checkpoint : store.checkpoints(study.id)) {
+    auto& trial = state_.trials.at(checkpoint.trial);
+    trial.checkpoints.push_back({checkpoint.path, checkpoint.iteration, checkpoint.seq, {}});
+    state_.trials.note_checkpoint(trial, checkpoint.path);
+  }
 }
 
 /// Four orders are merged by sequence number: asks, which come by number already, ends, stalls, and
@@ -148,6 +150,9 @@ void Replay::tell_report(store::ReportRecord& report) {
   trial.last_metrics = std::move(report.metrics);
   if (!steering.objectives().empty()) trial.values = steering.values_of(result);
   state_.trials.note_values(trial);
+  for (Checkpoint& checkpoint : trial.checkpoints)
+    if (checkpoint.iteration == report.iteration)
+      checkpoint.score = checkpoint_score(state_.options.checkpoint_score_attr, result);
   if (trial.ended()) return;
   // What the last report led to may not have happened before the session ended.
   trial.fate = consequence_of(verdict).fate;
@@ -166,7 +171,7 @@ void Replay::tell_report(store::ReportRecord& report) {
 void Replay::settle(StudyTrial& trial) {
   auto& record = trial.record;
   trial.config = decode(record.config, "a configuration");
-  remove_unknown_checkpoints(record.directory, trial.checkpoints);
+  state_.trials.remove_leftovers(trial);
   record.seconds = std::max(record.seconds, trial.last_seconds);
   if (const auto ruling = rulings_.find(record.number);
       ruling != rulings_.end() && !cloned_since_report_.contains(record.number)) {

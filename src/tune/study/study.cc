@@ -2,6 +2,7 @@
 
 #include "base/env.h"
 #include "base/errors.h"
+#include "base/utf8.h"
 #include "tune/study/controller.h"
 #include "tune/study/study_reader.h"
 #include "tune/trial/trial_names.h"
@@ -43,6 +44,7 @@ store::StudyRecord find_or_create(store::StudyStore& store, const StudySetup& se
   store::StudyRecord study;
   study.name = study.first_name = options.name;
   study.directory = (results_directory(options) / options.name).string();
+  require_plain_utf8(study.directory, "the directory of a study");
   // Before the study is stored: nothing begins where nothing can be written.
   if (setup.makes_directories) make_directories(study.directory);
   study.spec = setup.spec.to_json();
@@ -65,6 +67,7 @@ void check_study_name(const std::string& name) {
                 "'{}' cannot be the name of a study, because it names a directory; use a name "
                 "without '/'",
                 name);
+  require_plain_utf8(name, "the name of a study");
 }
 
 fs::path results_directory(const Options& options) {
@@ -114,7 +117,7 @@ Study::Study(Checked checked)
     : database_(store::open_database(storage_url(checked.setup.options))),
       store_(*database_),
       record_(find_or_create(store_, checked.setup)),
-      claim_(store_, record_.id, checked.setup.clock->date()) {
+      claim_(store_, record_.id) {
   // Read again: an earlier controller may have written until the claim.
   record_ = store_.at(record_.name);
   try {

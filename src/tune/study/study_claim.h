@@ -8,9 +8,8 @@ namespace kolo::tune {
 class StudyClaim {
  public:
   /// Throws failed_precondition, naming the process that controls the study.
-  StudyClaim(store::StudyStore& store, store::StudyId study, double date)
-      : store_(store), study_(study) {
-    store_.claim(study_, date);
+  StudyClaim(store::StudyStore& store, store::StudyId study) : store_(store), study_(study) {
+    store_.claim(study_, store_.lease_date());
   }
   ~StudyClaim() { store_.release(study_); }
   StudyClaim(const StudyClaim&) = delete;

@@ -21,7 +21,7 @@ std::string StudySpec::to_json() const {
     json["objectives"].push_back(
         {{"metric", objective.metric},
          {"mode", objective.direction == search::Direction::minimize ? "min" : "max"}});
-  return json.dump();
+  return json_text(json);
 }
 
 StudySpec StudySpec::from_json(std::string_view text) {

@@ -18,7 +18,7 @@ struct Upkeep {
       : database(store::open_database(url_of(storage), {.create = false})),
         store(*database),
         study(store.at(name)),
-        claim(store, study.id, system_clock().date()),
+        claim(store, study.id),
         files(files_of_study(store, study)) {}
 
   static std::string url_of(const std::string& storage) {

@@ -6,18 +6,6 @@
 namespace kolo::tune {
 namespace {
 
-/// A checkpoint's worth by "accuracy" or "min-loss"; greater is better.
-std::optional<double> checkpoint_score(const Options& options, const Value& result) {
-  constexpr std::string_view kMin = "min-";
-  std::string_view attribute = options.checkpoint_score_attr;
-  if (attribute.empty()) return std::nullopt;
-  const bool smaller = attribute.starts_with(kMin);
-  if (smaller) attribute.remove_prefix(kMin.size());
-  const Value* value = result.find_path(attribute);
-  if (value == nullptr || !value->is_number()) return std::nullopt;
-  return smaller ? -value->as_number() : value->as_number();
-}
-
 /// A list stands for all objectives at once: {"objective": [1, 2]} of objective_0 and objective_1.
 void spread_objectives(Value& result, const std::vector<Objective>& objectives) {
   if (objectives.size() < 2 || !objectives.front().metric.ends_with("_0")) return;
@@ -111,7 +99,7 @@ Ruling TrialReports::record(StudyTrial& trial, const Message& message) {
   trial.last_time = report.time;
   if (!message.checkpoint.empty()) {
     add_checkpoint(trial, message.checkpoint, iteration);
-    trial.checkpoints.back().score = checkpoint_score(state_.options, result);
+    trial.checkpoints.back().score = checkpoint_score(state_.options.checkpoint_score_attr, result);
   }
   trials.note_values(trial);
   state_.announce.trial_result(trial);
@@ -175,16 +163,21 @@ void TrialReports::on_checkpoint(StudyTrial& trial, const std::filesystem::path&
   state_.actions.answer(trial.run_id(), {});
 }
 
-void TrialReports::add_checkpoint(StudyTrial& trial, const std::filesystem::path& path,
+void TrialReports::add_checkpoint(StudyTrial& trial, const std::filesystem::path& named,
                                   std::int64_t iteration) {
+  const auto path = checkpoint_path(named, trial.record.directory);
   const auto seq = state_.journal.checkpoint(trial.record.number, iteration, path);
+  // A program may write to the same place each time; there is one checkpoint then, the newest.
+  std::erase_if(trial.checkpoints, [&path](const Checkpoint& old) { return old.path == path; });
   trial.checkpoints.push_back({path, iteration, seq, std::nullopt});
+  state_.trials.note_checkpoint(trial, path);
+  state_.actions.keep(path);
   auto surplus = surplus_checkpoints(trial.checkpoints, state_.options.keep_checkpoints_num);
   for (auto place = surplus.rbegin(); place != surplus.rend(); ++place) {
-    auto& old = trial.checkpoints[*place];
-    state_.journal.checkpoint_removed(old.path);
-    state_.actions.remove(old.path);
+    const Checkpoint old = std::move(trial.checkpoints[*place]);
     trial.checkpoints.erase(trial.checkpoints.begin() + static_cast<std::ptrdiff_t>(*place));
+    state_.journal.checkpoint_removed(old);
+    if (state_.trials.may_remove(trial, old.path)) state_.actions.remove(old.path);
   }
   state_.announce.trial_saved(trial);
 }
@@ -199,7 +192,7 @@ void TrialReports::on_end(StudyTrial& trial, Message& message) {
   trial.kill_at.reset();
   state_.trials.changed(trial);
   // It may have died while it saved.
-  if (!message.error.empty()) remove_unknown_checkpoints(trial.record.directory, trial.checkpoints);
+  if (!message.error.empty()) state_.trials.remove_leftovers(trial);
   ends_.follow_fate(trial, message.error);
 }
 

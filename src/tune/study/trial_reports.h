@@ -31,7 +31,8 @@ class TrialReports {
   void follow(StudyTrial& trial, const Ruling& ruling, bool saves_on_request);
   void hold(StudyTrial& trial, const std::string& reason);
   void take_last_result(StudyTrial& trial, const Message& end);
-  void add_checkpoint(StudyTrial& trial, const std::filesystem::path& path, std::int64_t iteration);
+  void add_checkpoint(StudyTrial& trial, const std::filesystem::path& named,
+                      std::int64_t iteration);
 
   StudyState& state_;
   TrialEnds& ends_;

@@ -9,12 +9,14 @@
 #include "base/errors.h"
 #include "base/files.h"
 #include "base/log.h"
+#include "base/metric_order.h"
 
 namespace kolo::tune {
 namespace fs = std::filesystem;
 namespace {
 
 constexpr std::string_view kCheckpointPrefix = "checkpoint_";
+constexpr std::size_t kIterationDigits = 6;
 constexpr std::string_view kUnfinished = ".checkpoint.";
 
 fs::path unfinished(const fs::path& trial_dir) {
@@ -23,11 +25,29 @@ fs::path unfinished(const fs::path& trial_dir) {
 }
 
 fs::path finish(const fs::path& made, const fs::path& trial_dir, std::int64_t iteration) {
-  const std::string name = fmt::format("{}{:06}", kCheckpointPrefix, iteration);
+  const std::string name = fmt::format("{}{:0{}}", kCheckpointPrefix, iteration, kIterationDigits);
   fs::path path = trial_dir / name;
   for (int n = 2; fs::exists(path); ++n) path = trial_dir / fmt::format("{}-{}", name, n);
   fs::rename(made, path);
   return path;
+}
+
+/// A name that unfinished() or finish() gives. A program may have folders of its own with names
+/// that begin likewise.
+bool is_made_here(std::string_view name) {
+  const auto skip_digits = [&name] {
+    const auto digits = std::min(name.find_first_not_of("0123456789"), name.size());
+    name.remove_prefix(digits);
+    return digits;
+  };
+  const auto skip = [&name](std::string_view text) {
+    const bool found = name.starts_with(text);
+    if (found) name.remove_prefix(text.size());
+    return found;
+  };
+  if (skip(kUnfinished)) return skip_digits() > 0 && skip(".") && skip_digits() > 0 && name.empty();
+  if (!skip(kCheckpointPrefix) || skip_digits() < kIterationDigits) return false;
+  return name.empty() || (skip("-") && skip_digits() > 0 && name.empty());
 }
 
 }  // namespace
@@ -38,7 +58,12 @@ fs::path make_checkpoint(const fs::path& trial_dir, std::int64_t iteration,
   try {
     fs::create_directories(directory);
     write(directory);
-    return finish(directory, trial_dir, iteration);
+    // The study's journal may name it as soon as this returns, so it is on disk by then.
+    sync_tree_to_disk(directory);
+    fs::path path = finish(directory, trial_dir, iteration);
+    sync_to_disk(trial_dir);
+    sync_to_disk(trial_dir.parent_path());  // the trial's directory may be new
+    return path;
   } catch (const fs::filesystem_error& error) {
     std::error_code ignored;
     fs::remove_all(directory, ignored);
@@ -77,15 +102,28 @@ fs::path clone_checkpoint(const fs::path& source, const fs::path& trial_dir,
   });
 }
 
+std::optional<double> checkpoint_score(std::string_view attribute, const search::Value& result) {
+  constexpr std::string_view kMin = "min-";
+  if (attribute.empty()) return std::nullopt;
+  const bool smaller = attribute.starts_with(kMin);
+  if (smaller) attribute.remove_prefix(kMin.size());
+  const search::Value* value = result.find_path(attribute);
+  if (value == nullptr || !value->is_number()) return std::nullopt;
+  return smaller ? -value->as_number() : value->as_number();
+}
+
 std::vector<std::size_t> surplus_checkpoints(const std::vector<Checkpoint>& checkpoints,
                                              std::int64_t keep) {
   std::vector<std::size_t> surplus;
   if (keep < 0 || checkpoints.size() <= static_cast<std::size_t>(keep)) return surplus;
-  // Worst first; without scores, oldest first. The newest is where a restart begins.
+  // Worst first, which are those without a score or with NaN; among them the oldest. The newest is
+  // where a restart begins.
   for (std::size_t i = 0; i + 1 < checkpoints.size(); ++i) surplus.push_back(i);
-  constexpr double kNone = -std::numeric_limits<double>::infinity();
+  const auto score = [&checkpoints](std::size_t place) {
+    return checkpoints[place].score.value_or(std::numeric_limits<double>::quiet_NaN());
+  };
   std::stable_sort(surplus.begin(), surplus.end(), [&](std::size_t left, std::size_t right) {
-    return checkpoints[left].score.value_or(kNone) < checkpoints[right].score.value_or(kNone);
+    return is_better_metric(score(right), score(left), /*lower_is_better=*/false);
   });
   surplus.resize(
       std::min(surplus.size(),
@@ -94,17 +132,13 @@ std::vector<std::size_t> surplus_checkpoints(const std::vector<Checkpoint>& chec
   return surplus;
 }
 
-void remove_unknown_checkpoints(const fs::path& trial_dir, const std::vector<Checkpoint>& known) {
+void remove_leftover_checkpoints(const fs::path& trial_dir,
+                                 const std::function<bool(const fs::path&)>& may_remove) {
   std::error_code none;
   std::vector<fs::path> leftovers;
-  for (const auto& entry : fs::directory_iterator(trial_dir, none)) {
-    const std::string name = entry.path().filename().string();
-    const bool is_known = std::any_of(known.begin(), known.end(), [&](const Checkpoint& one) {
-      return one.path == entry.path();
-    });
-    if (name.starts_with(kUnfinished) || (name.starts_with(kCheckpointPrefix) && !is_known))
+  for (const auto& entry : fs::directory_iterator(trial_dir, none))
+    if (is_made_here(entry.path().filename().string()) && may_remove(entry.path()))
       leftovers.push_back(entry.path());
-  }
   for (const auto& path : leftovers) {
     log::info("removing {}: no report refers to it", path.string());
     fs::remove_all(path, none);

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "kolo/search/value.h"
+
 namespace kolo::tune {
 
 /// A checkpoint of a trial that the database knows.
@@ -36,13 +38,18 @@ std::filesystem::path clone_checkpoint(const std::filesystem::path& source,
                                        const std::filesystem::path& trial_dir,
                                        std::int64_t iteration);
 
+/// A checkpoint's worth by "accuracy" or "min-loss" in the result that it belongs to; greater is
+/// better.
+std::optional<double> checkpoint_score(std::string_view attribute, const search::Value& result);
+
 /// The places of those to remove so that `keep` are left (-1 = keep all). The newest always stays.
 std::vector<std::size_t> surplus_checkpoints(const std::vector<Checkpoint>& checkpoints,
                                              std::int64_t keep);
 
-/// Removes checkpoints in the directory that are not among the known ones: those that an
-/// interrupted trial did not finish.
-void remove_unknown_checkpoints(const std::filesystem::path& trial_dir,
-                                const std::vector<Checkpoint>& known);
+/// Removes checkpoints that make_checkpoint() has left in the directory and that `may_remove`
+/// allows: those that an interrupted trial did not finish or did not report.
+void remove_leftover_checkpoints(
+    const std::filesystem::path& trial_dir,
+    const std::function<bool(const std::filesystem::path&)>& may_remove);
 
 }  // namespace kolo::tune

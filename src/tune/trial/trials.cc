@@ -1,10 +1,11 @@
 #include "tune/trial/trials.h"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "base/errors.h"
+#include "base/metric_order.h"
+#include "tune/trial/checkpoint_paths.h"
 
 namespace kolo::tune {
 namespace {
@@ -104,7 +105,7 @@ std::optional<Grant> Trials::vacate(StudyTrial& trial) {
 bool Trials::better(double left, double right) const {
   if (!std::isfinite(left)) return false;
   if (!std::isfinite(right)) return true;
-  return *first_objective_ == search::Direction::minimize ? left < right : left > right;
+  return is_better_metric(left, right, *first_objective_ == search::Direction::minimize);
 }
 
 void Trials::note_values(const StudyTrial& trial) {
@@ -123,6 +124,24 @@ void Trials::note_values(const StudyTrial& trial) {
     }
     if (!std::isfinite(best_value_)) best_ = nullptr;
   }
+}
+
+void Trials::note_checkpoint(const StudyTrial& trial, const std::filesystem::path& path) {
+  if (!lies_inside(path, trial.record.directory)) elsewhere_.insert(path);
+}
+
+bool Trials::may_remove(const StudyTrial& trial, const std::filesystem::path& path) const {
+  const auto needs = [&path](const std::filesystem::path& kept) { return share_files(path, kept); };
+  return lies_inside(path, trial.record.directory) &&
+         std::none_of(trial.checkpoints.begin(), trial.checkpoints.end(),
+                      [&](const Checkpoint& kept) { return needs(kept.path); }) &&
+         std::none_of(elsewhere_.begin(), elsewhere_.end(), needs);
+}
+
+void Trials::remove_leftovers(const StudyTrial& trial) const {
+  remove_leftover_checkpoints(trial.record.directory, [&](const std::filesystem::path& path) {
+    return may_remove(trial, path);
+  });
 }
 
 }  // namespace kolo::tune

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "kolo/search/trial.h"
@@ -64,6 +66,13 @@ class Trials {
   /// None while no trial has a finite value.
   [[nodiscard]] const StudyTrial* best() const noexcept { return best_; }
 
+  /// To be called for each checkpoint of a trial: others may not remove what it refers to.
+  void note_checkpoint(const StudyTrial& trial, const std::filesystem::path& path);
+  /// Whether the study owns the path and no checkpoint of any trial refers to it.
+  [[nodiscard]] bool may_remove(const StudyTrial& trial, const std::filesystem::path& path) const;
+  /// What a run that was killed has left in the trial's directory.
+  void remove_leftovers(const StudyTrial& trial) const;
+
  private:
   StudyTrial& insert(std::unique_ptr<StudyTrial> trial);
   [[nodiscard]] bool better(double left, double right) const;
@@ -72,6 +81,8 @@ class Trials {
   std::vector<std::unique_ptr<StudyTrial>> all_;  // by number
   std::map<std::int64_t, StudyTrial*> live_;
   std::map<std::int64_t, StudyTrial*> changed_;
+  /// Checkpoints that trials have named outside of their own directories.
+  std::set<std::filesystem::path> elsewhere_;
   TrialCounts counts_{};
   std::int64_t occupied_ = 0;
   const StudyTrial* best_ = nullptr;

@@ -73,6 +73,23 @@ TEST_P(StoreDatabase, TakesManyRowsAtOnce) {
   EXPECT_TRUE(row.is_null(2));
 }
 
+TEST_P(StoreDatabase, KeepsTextThatIsNotUtf8AsFarAsItIs) {
+  const std::string outside("it said \377\0 and \u010D", 19);
+  put(1, 0, outside);
+  {
+    Transaction change(*database_);
+    auto rows = database_->insert_rows("t", {"a", "c"});
+    rows->add(2).add(outside).end_row();
+    rows->finish();
+    change.commit();
+  }
+  auto& row = database_->prepare("SELECT c FROM t ORDER BY a");
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_TRUE(row.next());
+    EXPECT_EQ(row.text(0), "it said \uFFFD\uFFFD and \u010D");
+  }
+}
+
 TEST_P(StoreDatabase, RefusesRowsOfAKnownKeyAndGoesOn) {
   put(2);
   EXPECT_EQ(code_of([this] {

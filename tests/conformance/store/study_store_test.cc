@@ -81,7 +81,7 @@ TEST_P(StudyStoreTest, GivesBackABatch) {
   auto second = batch(3, 5);
   second.trials = {trial};
   second.reports = {{4, 0, 2, 14, 1.5, R"({"loss":0.5})", 1, "rung", false}};
-  second.removed_checkpoints = {"/d/c1"};
+  second.removed_checkpoints = {{"/d/c1", 2}, {"/d/c2", 2}};  // the second is named again
   second.checkpoints = {{0, 4, 2, "/d/c2", 14}};
   second.elapsed = 4;
   store_->write(study_, second);

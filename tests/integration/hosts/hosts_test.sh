@@ -104,7 +104,7 @@ check_results() {
   ((status == 0)) || bad "kolo run ended with $status"
   for ((r = 0; r < size; r++)); do
     host="${hosts[r / $1]}"
-    grep -q "^ok $host shm+gloo " "$work/rank-$r.result" || grep -q "^ok $host gloo " "$work/rank-$r.result" ||
+    grep -q "^ok $host shm+tcp " "$work/rank-$r.result" || grep -q "^ok $host tcp " "$work/rank-$r.result" ||
       bad "rank $r, expected on $host, says: $(cat "$work/rank-$r.result" 2>&1)"
   done
   expect_none_left 5

@@ -47,7 +47,7 @@ case "$case_name" in
     for i in 1 2 3; do eventually 60 is_state "$i" JOB_FINISHED; done
     same "$(cat "$data"/default/w_*/w.out | sort | tr '\n' ' ')" "${hosts[*]} "
     eventually 60 is_state "$many" JOB_FINISHED
-    same "$(grep -c 'of 4 over shm+gloo: fine' "$data/default/many_$many/many.out")" 4
+    same "$(grep -c 'of 4 over shm+tcp: fine' "$data/default/many_$many/many.out")" 4
     eventually 60 queue_is 2 finished
     ;;
   # Taken out of the queue: the launcher ends its tasks in order, and they run again with the next one. A launch that waits is just gone.

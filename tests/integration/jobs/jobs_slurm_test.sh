@@ -90,7 +90,7 @@ case "$case_name" in
     many="$("$kolo" job --name many --app ranks --num-nodes 2 --ranks-per-node 2)"
     "${on_node[@]}" "$kolo" submit-launch -n 3 -t 5 --launcher-flags '--runner kolo --idle-seconds 1 --cpus-per-node 2'
     eventually 60 is_state "$many" JOB_FINISHED
-    same "$(grep -c 'of 4 over shm+gloo: fine' "$data/default/many_$many/many.out")" 4
+    same "$(grep -c 'of 4 over shm+tcp: fine' "$data/default/many_$many/many.out")" 4
     eventually 60 queue_is finished
     ;;
   *) printf 'unknown case %s\n' "$case_name" >&2; exit 2 ;;

@@ -234,7 +234,7 @@ TEST_F(RunUsageTest, InformationAboutItself) {
   EXPECT_THAT(run_kolo({"info"}, {.environment = {"PATH=/nonexistent"}, .directory = {}}).out,
               ::testing::AllOf(HasSubstr("[ ] srun        srun is not in PATH\n"),
                                ::testing::ContainsRegex("\n    apt-get install.* slurm-client")));
-  EXPECT_THAT(run_kolo({"list", "transports"}).out, HasSubstr("shm+gloo"));
+  EXPECT_THAT(run_kolo({"list", "transports"}).out, HasSubstr("shm+tcp"));
   EXPECT_THAT(run_kolo({"list", "samplers"}).out, HasSubstr("tpe "));
   EXPECT_THAT(run_kolo({"run", "--help"}).out, HasSubstr("--start-timeout SECONDS"));
   EXPECT_THAT(run_kolo({"--help"}).out, HasSubstr("run"));

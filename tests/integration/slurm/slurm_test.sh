@@ -61,10 +61,9 @@ case "$case_name" in
     ;;
   # Nodes with networks of their own: kolo run finds them and reaches the other one by ssh.
   several_hosts)
-    needs_plugin gloo
     at=(slurm_at "${hosts[0]}" salloc -Q -N2 -n4)
-    expect 4 'of 4 over shm+gloo: fine' "${at[@]}" "$kolo" run "$rank"
-    expect 3 'of 3 over shm+gloo: fine' "${at[@]}" "$kolo" run -np 3 "$rank"
+    expect 4 'of 4 over shm+tcp: fine' "${at[@]}" "$kolo" run "$rank"
+    expect 3 'of 3 over shm+tcp: fine' "${at[@]}" "$kolo" run -np 3 "$rank"
     ;;
   # Whoever is left learns that a rank has died.
   killed_rank)

@@ -41,6 +41,20 @@ TEST_F(Env, NumbersAndFlags) {
   EXPECT_EQ(setting_flag("TEST_KNOB"), false);
 }
 
+TEST_F(Env, SecondsCanBeAddedToAClock) {
+  using namespace std::chrono_literals;
+  set("KOLO_TEST_KNOB", "0.25");
+  EXPECT_EQ(setting_seconds("TEST_KNOB"), 250ms);
+  for (const char* value : {"inf", "1e300", "1e12"}) {
+    set("KOLO_TEST_KNOB", value);
+    EXPECT_EQ(setting_seconds("TEST_KNOB"), 24h * 365) << value;
+  }
+  for (const char* value : {"-1", "nan"}) {
+    set("KOLO_TEST_KNOB", value);
+    EXPECT_THROW((void)setting_seconds("TEST_KNOB"), Error) << value;
+  }
+}
+
 TEST_F(Env, NonsenseNamesVariableAndValue) {
   for (const char* value : {"12x", "99999999999999999999", "zwölf"}) {
     set("HOROVOD_TEST_KNOB", value);

@@ -30,6 +30,29 @@ TEST(Json, ErrorSaysWhere) {
   EXPECT_THAT(error.message(), StartsWith("study.json:3:7: not valid JSON: "));
 }
 
+TEST(Json, NumbersOutOfRangeAreErrors) {
+  const Error error = error_of([] { (void)parse_json("{\"loss\": 1e999}", "x"); });
+  EXPECT_EQ(error.code(), ErrorCode::corruption);
+  EXPECT_FALSE(try_parse_json("1e999"));
+}
+
+TEST(Json, NestingHasALimit) {
+  const auto nested = [](int depth) {
+    return std::string(static_cast<std::size_t>(depth), '[') +
+           std::string(static_cast<std::size_t>(depth), ']');
+  };
+  EXPECT_NO_THROW((void)parse_json(nested(kDeepestJson), "x"));
+  const Error error = error_of([&] { (void)parse_json(nested(kDeepestJson + 1), "x"); });
+  EXPECT_EQ(error.message(), "x:1:201: not valid JSON: it is nested more than 200 deep");
+  EXPECT_FALSE(try_parse_json(nested(200'000)));
+  // Brackets in strings do not count, nor do quotes behind backslashes end them.
+  EXPECT_TRUE(try_parse_json("[\"\\\"" + std::string(1000, '[') + "\"]"));
+}
+
+TEST(Json, TextOfBytesThatAreNotUtf8) {
+  EXPECT_EQ(json_text(Json{{"a", "x\377y"}}), "{\"a\":\"x\xEF\xBF\xBDy\"}");
+}
+
 TEST(Json, EmptyTextIsAnError) {
   EXPECT_THAT(error_of([] { (void)parse_json("", "x"); }).message(), StartsWith("x:1:1: "));
 }

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -32,6 +33,19 @@ TEST(SecretTest, CanBeReadFromItsFileAgainAndAgain) {
   for (int i = 0; i < 3; ++i) EXPECT_EQ(read_secret_file(file.get(), -1).bytes(), secret.bytes());
   char byte = 'x';
   EXPECT_LT(::pwrite(file.get(), &byte, 1, 20), 0) << "the file must be sealed";
+}
+
+TEST(SecretTest, FewDescriptorsAreEnough) {
+  rlimit before{};
+  ::getrlimit(RLIMIT_NOFILE, &before);
+  rlimit few = before;
+  few.rlim_cur = 64;
+  ::setrlimit(RLIMIT_NOFILE, &few);
+  const Secret secret = Secret::random();
+  const Fd file = make_secret_file(secret);
+  ::setrlimit(RLIMIT_NOFILE, &before);
+  EXPECT_LT(file.get(), 64);
+  EXPECT_EQ(read_secret_file(file.get(), 0).bytes(), secret.bytes());
 }
 
 TEST(SecretTest, ComesThroughWrappersThatExecAndThoseThatClose) {

@@ -3,12 +3,34 @@
 
 #include "base/csv.h"
 #include "base/markup.h"
+#include "base/utf8.h"
 #include "kolo/error.h"
 
 namespace kolo {
 namespace {
 
 using ::testing::ElementsAre;
+
+TEST(Utf8Test, KnowsWhatIsWellFormed) {
+  for (const char* good :
+       {"", "plain text of more than eight bytes", "\x7F", "\xC2\x80", "\xDF\xBF", "\xE0\xA0\x80",
+        "\xED\x9F\xBF", "\xEE\x80\x80", "\xEF\xBF\xBF", "\xF0\x90\x80\x80", "\xF4\x8F\xBF\xBF",
+        "sedm slov: č š ž € 𝄞"})
+    EXPECT_TRUE(is_plain_utf8(good)) << good;
+  for (const char* bad :
+       {"\xFF", "\x80", "\xC0\x80", "\xC1\xBF", "\xC2", "\xE0\x9F\xBF", "\xED\xA0\x80", "\xE2\x82",
+        "\xF0\x8F\xBF\xBF", "\xF4\x90\x80\x80", "\xF5\x80\x80\x80", "\xF0\x90\x80",
+        "eight ascii bytes before \xFE", "\xC2x"})
+    EXPECT_FALSE(is_plain_utf8(bad)) << bad;
+  EXPECT_FALSE(is_plain_utf8({"0123456\0", 8}));
+  EXPECT_FALSE(is_plain_utf8({"\0", 1}));
+}
+
+TEST(Utf8Test, ReplacesOnlyWhatIsNot) {
+  EXPECT_EQ(plain_utf8("a\xFF\xC4\x8D\xC4"), "a\uFFFD\u010D\uFFFD");
+  EXPECT_EQ(plain_utf8({"a\0b", 3}), "a\uFFFDb");
+  EXPECT_THROW(require_plain_utf8("\xFF", "a name"), Error);
+}
 
 TEST(CsvTest, QuotesOnlyWhatNeedsIt) {
   EXPECT_EQ(csv_quoted("plain text"), "plain text");

@@ -25,6 +25,13 @@ Error error_of(Action action) {
   return Error(ErrorCode::internal, "no exception");
 }
 
+TEST(Yaml, IsUtf8) {
+  for (const std::string text : {"\377", "a: \377", "# \303", "\376\377\000a"})
+    EXPECT_EQ(error_of([&] { (void)parse_yaml(text, "f.yaml"); }).message(),
+              "f.yaml: not valid YAML: it is not UTF-8 text, or has zero bytes");
+  EXPECT_EQ(parse_yaml("a: č", "f.yaml")["a"], "č");
+}
+
 TEST(Yaml, ScalarsKeepTheirKind) {
   Json value = parse_yaml(
       "a: 1\nb: -2.5\nc: true\nd: text\ne: '1'\nf: ~\ng: 18446744073709551615\nh: 1e3\n"

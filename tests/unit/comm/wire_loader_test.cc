@@ -1,5 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -36,7 +38,7 @@ class WireLoader : public testing::Test {
 };
 
 TEST_F(WireLoader, AnUnknownNameListsTheKnownOnes) {
-  EXPECT_THAT(message_of("carrier-pigeon"), HasSubstr("gloo, openmpi, mpich"));
+  EXPECT_THAT(message_of("carrier-pigeon"), HasSubstr("tcp, openmpi, mpich"));
 }
 
 TEST_F(WireLoader, AFileThatIsNoLibraryIsRefused) {
@@ -46,18 +48,32 @@ TEST_F(WireLoader, AFileThatIsNoLibraryIsRefused) {
   EXPECT_THAT(why, HasSubstr("libmpich12"));
 }
 
-TEST_F(WireLoader, AFailureIsNotRemembered) {
-  const std::filesystem::path file = directory_ / "kolo_wire_gloo.so";
+TEST_F(WireLoader, CodeThatOthersMayWriteIsNotLoaded) {
+  const auto file = directory_ / "kolo_wire_mpich.so";
   std::ofstream(file) << "not a library";
-  message_of("gloo");
+  ::chmod(file.c_str(), 0666);
+  EXPECT_THAT(message_of("mpich"), HasSubstr("other users may write to " + file.string()));
+  ::chmod(file.c_str(), 0644);
+  ::chmod(directory_.c_str(), 0777);
+  EXPECT_THAT(message_of("mpich"), HasSubstr("other users may write to " + directory_.string()));
+  ::chmod(directory_.c_str(), 0700);
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can give files away";
+  ::chown(file.c_str(), 4711, 4711);
+  EXPECT_THAT(message_of("mpich"), HasSubstr("belongs to another user (id 4711)"));
+}
+
+TEST_F(WireLoader, AFailureIsNotRemembered) {
+  const std::filesystem::path file = directory_ / "kolo_wire_openmpi.so";
+  std::ofstream(file) << "not a library";
+  message_of("openmpi");
   std::filesystem::remove(file);
   std::string why;
-  if (!wire_plugin_available("gloo", &why)) GTEST_SKIP() << why;
-  const WirePlugin& plugin = load_wire_plugin("gloo");
+  if (!wire_plugin_available("openmpi", &why)) GTEST_SKIP() << why;
+  const WirePlugin& plugin = load_wire_plugin("openmpi");
   EXPECT_EQ(plugin.abi, WirePlugin::kAbi);
-  EXPECT_STREQ(plugin.name, "gloo");
-  EXPECT_THAT(plugin.library, HasSubstr("Gloo "));
-  EXPECT_EQ(&plugin, &load_wire_plugin("gloo"));
+  EXPECT_STREQ(plugin.name, "mpi");
+  EXPECT_THAT(plugin.library, HasSubstr("Open MPI "));
+  EXPECT_EQ(&plugin, &load_wire_plugin("openmpi"));
 }
 
 }  // namespace

@@ -271,7 +271,7 @@ TEST_P(EngineTest, ARankWithoutRoomForTheResult) {
 TEST_P(EngineTest, AcrossHosts) {
   std::vector<int> hosts;
   for (int r = 0; r < GetParam(); ++r) hosts.push_back(r / 2);
-  const Arrangement wire{"", GetParam() == 2 ? "gloo" : "shm+gloo", hosts, "gloo"};
+  const Arrangement wire{"", GetParam() == 2 ? "tcp" : "shm+tcp", hosts, "tcp"};
   if (std::string why; !is_available(wire, &why)) GTEST_SKIP() << why;
   run(
       [](Engine& engine) {

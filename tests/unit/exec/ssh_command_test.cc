@@ -1,8 +1,10 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "exec/ssh.h"
+#include "kolo/error.h"
 
 namespace kolo::exec {
 namespace {
@@ -33,6 +35,16 @@ TEST(SshCommandTest, PortAndKey) {
   EXPECT_EQ(*(std::find(argv.begin(), argv.end(), "-p") + 1), "2222");
   EXPECT_EQ(*(std::find(argv.begin(), argv.end(), "-i") + 1), "/my key");
   EXPECT_THAT(argv, Contains("ConnectTimeout=7"));
+}
+
+TEST(SshCommandTest, WhichHostKeysItTakes) {
+  EXPECT_THAT(ssh_command({}, "node"), Contains("StrictHostKeyChecking=accept-new"));
+  ::setenv("KOLO_SSH_HOST_KEYS", "yes", 1);
+  EXPECT_THAT(ssh_command(ssh_from_environment("/k"), "node"),
+              Contains("StrictHostKeyChecking=yes"));
+  ::setenv("KOLO_SSH_HOST_KEYS", "maybe", 1);
+  EXPECT_THROW(ssh_from_environment("/k"), Error);
+  ::unsetenv("KOLO_SSH_HOST_KEYS");
 }
 
 }  // namespace

@@ -33,6 +33,30 @@ TEST(BatchScript, HasWhatWasAskedForAndNothingElse) {
   }
 }
 
+TEST(BatchScript, HasNoCommandsButItsOwn) {
+  for (const auto& entry : batch_systems().entries()) {
+    const auto system = entry.make();
+    const auto write = [&](BatchRequest request) {
+      request.commands = "true";
+      return system->write_script(system->script_template(), request);
+    };
+    EXPECT_THROW((void)write({.flags = {"--one\ntouch /tmp/x"}, .log = "/l", .commands = ""}),
+                 Error)
+        << entry.name;
+    EXPECT_THROW((void)write({.queue = "q\rx", .log = "/l", .commands = ""}), Error) << entry.name;
+    EXPECT_THROW((void)write({.project = "p\nx", .log = "/l", .commands = ""}), Error)
+        << entry.name;
+    EXPECT_THROW((void)write({.log = "/l\nx", .commands = ""}), Error) << entry.name;
+  }
+  EXPECT_THAT(make_local()->write_script(make_local()->script_template(),
+                                         {.log = "/it's $(here)", .commands = "true"}),
+              HasSubstr(R"(exec >>'/it'\''s $(here)' 2>&1)"));
+  EXPECT_THAT(make_slurm()->write_script(make_slurm()->script_template(),
+                                         {.log = "/a b", .commands = "true"}),
+              HasSubstr("#SBATCH --output=\"/a b\"\n"));
+  EXPECT_THROW((void)make_pbs()->write_script("", {.log = "/a b", .commands = ""}), Error);
+}
+
 TEST(BatchScript, KnowsItsWords) {
   const auto system = make_pbs();
   EXPECT_EQ(

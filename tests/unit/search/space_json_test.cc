@@ -19,7 +19,7 @@ std::string message_of(const std::function<void()>& call) {
   return "nothing was thrown";
 }
 
-std::string refusal_of(const char* json) {
+std::string refusal_of(const std::string& json) {
   return message_of([&] { (void)Space::from_json(json, "space.json"); });
 }
 
@@ -101,6 +101,9 @@ TEST(SpaceJsonTest, ErrorsNamePathAndRule) {
   EXPECT_THAT(refusal_of(R"({"x": {"randn": [0, 0]}})"), HasSubstr("deviation"));
   EXPECT_THAT(refusal_of(R"({"a/b": 1})"), HasSubstr("hold no '/'"));
   EXPECT_THAT(refusal_of(R"({"x": {"eval": "2 +"}})"), AllOf(HasSubstr("x: "), HasSubstr("value")));
+  std::string terms = "1";
+  for (int i = 0; i < 200'000; ++i) terms += "+1";
+  EXPECT_THAT(refusal_of(R"({"x": {"eval": ")" + terms + R"("}})"), HasSubstr("at most 10000"));
   EXPECT_THAT(refusal_of(R"([1])"), HasSubstr("dictionary"));
   EXPECT_THAT(refusal_of(R"({"kolo_space": 2})"), HasSubstr("version 2"));
   EXPECT_THAT(refusal_of(R"({"kolo_space": 1, "conditons": {}})"), HasSubstr("conditons"));

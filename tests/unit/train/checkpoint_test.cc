@@ -71,6 +71,14 @@ TEST_F(Checkpoints, KeepTheLastAndTheBest) {
   files.write(6, {{"a", "b"}}, 0.1);  // better: the old best may go
   EXPECT_THAT(steps(files), ElementsAre(5, 6));
 
+  CheckpointOptions diverging = options(1);
+  diverging.directory /= "diverging";
+  CheckpointFiles diverged(diverging);
+  const double losses[] = {std::nan(""), 0.5, 0.7, std::nan("")};
+  for (std::uint64_t step = 1; step <= 4; ++step) diverged.write(step, {}, losses[step - 1]);
+  EXPECT_THAT(steps(diverged), ElementsAre(2, 4));
+  EXPECT_EQ(diverged.read_best()->info.step, 2U);
+
   CheckpointOptions upward = options(1);
   upward.directory /= "upward";
   upward.lower_is_better = false;

@@ -110,6 +110,7 @@ TEST_F(Csv, NamesLineAndColumn) {
 TEST(Gzip, MembersFollowEachOther) {
   EXPECT_EQ(train::gunzip_if_needed(gzip("one ") + gzip("two"), "x"), "one two");
   const std::string large(3'000'000, 'k');
+  EXPECT_THROW(train::gunzip_if_needed(gzip(large), "x", large.size() - 1), Error);
   EXPECT_EQ(train::gunzip_if_needed(gzip(large), "x"), large);
 }
 

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 namespace kolo::train {
 namespace {
 
@@ -14,6 +16,15 @@ TEST(Patience, EndsAfterSoManyEpochsWithoutABetterValue) {
   EXPECT_TRUE(patience.is_over(0.9));
   EXPECT_FALSE(patience.is_over(0.9));
   EXPECT_TRUE(patience.is_over(0.9));
+}
+
+TEST(Patience, NotANumberIsWorst) {
+  Patience patience(true, 2, 0);
+  EXPECT_FALSE(patience.is_over(std::nan("")));
+  EXPECT_FALSE(patience.is_over(5.0));
+  EXPECT_FALSE(patience.is_over(4.0));
+  EXPECT_FALSE(patience.is_over(std::nan("")));
+  EXPECT_TRUE(patience.is_over(std::nan("")));
 }
 
 TEST(Patience, UpwardWithALeastGain) {

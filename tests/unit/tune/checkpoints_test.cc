@@ -2,10 +2,31 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
+#include <cmath>
+#include <fstream>
 #include <stdexcept>
 
 #include "base/files.h"
+#include "tune/trial/checkpoint_paths.h"
+#include "tune/trial/trials.h"
+
+namespace {
+
+std::vector<std::string>* synced = nullptr;  // names of what was flushed, while a test wants them
+
+}  // namespace
+
+/// Instead of libc's: what a power failure would leave cannot be tried here, but what is flushed
+/// can be seen.
+extern "C" int fsync(int fd) {
+  if (synced != nullptr)
+    synced->push_back(
+        std::filesystem::read_symlink("/proc/self/fd/" + std::to_string(fd)).filename().string());
+  return static_cast<int>(::syscall(SYS_fsync, fd));
+}
 
 namespace kolo::tune {
 namespace {
@@ -37,6 +58,24 @@ TEST(Checkpoints, AreWholeOrNotThere) {
   // Nothing that is there is overwritten: somebody may be reading it.
   EXPECT_EQ(make_checkpoint(scratch.path(), 7, [](const fs::path&) {}),
             scratch.path() / "checkpoint_000007-2");
+}
+
+TEST(Checkpoints, AreOnDiskBeforeTheyAreNamed) {
+  TempDir scratch;
+  fs::create_directory(scratch.path() / "trial");
+  std::vector<std::string> seen;
+  synced = &seen;
+  make_checkpoint(scratch.path() / "trial", 1, [](const fs::path& directory) {
+    fs::create_directory(directory / "deep");
+    std::ofstream(directory / "deep/weights") << "1";
+  });
+  synced = nullptr;
+  ASSERT_EQ(seen.size(), 5U);
+  EXPECT_EQ(seen[0], "weights");
+  EXPECT_EQ(seen[1], "deep");
+  EXPECT_THAT(seen[2], testing::StartsWith(".checkpoint."));
+  EXPECT_EQ(seen[3], "trial");
+  EXPECT_EQ(seen[4], scratch.path().filename());
 }
 
 TEST(Checkpoints, WhatARankTakesPartInIsNotKept) {
@@ -82,6 +121,9 @@ TEST(Checkpoints, TheWorstGoFirstAndTheNewestNever) {
   EXPECT_THAT(surplus_checkpoints(with_scores({{}, {}, {}, {}}), 2), testing::ElementsAre(0, 1));
   EXPECT_THAT(surplus_checkpoints(with_scores({9, 5, 7, 1}), 2), testing::ElementsAre(1, 2));
   EXPECT_THAT(surplus_checkpoints(with_scores({9, 5}), 0), testing::ElementsAre(0));
+  const double nan = std::nan("");
+  EXPECT_THAT(surplus_checkpoints(with_scores({nan, 9, nan, 7, 1}), 3), testing::ElementsAre(0, 2));
+  EXPECT_THAT(surplus_checkpoints(with_scores({9, nan, 7, nan}), 2), testing::ElementsAre(1, 2));
 }
 
 TEST(Checkpoints, LeftoversAreRemoved) {
@@ -90,8 +132,56 @@ TEST(Checkpoints, LeftoversAreRemoved) {
   make_checkpoint(scratch.path(), 2, [](const fs::path&) {});
   fs::create_directory(scratch.path() / ".checkpoint.12.0");
   write_file_atomically(scratch.path() / "result.json", "{}");
-  remove_unknown_checkpoints(scratch.path(), {{known, 1, 1, {}}});
-  EXPECT_THAT(names_in(scratch.path()), testing::ElementsAre("checkpoint_000001", "result.json"));
+  for (const char* own :
+       {"checkpoint_best", "checkpoint_1", "checkpoint_000002.old", ".checkpoint.x"})
+    fs::create_directory(scratch.path() / own);
+  remove_leftover_checkpoints(scratch.path(), [&](const fs::path& path) { return path != known; });
+  EXPECT_THAT(names_in(scratch.path()),
+              testing::ElementsAre(".checkpoint.x", "checkpoint_000001", "checkpoint_000002.old",
+                                   "checkpoint_1", "checkpoint_best", "result.json"));
+}
+
+TEST(CheckpointPaths, OnlyWhatIsInsideTheTrialsDirectoryIsTheStudys) {
+  TempDir scratch;
+  const fs::path trial = scratch.path() / "trial", other = scratch.path() / "trial-2";
+  fs::create_directories(trial / "ckpt");
+  fs::create_directories(other);
+  fs::create_directory_symlink(other, trial / "link");
+  fs::create_directory_symlink(trial, scratch.path() / "alias");
+  EXPECT_TRUE(lies_inside(trial / "ckpt", trial));
+  EXPECT_TRUE(lies_inside(trial / "not-yet/there", trial));
+  EXPECT_TRUE(lies_inside(scratch.path() / "alias/ckpt", trial));
+  for (const fs::path& path : {trial, other, scratch.path(), trial / "link", trial / "link/x",
+                               trial / "..", trial / "../trial-2", fs::path("/")})
+    EXPECT_FALSE(lies_inside(path, trial)) << path;
+
+  EXPECT_EQ(checkpoint_path("ckpt/", trial), trial / "ckpt");
+  EXPECT_EQ(checkpoint_path("./a/../ckpt", trial), trial / "ckpt");
+  EXPECT_EQ(checkpoint_path("/data", trial), "/data");
+  EXPECT_TRUE(share_files(trial / "ckpt/model", scratch.path() / "alias/ckpt"));
+  EXPECT_TRUE(share_files(trial, trial / "ckpt"));
+  EXPECT_FALSE(share_files(trial / "ckpt", trial / "ckpt-2"));
+}
+
+TEST(CheckpointPaths, NothingThatIsReferredToIsRemoved) {
+  TempDir scratch;
+  Trials trials;
+  const auto add = [&](const std::string& name) -> StudyTrial& {
+    auto trial = std::make_unique<StudyTrial>();
+    trial->record.number = trials.size();
+    trial->record.directory = (scratch.path() / name).string();
+    for (const char* checkpoint : {"a", "b/deep"})
+      fs::create_directories(scratch.path() / name / checkpoint);
+    return trials.add(std::move(trial));
+  };
+  StudyTrial &first = add("first"), &second = add("second");
+  const fs::path home = first.record.directory;
+  EXPECT_TRUE(trials.may_remove(first, home / "a"));
+  EXPECT_FALSE(trials.may_remove(first, scratch.path() / "second/a"));
+  first.checkpoints = {{home / "b/deep", 1, 1, {}}};
+  EXPECT_FALSE(trials.may_remove(first, home / "b"));
+  trials.note_checkpoint(second, home / "a");
+  EXPECT_FALSE(trials.may_remove(first, home / "a"));
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The Gloo messenger over loopback, ranks being threads.
+// The TCP messenger over loopback, ranks being threads.
 #include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -61,10 +61,10 @@ class Meetings {
   std::map<int, Meeting> meetings_;
 };
 
-class WireGloo : public testing::Test {
+class WireTcp : public testing::Test {
  protected:
   void SetUp() override {
-    if (std::string why; !wire_plugin_available("gloo", &why)) GTEST_SKIP() << why;
+    if (std::string why; !wire_plugin_available("tcp", &why)) GTEST_SKIP() << why;
   }
 
   void with_messengers(int size, const std::function<void(int, Messenger&)>& body,
@@ -78,14 +78,14 @@ class WireGloo : public testing::Test {
       setup.timeout = 20s;
       setup.network_interface = "lo";
       setup.allgather = [&](const std::string& mine) { return meetings.gather(rank, mine); };
-      auto messenger = load_wire_plugin("gloo").connect(setup);
+      auto messenger = load_wire_plugin("tcp").connect(setup);
       body(rank, *messenger);
     });
   }
   static Deadline soon() { return Deadline::after(20s); }
 };
 
-TEST_F(WireGloo, LongMessagesPassBothWaysAtOnce) {
+TEST_F(WireTcp, LongMessagesPassBothWaysAtOnce) {
   with_messengers(3, [](int rank, Messenger& messenger) {
     constexpr std::size_t kWords = 3'000'000;
     std::vector<std::uint64_t> mine(kWords);
@@ -105,7 +105,7 @@ TEST_F(WireGloo, LongMessagesPassBothWaysAtOnce) {
   });
 }
 
-TEST_F(WireGloo, MessagesMatchByTagAndInOrder) {
+TEST_F(WireTcp, MessagesMatchByTagAndInOrder) {
   with_messengers(2, [](int rank, Messenger& messenger) {
     constexpr int kMessages = 40;
     const auto length_of = [](int i) { return static_cast<std::size_t>(i) * 3001; };
@@ -129,7 +129,7 @@ TEST_F(WireGloo, MessagesMatchByTagAndInOrder) {
   });
 }
 
-TEST_F(WireGloo, SmallExchangesOfSomeMembers) {
+TEST_F(WireTcp, SmallExchangesOfSomeMembers) {
   with_messengers(4, [](int rank, Messenger& messenger) {
     if (rank == 2) return;
     const std::vector<int> members = {3, 0, 1};
@@ -154,7 +154,7 @@ TEST_F(WireGloo, SmallExchangesOfSomeMembers) {
   });
 }
 
-TEST_F(WireGloo, AClosedConnectionIsPeerLostAndNoSignal) {
+TEST_F(WireTcp, AClosedConnectionIsPeerLostAndNoSignal) {
   with_messengers(2, [](int rank, Messenger& messenger) {
     if (rank == 1) return;
     std::vector<char> body(1'000'000);
@@ -172,7 +172,7 @@ TEST_F(WireGloo, AClosedConnectionIsPeerLostAndNoSignal) {
   });
 }
 
-TEST_F(WireGloo, ADeadlineEndsAWait) {
+TEST_F(WireTcp, ADeadlineEndsAWait) {
   std::atomic<bool> has_ended{false};
   with_messengers(2, [&](int rank, Messenger& messenger) {
     char byte = 0;
@@ -187,7 +187,7 @@ TEST_F(WireGloo, ADeadlineEndsAWait) {
   });
 }
 
-TEST_F(WireGloo, AbortFromAnotherThreadEndsAWait) {
+TEST_F(WireTcp, AbortFromAnotherThreadEndsAWait) {
   std::atomic<bool> has_ended{false};
   with_messengers(3, [&](int rank, Messenger& messenger) {
     char byte = 0;
@@ -210,7 +210,7 @@ TEST_F(WireGloo, AbortFromAnotherThreadEndsAWait) {
   });
 }
 
-TEST_F(WireGloo, AFarewellNamesTheOneWhoIsSilent) {
+TEST_F(WireTcp, AFarewellNamesTheOneWhoIsSilent) {
   // 0 waits for 1, 1 waits for 2, and 2 does nothing. 0 hears it from 1.
   std::atomic<int> ended{0};
   with_messengers(3, [&](int rank, Messenger& messenger) {
@@ -257,9 +257,9 @@ struct Stranger {
   std::string name, words;
 };
 
-class WireGlooStranger : public WireGloo, public testing::WithParamInterface<Stranger> {};
+class WireTcpStranger : public WireTcp, public testing::WithParamInterface<Stranger> {};
 
-TEST_P(WireGlooStranger, CannotTakeAPlace) {
+TEST_P(WireTcpStranger, CannotTakeAPlace) {
   // Before anybody knows where to connect to, a stranger is at every door.
   std::vector<Fd> strangers;
   std::size_t doors = 0;
@@ -285,7 +285,7 @@ TEST_P(WireGlooStranger, CannotTakeAPlace) {
   EXPECT_EQ(doors, 2U) << "the test did not find the doors";
 }
 
-INSTANTIATE_TEST_SUITE_P(Saying, WireGlooStranger,
+INSTANTIATE_TEST_SUITE_P(Saying, WireTcpStranger,
                          testing::Values(Stranger{"nothing", ""},
                                          Stranger{"http",
                                                   "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"},

@@ -1,0 +1,229 @@
+#include "fuzz/targets.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "base/csv.h"
+#include "base/errors.h"
+#include "base/json.h"
+#include "base/socket.h"
+#include "base/utf8.h"
+#include "base/words.h"
+#include "base/yaml.h"
+#include "comm/rendezvous/protocol.h"
+#include "engine/messages.h"
+#include "exec/protocol.h"
+#include "hps/results/results_csv.h"
+#include "jobs/database/fields.h"
+#include "kolo/search/space.h"
+#include "launch/allocation.h"
+#include "launch/hosts.h"
+#include "launch/slurm.h"
+#include "train/checkpoint/format.h"
+#include "train/data/csv.h"
+#include "train/data/gzip.h"
+#include "train/data/idx.h"
+#include "tune/protocol/trial_protocol.h"
+#include "tune/protocol/value_text.h"
+#include "tune/study/program_study.h"
+#include "tune/study/study_spec.h"
+
+namespace kolo::fuzz {
+namespace {
+
+/// What must hold for every input.
+void require(bool holds) {
+  if (!holds) std::abort();
+}
+
+/// Refusals are answers. Every call gets its turn, whatever the ones before said.
+template <class... Calls>
+void each(Calls&&... calls) {
+  const auto attempt = [](auto&& call) {
+    try {
+      call();
+    } catch (const Error&) {
+    }
+  };
+  (attempt(calls), ...);
+}
+
+void utf8(std::string_view input) {
+  const std::string plain = plain_utf8(input);
+  require(is_plain_utf8(plain));
+  require(!is_plain_utf8(input) || plain == input);
+}
+
+void json(std::string_view input) {
+  each([&] {
+    const Json value = parse_json(input, "input");
+    require(parse_json(json_text(value), "again") == value || value != value);
+  });
+  static_cast<void>(try_parse_json(input));
+}
+
+void yaml(std::string_view input) {
+  each([&] { static_cast<void>(json_text(parse_yaml(input, "input"))); });
+}
+
+void values(std::string_view input) {
+  each(
+      [&] {
+        const std::string once = tune::encode(tune::decode(input, "input"));
+        require(tune::encode(tune::decode(once, "again")) == once);
+      },
+      [&] { static_cast<void>(tune::encode_point(tune::decode_point(input))); },
+      [&] { static_cast<void>(hps::value_of_field(std::string(input))); });
+}
+
+void trial_lines(std::string_view input) {
+  each([&] { static_cast<void>(tune::parse_trial_line(input)); },
+       [&] { static_cast<void>(tune::parse_study_line(input)); });
+  static_cast<void>(tune::parse_last_words(input, "loss"));
+}
+
+void studies(std::string_view input) {
+  each([&] { static_cast<void>(tune::StudySpec::from_json(input)); },
+       [&] { static_cast<void>(tune::ProgramStudy::from_json(parse_json(input, "input"))); });
+}
+
+void spaces(std::string_view input) {
+  each([&] { static_cast<void>(search::Space::from_json(std::string(input), "input")); });
+}
+
+void expressions(std::string_view input) {
+  each([&] {
+    const Json space{{"y", {{"eval", std::string(input)}}}, {"x", {{"uniform", {0, 1}}}}};
+    static_cast<void>(search::Space::from_json(json_text(space), "input"));
+  });
+}
+
+void frames(std::string_view input) {
+  // In pieces, as they arrive.
+  FrameParser parser(4096);
+  each([&] {
+    for (std::size_t at = 0, step = 1; at < input.size(); at += step, step = step % 7 + 1) {
+      parser.feed(input.substr(at, step));
+      while (parser.next()) {
+      }
+    }
+  });
+}
+
+void rendezvous(std::string_view input) {
+  namespace protocol = comm::rendezvous;
+  each([&] { require(protocol::encode(protocol::decode_hello(input)) == input); },
+       [&] { require(protocol::encode(protocol::decode_challenge(input)) == input); },
+       [&] { static_cast<void>(protocol::decode_meet(input)); },
+       [&] { require(protocol::encode(protocol::decode_departure(input)) == input); },
+       [&] { require(protocol::encode(protocol::decode_failure(input)) == input); },
+       [&] { require(protocol::encode_met(protocol::decode_met(input)) == input); });
+}
+
+void engine(std::string_view input) {
+  each([&] { static_cast<void>(runtime::decode_submit(input)); },
+       [&] { static_cast<void>(runtime::decode_decisions(input)); },
+       [&] { static_cast<void>(runtime::decode_lost(input)); });
+}
+
+void custodian(std::string_view input) {
+  each([&] { static_cast<void>(exec::decode_hello(input)); },
+       [&] { static_cast<void>(exec::decode_claim(input)); },
+       [&] { static_cast<void>(exec::decode_task(input)); },
+       [&] { static_cast<void>(exec::decode_output(input)); },
+       [&] { static_cast<void>(exec::decode_exited(input)); },
+       [&] { static_cast<void>(exec::decode_task_end(input)); },
+       [&] { static_cast<void>(exec::decode_environment(input)); },
+       [&] { static_cast<void>(exec::decode_task_id(input)); });
+}
+
+void hosts(std::string_view input) {
+  each([&] { static_cast<void>(launch::parse_hosts(input)); },
+       [&] { static_cast<void>(launch::parse_hostfile(input, "input")); },
+       [&] { static_cast<void>(launch::parse_nodefile(input)); },
+       [&] { static_cast<void>(launch::parse_slurm_counts(input)); },
+       [&] { static_cast<void>(SocketAddress::parse(input)); });
+}
+
+void words(std::string_view input) {
+  each([&] {
+    std::string line;
+    const auto split = split_words(input, "input");
+    for (const auto& word : split) line += shell_quoted(word) + ' ';
+    require(split_words(line, "again") == split);
+  });
+}
+
+void tables(std::string_view input) {
+  for (const auto line : csv_lines(input))
+    each([&] {
+      const auto fields = split_csv_line(line);
+      std::string again = csv_line(fields);
+      again.pop_back();
+      require(split_csv_line(again) == fields);
+    });
+  each([&] { static_cast<void>(train::parse_csv(input, ',', false, "input")); },
+       [&] { static_cast<void>(train::parse_csv(input, ';', true, "input")); });
+}
+
+void job_fields(std::string_view input) {
+  each(
+      [&] {
+        jobs::Job job;
+        jobs::decode_spec(job, input);
+        static_cast<void>(jobs::encode_spec(job));
+      },
+      [&] {
+        jobs::Job job;
+        for (const auto& field : jobs::fields())
+          each([&] { jobs::set_field(job, field, std::string(input)); });
+        jobs::check_job(job);
+      });
+}
+
+void idx(std::string_view input) {
+  each([&] { static_cast<void>(train::parse_idx(input, "input")); });
+}
+
+void gzip(std::string_view input) {
+  each([&] { static_cast<void>(train::gunzip_if_needed(std::string(input), "input", 1U << 20)); });
+}
+
+void checkpoints(std::string_view input) {
+  each([&] { static_cast<void>(train::decode_checkpoint(input, "input")); },
+       [&] { static_cast<void>(train::decode_head(input)); });
+}
+
+constexpr Target kTargets[] = {
+    {"checkpoints", checkpoints},
+    {"custodian", custodian},
+    {"engine", engine},
+    {"expressions", expressions},
+    {"frames", frames},
+    {"gzip", gzip},
+    {"hosts", hosts},
+    {"idx", idx},
+    {"job_fields", job_fields},
+    {"json", json},
+    {"rendezvous", rendezvous},
+    {"spaces", spaces},
+    {"studies", studies},
+    {"tables", tables},
+    {"trial_lines", trial_lines},
+    {"utf8", utf8},
+    {"values", values},
+    {"words", words},
+    {"yaml", yaml},
+};
+
+}  // namespace
+
+std::span<const Target> targets() { return kTargets; }
+
+const Target* find_target(std::string_view name) {
+  const auto* found = std::find_if(std::begin(kTargets), std::end(kTargets),
+                                   [&](const Target& target) { return target.name == name; });
+  return found == std::end(kTargets) ? nullptr : found;
+}
+
+}  // namespace kolo::fuzz

@@ -1,0 +1,90 @@
+// Trials that do what no trial should: a study, its files and its user's files outlive them.
+#include <sys/stat.h>
+
+#include "integration/tune/cli_fixture.h"
+
+namespace kolo::test {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+class HostileTrial : public TuneCli {
+ protected:
+  HostileTrial() { write("space.yaml", "x: {uniform: [0, 1]}\n"); }
+  /// A study of one trial that is this shell script.
+  CommandResult study(const std::string& script, std::vector<std::string> more = {}) {
+    std::vector<std::string> options{"--name", "hostile", "--metric", "loss", "--mode", "min"};
+    options.insert(options.end(), more.begin(), more.end());
+    return tune(options, {"sh", "-c", script});
+  }
+};
+
+TEST_F(HostileTrial, DoesNotMakeTheStudyRemoveTheUsersFiles) {
+  const fs::path precious = scratch_.path() / "precious";
+  fs::create_directory(precious);
+  write("precious/file", "1");
+  ::setenv("PRECIOUS", precious.c_str(), 1);
+  const auto result = study(
+      "mkdir -p $KOLO_TRIAL_DIR/old; ln -s $PRECIOUS $KOLO_TRIAL_DIR/link\n"
+      "for path in $PRECIOUS $KOLO_TRIAL_DIR $KOLO_TRIAL_DIR/link $KOLO_TRIAL_DIR/../../precious "
+      "$KOLO_TRIAL_DIR/old $KOLO_TRIAL_DIR/new; do kolo report loss=1 --checkpoint $path; done",
+      {"--keep-checkpoints", "1"});
+  ASSERT_TRUE(result.ok()) << result.errors;
+  EXPECT_TRUE(fs::exists(precious / "file"));
+  const fs::path directory = trials("hostile")[0]["directory"].get<std::string>();
+  EXPECT_TRUE(fs::exists(directory / "params.json"));
+  EXPECT_TRUE(fs::is_symlink(directory / "link"));
+  EXPECT_FALSE(fs::exists(directory / "old"));  // given to the study
+}
+
+TEST_F(HostileTrial, LearnsNothingOfTheDatabaseNorDoOthers) {
+  ::umask(022);
+  const std::string url =
+      "sqlite:///" + (scratch_.path() / "own.db").string() + "?synchronous=full";
+  const auto result = study("kolo report loss=1", {"--storage", url});
+  ASSERT_TRUE(result.ok()) << result.errors;
+  // A URL may hold a password; whoever reads the database needs none of it.
+  EXPECT_THAT(read_file(scratch_.path() / "own.db"), testing::Not(HasSubstr("synchronous=full")));
+  for (const auto& entry : fs::directory_iterator(scratch_.path()))
+    if (entry.path().filename().string().starts_with("own.db"))
+      EXPECT_EQ(entry.status().permissions() & (fs::perms::group_all | fs::perms::others_all),
+                fs::perms::none)
+          << entry.path();
+  EXPECT_TRUE(kolo({"resume", "hostile", "--storage", url}).ok());
+}
+
+TEST_F(HostileTrial, MayKeepItsCheckpointInOnePlace) {
+  const auto result = study(
+      "cd $KOLO_TRIAL_DIR; mkdir ckpt; for i in 1 2 3; do echo $i > ckpt/epoch; "
+      "kolo report loss=1 --checkpoint ckpt; done\n"
+      "test $(cat ckpt/epoch) = 3 && "
+      "echo '{\"kolo\": 1, \"report\": {\"loss\": 1}, \"checkpoint\": \"ckpt\"}' >&$KOLO_TRIAL_FD",
+      {"--keep-checkpoints", "1"});
+  ASSERT_TRUE(result.ok()) << result.errors;
+  const fs::path directory = trials("hostile")[0]["directory"].get<std::string>();
+  EXPECT_EQ(read_file(directory / "ckpt/epoch"), "3\n");
+}
+
+TEST_F(HostileTrial, FailsAloneWhenItsJsonIsBeyondReason) {
+  write("space.yaml", "kind: {grid_search: [large, deep, bytes, good]}\n");
+  const auto result = study(
+      "case $KOLO_PARAM_KIND in large) echo '{\"loss\": 1e999}' >&$KOLO_TRIAL_FD;;\n"
+      "deep) printf '{\"loss\": %s' $(head -c 200000 /dev/zero | tr '\\0' '[') >&$KOLO_TRIAL_FD; "
+      "echo >&$KOLO_TRIAL_FD;;\n"
+      "bytes) printf 'oh \\377 no' >&2; exit 1;;\n"
+      "good) kolo report loss=1; exit 0;; esac; sleep 60");
+  EXPECT_THAT(result.output, HasSubstr("best: loss 1 ")) << result.errors;
+  const Json all = trials("hostile");
+  ASSERT_EQ(all.size(), 4U);
+  EXPECT_THAT(all[0]["error"], HasSubstr("what it sent cannot be understood"));
+  EXPECT_THAT(all[1]["error"], HasSubstr("nested more than 200 deep"));
+  EXPECT_THAT(all[2]["error"], HasSubstr("oh \uFFFD no"));
+  EXPECT_EQ(all[3]["status"], "TERMINATED");
+  EXPECT_TRUE(kolo({"resume", "hostile"}).ok());
+  const auto page = (scratch_.path() / "report.html").string();
+  EXPECT_TRUE(kolo({"report-html", "hostile", "-o", page}).ok());
+}
+
+}  // namespace
+}  // namespace kolo::test

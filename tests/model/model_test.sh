@@ -1,0 +1,35 @@
+#!/usr/bin/env bash
+# Checks a model with spin: model_test.sh NAME.pml [-DDEFINE …]. The safety properties in all states; then, on a
+# smaller instance, that nothing is stuck.
+set -euo pipefail
+model="$(realpath "$1")"
+shift
+command -v spin >/dev/null || { echo "spin is not installed (scripts/setup test)"; exit 77; }
+scratch="$(mktemp -d)"
+trap 'rm -rf "$scratch"' EXIT
+cd "$scratch"
+
+# check WHAT SPIN-FLAGS -- CC-FLAGS -- PAN-FLAGS
+check() {
+  local what="$1" spin_flags=() cc_flags=() pan_flags=()
+  shift
+  while [[ "$1" != -- ]]; do spin_flags+=("$1"); shift; done
+  shift
+  while [[ "$1" != -- ]]; do cc_flags+=("$1"); shift; done
+  shift
+  pan_flags=("$@")
+  spin "${spin_flags[@]}" -a "$model" >spin.log 2>&1 || { cat spin.log; exit 1; }
+  cc -O2 -w -o pan pan.c "${cc_flags[@]}"
+  ./pan "${pan_flags[@]}" >pan.log 2>&1 || { cat pan.log; exit 1; }
+  grep -q 'errors: 0' pan.log || { cat pan.log; exit 1; }
+  if grep -q 'max search depth too small' pan.log; then cat pan.log; exit 1; fi
+  printf '%s: %s states\n' "$what" "$(sed -n 's/^ *\([0-9.e+]*\) states, stored.*/\1/p' pan.log)"
+}
+
+spin "$@" -DUNCHECKED -a "$model" >spin.log 2>&1
+cc -O2 -w -DSAFETY -DNOCLAIM -DMEMLIM=1024 -o pan pan.c
+./pan -m200000 >pan.log 2>&1 || true
+grep -q 'assertion violated' pan.log || { echo "a wrong protocol passes"; cat pan.log; exit 1; }
+
+check safety "$@" -- -DSAFETY -DNOCLAIM -DCOLLAPSE -DMEMLIM=1024 -- -m200000
+check progress -DLAUNCHERS=2 -DJOBS=1 -DBAD_LUCK=2 -- -DCOLLAPSE -DMEMLIM=1024 -DNFAIR=3 -- -m200000 -a -f

@@ -1,0 +1,109 @@
+#include "tune/protocol/trial_channels.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <cstring>
+
+#include "support/few_descriptors.h"
+
+namespace kolo::tune {
+namespace {
+
+class TrialChannelsTest : public testing::Test {
+ protected:
+  Fd helper() {
+    Fd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    std::strncpy(address.sun_path, channels_.socket_path().c_str(), sizeof address.sun_path - 1);
+    EXPECT_EQ(::connect(socket.get(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+    return socket;
+  }
+  static void say(const Fd& socket, const std::string& text) {
+    ASSERT_EQ(::send(socket.get(), text.data(), text.size(), MSG_NOSIGNAL),
+              static_cast<ssize_t>(text.size()));
+  }
+  bool is_ready(int milliseconds) {
+    pollfd poll{channels_.poll_fd(), POLLIN, 0};
+    return ::poll(&poll, 1, milliseconds) == 1;
+  }
+  void read_ready() { channels_.read_ready(take_, refuse_); }
+
+  TrialChannels channels_;
+  int lines_ = 0;
+  std::vector<std::string> refused_;
+  const TrialChannels::Take take_ = [this](ChannelId, RunId, TrialLine line) {
+    if (line.kind == TrialLine::Kind::report) ++lines_;
+  };
+  const TrialChannels::Refuse refuse_ = [this](RunId, const std::string& why) {
+    refused_.push_back(why);
+  };
+};
+
+TEST_F(TrialChannelsTest, RestsWhenDescriptorsRunOut) {
+  const auto trial = channels_.open({1, 1});
+  const Fd socket = helper();
+  say(socket, hello_line(trial.token, false) + report_line(Value{{"loss", 1}}, ""));
+  {
+    const test::FewDescriptors none;
+    ASSERT_TRUE(is_ready(10'000));
+    read_ready();
+    EXPECT_FALSE(is_ready(0));  // the study would do nothing else
+  }
+  while (lines_ == 0 && is_ready(10'000)) read_ready();
+  EXPECT_EQ(lines_, 1);
+}
+
+TEST_F(TrialChannelsTest, ATrialThatNeverStopsSendingDoesNotKeepTheStudy) {
+  const auto trial = channels_.open({1, 1});
+  const std::string report = report_line(Value{{"loss", 1}}, "");
+  std::string many;
+  while (many.size() < 100'000) many += report;
+  ::send(trial.trial_end.get(), many.data(), many.size(), MSG_DONTWAIT);
+  // Each round sends as much as it has read.
+  int rounds = 0;
+  const TrialChannels::Take feed = [&](ChannelId, RunId, TrialLine) {
+    if (++rounds < 1'000'000)
+      ::send(trial.trial_end.get(), report.data(), report.size(), MSG_DONTWAIT);
+  };
+  ASSERT_TRUE(is_ready(10'000));
+  channels_.read_ready(feed, refuse_);
+  EXPECT_LT(rounds, 1'000'000);
+  EXPECT_TRUE(is_ready(0));  // there is more
+}
+
+TEST_F(TrialChannelsTest, StrangersAreFewAndSayLittle) {
+  const auto trial = channels_.open({1, 1});
+  std::vector<Fd> silent;
+  for (int i = 0; i < 200; ++i) {
+    silent.push_back(helper());
+    read_ready();
+  }
+  char byte = 0;
+  EXPECT_EQ(::recv(silent.front().get(), &byte, 1, MSG_DONTWAIT), 0);
+  EXPECT_LT(::recv(silent.back().get(), &byte, 1, MSG_DONTWAIT), 0);
+  say(silent.back(), std::string(10'000, 'x'));
+  while (is_ready(0)) read_ready();
+  EXPECT_EQ(::recv(silent.back().get(), &byte, 1, MSG_DONTWAIT), 0);
+  const Fd known = helper();
+  say(known, hello_line(trial.token, false) + report_line(Value{{"loss", 1}}, ""));
+  while (lines_ == 0 && is_ready(10'000)) read_ready();
+  EXPECT_EQ(lines_, 1);
+}
+
+TEST_F(TrialChannelsTest, WhatIsWrongWithALineIsItsTrialsAlone) {
+  const auto trial = channels_.open({1, 1}), other = channels_.open({2, 1});
+  say(trial.trial_end,
+      "{\"loss\": 1e999}\n{\"kolo\": 1, \"checkpoint\": 7}\n" + std::string(200'000, '[') + "\n");
+  say(other.trial_end, report_line(Value{{"loss", 1}}, ""));
+  while (is_ready(0)) read_ready();
+  EXPECT_EQ(refused_.size(), 3U);
+  EXPECT_EQ(lines_, 1);
+}
+
+}  // namespace
+}  // namespace kolo::tune
