@@ -1,6 +1,7 @@
 #include "tune/trial/trials.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "base/errors.h"
