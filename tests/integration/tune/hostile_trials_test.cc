@@ -47,10 +47,11 @@ TEST_F(HostileTrial, LearnsNothingOfTheDatabaseNorDoOthers) {
   // A URL may hold a password; whoever reads the database needs none of it.
   EXPECT_THAT(read_file(scratch_.path() / "own.db"), testing::Not(HasSubstr("synchronous=full")));
   for (const auto& entry : fs::directory_iterator(scratch_.path()))
-    if (entry.path().filename().string().starts_with("own.db"))
+    if (entry.path().filename().string().starts_with("own.db")) {
       EXPECT_EQ(entry.status().permissions() & (fs::perms::group_all | fs::perms::others_all),
                 fs::perms::none)
           << entry.path();
+    }
   EXPECT_TRUE(kolo({"resume", "hostile", "--storage", url}).ok());
 }
 
