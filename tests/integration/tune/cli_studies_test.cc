@@ -198,7 +198,7 @@ TEST_F(StudiesCli, TablesShowWhatMattersInShortLines) {
   EXPECT_EQ(result.status >> 8, 1);
   const auto text = kolo({"trials", "half"}).output;
   EXPECT_THAT(text,
-              AllOf(HasSubstr("ERROR"), HasSubstr("error"), HasSubstr("exit status 1"),
+              AllOf(HasSubstr("ERROR"), HasSubstr("error"), HasSubstr("exited with status 1"),
                     HasSubstr("0.12346"), Not(HasSubstr("/half/")), Not(HasSubstr("config/"))));
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 150U) << line;
