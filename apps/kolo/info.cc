@@ -49,6 +49,13 @@ class Inventory {
       missing("PostgreSQL", error.message(), "libpq5");
     }
   }
+  void libtorch() {
+#ifdef KOLO_TORCH_VERSION
+    there("libtorch", KOLO_TORCH_VERSION);
+#else
+    missing("libtorch", "kolo was built without it (-DKOLO_WITH_TORCH=ON)", "kolo-torch");
+#endif
+  }
   void nas() {
     try {
       there("kolo nas", program_beside("kolo-nas"));
@@ -88,7 +95,8 @@ int run_info(cli::NoOptions& /*options*/) {
   Inventory::heading("Databases");
   Inventory::there("SQLite", store::sqlite_version());
   inventory.libpq();
-  Inventory::heading("Architecture search");
+  Inventory::heading("Training and architecture search");
+  inventory.libtorch();
   inventory.nas();
   Inventory::heading("Tools");
   Inventory::there("hwloc", "for --bind-to");

@@ -45,8 +45,9 @@ bool is_confirmed(const std::string& name, const std::string& storage) {
   const OpenStore open(storage);
   const auto study = open.store->at(name);
   const auto files = tune::files_of_study(*open.store, study);
+  const std::int64_t trials = open.store->trial_count(study.id);
   const std::string lost =
-      fmt::format("study {}: {} trials, {} in {}", name, open.store->trial_count(study.id),
+      fmt::format("study {}: {} trial{}, {} in {}", name, trials, trials == 1 ? "" : "s",
                   size_text(files.bytes()), study.directory);
   if (::isatty(STDIN_FILENO) == 0)
     throw_error(ErrorCode::invalid_argument,

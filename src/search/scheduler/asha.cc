@@ -53,7 +53,8 @@ class Asha final : public Scheduler {
       text += fmt::format("\nbracket {}:", s);
       for (const auto& rung : brackets_[s]) {
         auto cutoff = rung.ranking.quantile(1 / factor_);
-        text += fmt::format(" {:.5g} ({} trials{})", rung.milestone, rung.ranking.size(),
+        text += fmt::format(" {:.5g} ({} trial{}{})", rung.milestone, rung.ranking.size(),
+                            rung.ranking.size() == 1 ? "" : "s",
                             cutoff ? fmt::format(", cut-off {:.5g}", as_reported(*cutoff)) : "");
       }
     }

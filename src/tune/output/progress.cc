@@ -18,7 +18,9 @@ using std::chrono::steady_clock;
 
 constexpr auto kRedraw = 200ms;
 constexpr auto kPlainPeriod = 5s;
-constexpr std::size_t kMostTrials = 20;  // in the table
+constexpr const char* kClearLine = "\x1b[K";   // from the cursor on
+constexpr const char* kClearBelow = "\x1b[J";  // likewise
+constexpr std::size_t kMostTrials = 20;        // in the table
 /// The size of the terminal behind a stream; a usual one where there is none.
 winsize size_of(std::FILE* stream) {
   winsize size{};
@@ -44,9 +46,11 @@ class LiveTable final : public Observer {
     std::string out = move_to_top(size.ws_col, height);
     shown_.clear();
     for (const auto& line : draw_table(view(kMostTrials), width, height)) {
-      out += line + "\n";
+      // Line by line: some terminals keep a copy of a screen that is cleared at once.
+      out += line + kClearLine + "\n";
       shown_.push_back(letters_of(line));
     }
+    out += kClearBelow;
     std::fputs(out.c_str(), stream_);
     std::fflush(stream_);
   }
@@ -54,13 +58,13 @@ class LiveTable final : public Observer {
   [[nodiscard]] std::chrono::milliseconds patience() const override { return kRedraw; }
 
  private:
-  /// Back to the first line of what is shown, and clears it. A terminal that has become narrower
+  /// Back to the first line of what is shown. A terminal that has become narrower
   /// since then shows a long line as several.
   [[nodiscard]] std::string move_to_top(std::size_t width, std::size_t height) const {
     std::size_t lines = 0;
     for (const std::size_t letters : shown_)
       lines += std::max<std::size_t>(1, (letters + width - 1) / width);
-    return lines == 0 ? "" : fmt::format("\x1b[{}F\x1b[J", std::min(lines, height));
+    return lines == 0 ? "" : fmt::format("\x1b[{}F", std::min(lines, height));
   }
 
   std::FILE* stream_;

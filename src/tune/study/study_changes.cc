@@ -80,7 +80,9 @@ StudyChanges changes_of(store::StudyStore& store, const store::StudyRecord& stud
   say("the program", now.trainable, before.trainable);
   say("the search", now.search, before.search);
   say("the scheduler", now.scheduler, before.scheduler);
-  if (before.num_samples != 0) say("num_samples", now.num_samples, before.num_samples);
+  if (before.num_samples != 0 && before.num_samples != now.num_samples)
+    changes.said.push_back(
+        fmt::format("num_samples is now {}; it was {}", now.num_samples, before.num_samples));
   return changes;
 }
 

@@ -55,7 +55,8 @@ TEST(Asha, StatusIsForPeople) {
     asha->add(id(i));
     report(*asha, i, 1, 1.0 / 3);
   }
-  EXPECT_EQ(asha->status(), "asha\nbracket 0: 3 (0 trials) 1 (2 trials, cut-off 0.33333)");
+  EXPECT_EQ(asha->status(),
+            "asha\nbracket 0: 1 (2 trials, cut-off 0.33333) 3 (0 trials) 9 (0 trials)");
 }
 
 TEST(Asha, CutoffIsThatOfThoseBefore) {

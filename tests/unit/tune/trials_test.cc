@@ -161,15 +161,16 @@ TEST(Trials, FollowTheBestAlsoWhenItBecomesWorse) {
   const auto report = [&](std::int64_t number, double value) {
     trials.at(number).values = {value};
     trials.note_values(trials.at(number));
-    return trials.best()->record.number;
+    return trials.best() != nullptr ? trials.best()->record.number : -1;
   };
   for (int i = 0; i < 3; ++i) add_trial(trials);
   EXPECT_EQ(trials.best(), nullptr);
-  EXPECT_EQ(report(0, std::nan("")), 0);
+  EXPECT_EQ(report(0, std::nan("")), -1);
   EXPECT_EQ(report(1, 5), 1);
   EXPECT_EQ(report(2, 3), 2);
   EXPECT_EQ(report(2, 7), 1);
   EXPECT_EQ(report(1, std::nan("")), 2);
+  EXPECT_EQ(report(2, std::numeric_limits<double>::infinity()), -1);
 }
 
 }  // namespace
