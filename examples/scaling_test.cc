@@ -12,53 +12,16 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
-#include <sstream>
 #include <vector>
 
 #include "options.h"
+#include "scaling_picture.h"
 #include "throughput.h"
 
 namespace {
 
-struct Row {
-  int ranks;
-  double rate, spread;  // samples a second of all, and 1.96 deviations
-};
-
-/// Measured and ideal speed over the number of ranks.
-std::string draw(const std::string& title, const std::vector<Row>& rows) {
-  constexpr double kLeft = 70, kTop = 40, kWidth = 460, kHeight = 300;
-  const double most_ranks = rows.back().ranks;
-  const double most = std::max(rows.front().rate * most_ranks, rows.back().rate) * 1.05;
-  auto x = [&](double ranks) { return kLeft + kWidth * ranks / most_ranks; };
-  auto y = [&](double rate) { return kTop + kHeight * (1 - rate / most); };
-  std::ostringstream svg;
-  svg << "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 560 400\" "
-         "font-family=\"sans-serif\" font-size=\"12\">\n"
-      << "<rect width=\"560\" height=\"400\" fill=\"white\"/>\n"
-      << "<text x=\"280\" y=\"22\" text-anchor=\"middle\" font-size=\"15\">" << title << "</text>\n"
-      << "<line x1=\"" << kLeft << "\" y1=\"" << y(0) << "\" x2=\"" << x(most_ranks) << "\" y2=\""
-      << y(0) << "\" stroke=\"black\"/>\n<line x1=\"" << kLeft << "\" y1=\"" << kTop << "\" x2=\""
-      << kLeft << "\" y2=\"" << y(0) << "\" stroke=\"black\"/>\n";
-  for (int tick = 0; tick <= 4; ++tick)
-    svg << "<text x=\"" << kLeft - 6 << "\" y=\"" << y(most * tick / 4) + 4
-        << "\" text-anchor=\"end\">" << static_cast<long long>(most * tick / 4) << "</text>\n";
-  svg << "<text x=\"" << kLeft + kWidth / 2 << "\" y=\"385\" text-anchor=\"middle\">ranks</text>\n"
-      << "<line x1=\"" << x(1) << "\" y1=\"" << y(rows.front().rate) << "\" x2=\"" << x(most_ranks)
-      << "\" y2=\"" << y(rows.front().rate * most_ranks)
-      << "\" stroke=\"gray\" stroke-dasharray=\"5,4\"/>\n<polyline fill=\"none\" "
-         "stroke=\"#1f6fb2\" "
-         "stroke-width=\"2\" points=\"";
-  for (const Row& row : rows) svg << x(row.ranks) << ',' << y(row.rate) << ' ';
-  svg << "\"/>\n";
-  for (const Row& row : rows)
-    svg << "<circle cx=\"" << x(row.ranks) << "\" cy=\"" << y(row.rate)
-        << "\" r=\"4\" fill=\"#1f6fb2\"/>\n<text x=\"" << x(row.ranks) << "\" y=\"" << y(0) + 18
-        << "\" text-anchor=\"middle\">" << row.ranks << "</text>\n";
-  svg << "<text x=\"" << kLeft + 14 << "\" y=\"" << kTop + 14
-      << "\">samples/s; dashed: ideal</text>\n</svg>\n";
-  return svg.str();
-}
+using scaling::draw;
+using scaling::Row;
 
 std::vector<Row> measure_all(const std::string& name, throughput::Plan plan) {
   std::vector<Row> rows;

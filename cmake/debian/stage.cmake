@@ -35,6 +35,9 @@ macro(append_packages variable)
   string(JOIN ", " ${variable} ${${variable}} ${ARGN})
 endmacro()
 
+# Each package has a summary of its own; cpack would put one for all in front.
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "")
+
 foreach(component ${CPACK_COMPONENTS_ALL})
   string(TOUPPER ${component} key)
   set(stage ${CPACK_TEMPORARY_DIRECTORY}/${component}${CPACK_PACKAGING_INSTALL_PREFIX})
@@ -53,7 +56,12 @@ foreach(component ${CPACK_COMPONENTS_ALL})
   endif()
   if(plugins)
     shared_library_packages(wanted ${plugins})
-    list(REMOVE_ITEM wanted ${needed})
+    # What is required anyhow need not be recommended, whatever the version.
+    list(TRANSFORM needed REPLACE " .*" "" OUTPUT_VARIABLE required)
+    foreach(name ${required})
+      string(REGEX REPLACE "[+.]" "\\\\\\0" name "${name}")
+      list(FILTER wanted EXCLUDE REGEX "^${name}( |$)")
+    endforeach()
     append_packages(CPACK_DEBIAN_${key}_PACKAGE_RECOMMENDS ${wanted})
   endif()
 endforeach()

@@ -1,15 +1,17 @@
 #include "tune/output/report_html.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
+#include <filesystem>
 #include <map>
+#include <set>
 
 #include "base/errors.h"
 #include "base/json.h"
 #include "base/markup.h"
 #include "search/space/json_value.h"
 #include "tune/output/report_page.h"
+#include "tune/output/study_importance.h"
 #include "tune/protocol/value_text.h"
 #include "tune/study/slot_moves.h"
 #include "tune/study/study_reader.h"
@@ -17,6 +19,10 @@
 
 namespace kolo::tune {
 namespace {
+
+/// So much of a study is on its page.
+constexpr std::size_t kMostMetrics = 12;
+constexpr std::size_t kMostPoints = 200;
 
 /// JSON has no such numbers; the page leaves them out.
 Json finite(double value) { return std::isfinite(value) ? Json(value) : Json(); }
@@ -45,39 +51,41 @@ Json runs_of(const store::TrialRecord& record, const std::vector<store::EventRec
   return runs;
 }
 
-Json importance_of(const StudySpec& spec, const std::vector<store::TrialRecord>& records,
-                   const Analysis& analysis) {
-  Json shares = Json::array();
-  if (spec.space.empty() || spec.objectives.empty()) return shares;
-  const auto space = search::Space::from_json(spec.space);
-  const bool population = spec.scheduler == "pbt" || spec.scheduler == "pb2";
-  std::vector<search::Point> points;
-  std::vector<double> values, budgets;
-  for (const auto& record : records) {
-    const auto& trial = analysis.trials()[static_cast<std::size_t>(record.number)];
-    // The configuration of a member of a population is that of its last results alone.
-    const auto point = population ? space->partial_point(trial.config) : decode_point(record.point);
-    for (std::size_t i = 0; i < trial.results.size(); ++i) {
-      // Results of one trial are much alike: those of the 1st, 2nd, 4th … and last report do.
-      const bool last = i + 1 == trial.results.size();
-      if (!last && (population || !std::has_single_bit(i + 1))) continue;
-      const Value* value = trial.results[i].find_path(spec.objectives.front().metric);
-      if (value == nullptr || !value->is_number()) continue;
-      points.push_back(point);
-      values.push_back(value->as_number());
-      budgets.push_back(trial.results[i].at_path("training_iteration").as_number());
-    }
-  }
-  try {
-    for (const auto& share : search::parameter_importance(*space, points, values, budgets))
-      shares.push_back({share.path, finite(share.share)});
-  } catch (const Error&) {
-    // Too few trials to say anything.
-  }
-  return shares;
+/// Every metric that is a number in some report; the objectives come first.
+std::vector<std::string> metrics_of(const Analysis& analysis,
+                                    const std::vector<Objective>& objectives) {
+  static const std::set<std::string> kAlways = {"training_iteration", "time_total_s",
+                                                "time_this_iter_s", "timestamp"};
+  std::vector<std::string> names;
+  for (const auto& objective : objectives) names.push_back(objective.metric);
+  std::set<std::string> others;
+  for (const auto& trial : analysis.trials())
+    if (!trial.results.empty())
+      for (const auto& [key, value] : flatten(trial.results.back()))
+        if (value.is_number() && !kAlways.contains(key) &&
+            std::find(names.begin(), names.end(), key) == names.end())
+          others.insert(key);
+  for (const auto& name : others)
+    if (names.size() < kMostMetrics) names.push_back(name);
+  return names;
 }
 
-Json trial_json(const TrialResult& trial, const std::vector<Objective>& objectives) {
+/// The values of one metric over the reports; of many reports, some and the last.
+Json curve_of(const TrialResult& trial, const std::string& metric) {
+  Json curve = Json::array();
+  const std::size_t every = 1 + trial.results.size() / kMostPoints;
+  for (std::size_t i = 0; i < trial.results.size(); ++i) {
+    if (i % every != 0 && i + 1 != trial.results.size()) continue;
+    const Value* value = trial.results[i].find_path(metric);
+    if (value != nullptr && value->is_number())
+      curve.push_back({trial.results[i].at_path("training_iteration").as_integer(),
+                       finite(value->as_number())});
+  }
+  return curve;
+}
+
+Json trial_json(const TrialResult& trial, const std::vector<Objective>& objectives,
+                const std::vector<std::string>& metrics) {
   Json json{{"n", trial.number},
             {"id", trial.id},
             {"status", std::string(to_string(trial.status))},
@@ -85,25 +93,41 @@ Json trial_json(const TrialResult& trial, const std::vector<Objective>& objectiv
             {"seconds", trial.seconds},
             {"iterations", trial.iteration},
             {"why", trial.why},
-            {"error", trial.error}};
+            {"error", trial.error},
+            {"config", Json::object()},
+            {"metrics", Json::object()},
+            {"curves", Json::object()},
+            {"values", Json::array()},
+            {"files", Json::array()}};
   for (const auto& [key, value] : flatten(trial.config)) {
     const bool odd = value.is_number() && !std::isfinite(value.as_number());
     json["config"][key] = odd ? Json() : search::json_from_value(value);
   }
-  json["curve"] = Json::array();
-  json["values"] = Json::array();
+  for (const auto& metric : metrics) {
+    const auto values = trial.metric(metric);
+    if (values.empty()) continue;
+    json["metrics"][metric] = finite(values.back());
+    json["curves"][metric] = curve_of(trial, metric);
+  }
   for (const auto& objective : objectives) {
     const auto values = trial.metric(objective.metric);
     json["values"].push_back(values.empty() ? Json() : finite(values.back()));
   }
-  if (!objectives.empty())
-    for (const auto& result : trial.results) {
-      const Value* value = result.find_path(objectives.front().metric);
-      if (value != nullptr && value->is_number())
-        json["curve"].push_back(
-            {result.at_path("training_iteration").as_integer(), finite(value->as_number())});
-    }
+  for (const char* file : {"stdout", "stderr", "error.txt", "progress.csv", "result.json"})
+    if (const auto path = trial.directory / file; std::filesystem::exists(path))
+      json["files"].push_back({file, path.string()});
   return json;
+}
+
+/// What ran: the command line of `kolo tune`, or the name that a C++ program has given.
+std::string program_of(const StudySpec& spec) {
+  if (spec.command.empty()) return spec.trainable;
+  const Json command = Json::parse(spec.command, nullptr, /*allow_exceptions=*/false);
+  std::string words;
+  if (command.is_object() && command.contains("program") && command["program"].is_array())
+    for (const auto& word : command["program"])
+      if (word.is_string()) words += (words.empty() ? "" : " ") + word.get<std::string>();
+  return words.empty() ? spec.trainable : words;
 }
 
 /// Inside a script element "</" would end it, and "<!--" changes how it is read. The only "<" of
@@ -150,14 +174,25 @@ std::string report_html(store::StudyStore& store, const std::string& name) {
             {"scheduler", spec.scheduler},
             {"elapsed", study.elapsed},
             {"created", study.created},
-            {"importance", importance_of(spec, records, analysis)}};
+            {"program", program_of(spec)},
+            {"directory", study.directory},
+            {"parameters", Json::array()},
+            {"importance", Json::array()}};
+  const auto parameters = parameters_of(spec);
+  for (std::size_t i = 0; i < parameters.paths.size(); ++i)
+    data["parameters"].push_back(
+        {{"path", parameters.paths[i]}, {"log", parameters.space->parameters()[i].log}});
+  for (const auto& share : importance_of(spec, parameters, records, analysis))
+    data["importance"].push_back({share.path, finite(share.share)});
   data["objectives"] = Json::array();
   for (const auto& objective : spec.objectives)
     data["objectives"].push_back({{"metric", objective.metric},
                                   {"min", objective.direction == search::Direction::minimize}});
+  const auto metrics = metrics_of(analysis, spec.objectives);
+  data["metrics"] = metrics;
   data["trials"] = Json::array();
   for (const auto& trial : analysis.trials()) {
-    Json json = trial_json(trial, spec.objectives);
+    Json json = trial_json(trial, spec.objectives, metrics);
     json["runs"] = runs_of(records[static_cast<std::size_t>(trial.number)], events, until);
     data["trials"].push_back(std::move(json));
   }

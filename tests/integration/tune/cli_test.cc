@@ -196,6 +196,8 @@ TEST_F(TuneCli, APageShowsTheStudyWithoutANetwork) {
   EXPECT_TRUE(shows("data-rows=\"20\""));
   for (const char* id : {"history", "curves", "parallel", "importance", "timeline"})
     EXPECT_TRUE(shows(fmt::format("<div id=\"{}\"><svg", id))) << id;
+  EXPECT_TRUE(shows("<div id=\"slices\"><div class=\"small\">"));
+  EXPECT_TRUE(shows("kolo report loss=1"));  // the program
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
 // Schedulers in a study: stopping, pausing with and without checkpoints, populations.
+#include <cmath>
 #include <mutex>
 #include <set>
 #include <sstream>
@@ -229,6 +230,33 @@ TEST_F(TuneSchedulers, TheTimelineOfTheReportHasOneTrialPerSlot) {
     for (std::size_t i = 1; i < runs.size(); ++i)
       EXPECT_LE(runs[i - 1].second, runs[i].first) << "in slot " << slot;
   }
+}
+
+// Also of a study whose space is written in C++, with functions in it.
+TEST_F(TuneSchedulers, TheReportKnowsTheImportanceOfParameters) {
+  auto how = minimize("important", "loss");
+  how.num_samples = 30;
+  how.config = {{"lr", loguniform(1e-4, 1)},
+                {"net", Spec{{"kind", choice({"a", "b"})}, {"units", randint(1, 65)}}},
+                {"half", sample_from([](const search::ConfigView& config) {
+                   return config.at("lr").as_number() / 2;
+                 })}};
+  tune::run(
+      [](const Config& config) {
+        tune::report({{"loss", std::log10(config.at_path("lr").as_number())}});
+      },
+      how);
+  auto database = store::open_database((scratch_.path() / "kolo.db").string());
+  store::StudyStore store(*database);
+  const std::string page = report_html(store, "important");
+  const std::string mark = R"(<script id="data" type="application/json">)";
+  const auto start = page.find(mark) + mark.size();
+  const Json study = Json::parse(page.substr(start, page.find("</script>", start) - start));
+  const auto& importance = study.at("importance");
+  ASSERT_EQ(importance.size(), 3U);
+  EXPECT_EQ(importance[0][0], "lr");
+  EXPECT_GT(importance[0][1].get<double>(), 0.95);
+  EXPECT_EQ(study.at("parameters")[0].at("log"), true);
 }
 
 TEST_F(TuneSchedulers, TrialsBeginFromTheCheckpointOfAnother) {

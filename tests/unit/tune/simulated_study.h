@@ -12,29 +12,16 @@
 #include <string>
 
 #include "base/files.h"
+#include "support/given_clock.h"
 #include "tune/study/study.h"
 #include "tune/trial/checkpoints.h"
 
 namespace kolo::test {
 
-class SimulatedClock final : public Clock {
- public:
-  [[nodiscard]] Time now() const override { return now_; }
-  [[nodiscard]] double date() const override { return kFirstDate + seconds(); }
-  [[nodiscard]] double seconds() const {
-    return std::chrono::duration<double>(now_ - Time{}).count();
-  }
-  void advance_to(Time time) { now_ = std::max(now_, time); }
-
- private:
-  static constexpr double kFirstDate = 1'700'000'000;
-  Time now_{};
-};
-
 /// What happens, and when.
 class Events {
  public:
-  explicit Events(SimulatedClock& clock) : clock_(clock) {}
+  explicit Events(GivenClock& clock) : clock_(clock) {}
   void after(double seconds, std::function<void()> event) {
     queue_.emplace(clock_.now() + clock_duration(seconds), std::move(event));
   }
@@ -44,11 +31,11 @@ class Events {
     if (queue_.empty() && ++idle_ > kMostIdle)
       throw std::logic_error("the study waits, and nothing is left that could happen");
     if (queue_.empty() || queue_.begin()->first > deadline.when()) {
-      clock_.advance_to(deadline.when());
+      advance_to(deadline.when());
       return;
     }
     idle_ = 0;
-    clock_.advance_to(queue_.begin()->first);
+    advance_to(queue_.begin()->first);
     while (!queue_.empty() && queue_.begin()->first <= clock_.now()) {
       auto event = std::move(queue_.extract(queue_.begin()).mapped());
       event();
@@ -56,8 +43,12 @@ class Events {
   }
 
  private:
+  void advance_to(Clock::Time time) {
+    if (time > clock_.now()) clock_.advance(time - clock_.now());
+  }
+
   static constexpr int kMostIdle = 100;
-  SimulatedClock& clock_;
+  GivenClock& clock_;
   std::multimap<Clock::Time, std::function<void()>> queue_;
   int idle_ = 0;
 };
@@ -79,7 +70,7 @@ struct Behaviour {
 
 class SimulatedExecutor final : public tune::TrialExecutor {
  public:
-  SimulatedExecutor(Behaviour behaviour, SimulatedClock& clock, Events& events,
+  SimulatedExecutor(Behaviour behaviour, GivenClock& clock, Events& events,
                     std::shared_ptr<tune::Inbox> inbox)
       : behaviour_(std::move(behaviour)), clock_(clock), events_(events), inbox_(std::move(inbox)) {
     inbox_->simulate = [this](Deadline deadline) { events_.advance(deadline); };
@@ -191,7 +182,7 @@ class SimulatedExecutor final : public tune::TrialExecutor {
   }
 
   Behaviour behaviour_;
-  SimulatedClock& clock_;
+  GivenClock& clock_;
   Events& events_;
   std::shared_ptr<tune::Inbox> inbox_;
   std::map<std::int64_t, Run> runs_;
@@ -200,7 +191,7 @@ class SimulatedExecutor final : public tune::TrialExecutor {
 
 /// Runs a study to its end, or until it is interrupted after so many simulated seconds.
 struct Simulation {
-  SimulatedClock clock{};
+  GivenClock clock{};
   int kills = 0;  ///< runs that did not end within their grace time
 
   tune::Analysis run(const tune::Options& options, const Behaviour& behaviour,

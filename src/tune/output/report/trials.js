@@ -1,0 +1,92 @@
+// The head of the page, the table of trials, and all about one of them.
+function drawFacts() {
+  const best = bestTrial(), counts = {};
+  for (const t of S.trials) counts[t.status] = (counts[t.status] || 0) + 1;
+  const early = S.trials.filter((t) => t.stopped).length;
+  const div = id('facts');
+  div.replaceChildren();
+  const begun = new Date(S.created * 1000).toISOString().replace('T', ' ').slice(0, 16) + ' UTC';
+  html('div', div, `${S.program ? S.program + '; ' : ''}begun ${begun}, ran ${fmt(Math.round(S.elapsed * 10) / 10)} s; search ${S.search}, scheduler ${S.scheduler}`);
+  html('div', div, `${S.trials.length} trials: ${Object.entries(counts).map(([k, v]) => v + ' ' + k).join(', ')}${early ? ', ' + early + ' stopped early' : ''}`);
+  if (best) html('div', div, `Best ${metric} ${fmt(val(best))}: trial ${best.n}, ${pairs(best.config)}`);
+  html('div', div, S.directory);
+}
+
+function showTrial(t) {
+  const box = id('detail');
+  box.hidden = false;
+  box.replaceChildren();
+  html('h2', box, `Trial ${t.n} (${t.id})`);
+  html('div', box, `${t.status}${t.stopped ? ', stopped early' : ''}; ${t.iterations} iterations in ${fmt(Math.round(t.seconds * 1000) / 1000)} s${t.why ? '; ' + t.why : ''}`, 'facts');
+  if (t.error) html('pre', box, t.error);
+  html('pre', box, 'Parameters: ' + pairs(t.config));
+  html('pre', box, 'Last report: ' + pairs(t.metrics));
+  const links = html('div', box, undefined, 'facts');
+  links.append('Files: ');
+  for (const [name, path] of t.files) {
+    const a = html('a', links, name);
+    a.href = 'file://' + path.split('/').map(encodeURIComponent).join('/');
+    links.append(' ');
+  }
+  const points = curve(t);
+  if (points.length > 1) {
+    const w = widthOf(box, 640), s = svg(box, w, 220);
+    s.style.maxWidth = '640px';
+    const [X, Y] = axes(s, { w, h: 220 }, linear('iteration', [1, Math.max(2, ...points.map((p) => p[0]))], w / 80, true), linear(metric, range(points.map((p) => p[1])), 6));
+    for (const part of pieces(points))
+      el('polyline', { points: part.map(([x, v]) => X(x) + ',' + Y(v)).join(' '), fill: 'none', stroke: color(t), 'stroke-width': 2 }, s);
+  }
+  box.scrollIntoView({ block: 'nearest' });
+}
+
+const order = { by: 0, down: false };
+function drawTable() {
+  const keys = [...new Set(S.trials.flatMap((t) => Object.keys(t.config || {})))];
+  const columns = ['trial', 'status', 'iterations', 'seconds', ...S.metrics, ...keys, 'why'];
+  const cells = (t) => [t.n, t.status + (t.stopped ? ' (early)' : ''), t.iterations, Math.round(t.seconds * 1000) / 1000,
+    ...S.metrics.map((m) => t.metrics[m]), ...keys.map((k) => (t.config || {})[k]), t.why || t.error.split('\n')[0]];
+  const wanted = id('filter').value.trim().split(/\s+(?![<>=!])/).filter(Boolean);
+  const fits = (row) => wanted.every((word) => {
+    const m = word.match(/^(.+?)\s*(==|!=|<=|>=|<|>)\s*(.*)$/), i = m ? columns.indexOf(m[1].trim()) : -1;
+    if (i < 0) return row.some((v) => fmt(v).toLowerCase().includes(word.toLowerCase()));
+    const number = typeof row[i] === 'number', y = number ? row[i] : fmt(row[i]), x = number ? Number(m[3]) : m[3];
+    return { '==': y == x, '!=': y != x, '<': y < x, '<=': y <= x, '>': y > x, '>=': y >= x }[m[2]];
+  });
+  const rows = S.trials.map((t) => ({ t, c: cells(t) })).filter((r) => fits(r.c)).sort((p, q) => {
+    const x = p.c[order.by], y = q.c[order.by], n = x === null || x === undefined, m = y === null || y === undefined;
+    return n || m ? n - m : (x < y ? -1 : x > y ? 1 : 0) * (order.down ? -1 : 1);
+  });
+  const table = id('table'), best = bestTrial();
+  table.replaceChildren();
+  const head = table.createTHead().insertRow();
+  columns.forEach((c, i) => {
+    const th = html('th', head, c + (i === order.by ? (order.down ? ' ▾' : ' ▴') : ''));
+    th.onclick = () => { order.down = order.by === i ? !order.down : false; order.by = i; drawTable(); };
+  });
+  const body = table.createTBody();
+  for (const r of rows.slice(0, 1000)) {
+    const tr = body.insertRow();
+    if (r.t === best) tr.className = 'best';
+    tr.onclick = () => showTrial(r.t);
+    for (const v of r.c) tr.insertCell().textContent = fmt(v);
+  }
+  table.dataset.rows = rows.length;
+}
+
+function redraw() {
+  const best = bestTrial();
+  const plots = { history: drawHistory, curves: drawCurves, pareto: drawPareto, slices: drawSlices, parallel: drawParallel,
+    contour: drawContour, importance: drawImportance, timeline: drawTimeline };
+  drawFacts();
+  for (const name in plots) {
+    id(name).replaceChildren();
+    plots[name](id(name), best);
+  }
+  drawTable();
+}
+
+for (const m of S.metrics) html('option', id('metric'), m).selected = m === metric;
+id('metric').onchange = () => { metric = id('metric').value; redraw(); };
+id('filter').oninput = drawTable;
+redraw();
+document.body.dataset.ready = 'yes';

@@ -1,0 +1,101 @@
+#include "tune/output/study_importance.h"
+
+#include <bit>
+
+#include "base/errors.h"
+#include "base/json.h"
+#include "tune/protocol/value_text.h"
+
+namespace kolo::tune {
+namespace {
+
+/// An outline describes a domain as messages do, "loguniform(0.0001, 0.1)"; documents have it as
+/// {"loguniform": [0.0001, 0.1]}.
+Json document_of(const std::string& domain) {
+  const auto open = domain.find('(');
+  Json arguments = Json::array();
+  std::string word;
+  for (const char c : domain.substr(open + 1)) {
+    if (c != ',' && c != ')') {
+      if (c != ' ') word += c;
+      continue;
+    }
+    const Json number = Json::parse(word, nullptr, /*allow_exceptions=*/false);
+    if (!word.empty()) arguments.push_back(number.is_number() ? number : Json(word));
+    word.clear();
+  }
+  return {{domain.substr(0, open), std::move(arguments)}};
+}
+
+Json document_of(const Json& parameter) {
+  const auto domain = parameter.at("domain").get<std::string>();
+  Json choices = parameter.at("choices");
+  if (choices.is_null()) return document_of(domain);
+  const bool ordered = domain.starts_with("ordinal");
+  if (!choices.is_array()) {  // of very many choices only the number is kept
+    const auto count = choices.at("count").get<std::size_t>();
+    choices = Json::array();
+    for (std::size_t i = 0; i < count; ++i) choices.push_back(i);
+  }
+  return {{ordered ? "ordinal" : "choice", std::move(choices)}};
+}
+
+}  // namespace
+
+StudyParameters parameters_of(const StudySpec& spec) {
+  StudyParameters parameters;
+  if (!spec.space.empty()) {
+    parameters.space = search::Space::from_json(spec.space);
+    for (const auto& parameter : parameters.space->parameters())
+      parameters.paths.push_back(parameter.path);
+  } else if (!spec.outline.empty()) {
+    // Names that keep the order of the points, whatever the paths are.
+    Json document = Json::object();
+    for (const Json& parameter :
+         parse_json(spec.outline, "the outline of a space").at("parameters")) {
+      document[fmt::format("p{:06}", parameters.paths.size())] = document_of(parameter);
+      parameters.paths.push_back(parameter.at("path").get<std::string>());
+    }
+    parameters.space = search::Space::from_json(document.dump());
+  }
+  return parameters;
+}
+
+std::vector<search::Importance> importance_of(const StudySpec& spec,
+                                              const StudyParameters& parameters,
+                                              const std::vector<store::TrialRecord>& records,
+                                              const Analysis& analysis) {
+  if (!parameters.space || spec.objectives.empty()) return {};
+  const auto& space = *parameters.space;
+  const bool population = spec.scheduler == "pbt" || spec.scheduler == "pb2";
+  std::vector<search::Point> points;
+  std::vector<double> values, budgets;
+  for (const auto& record : records) {
+    const auto& trial = analysis.trials()[static_cast<std::size_t>(record.number)];
+    auto point = decode_point(record.point);
+    // The configuration of a member of a population is that of its last results alone.
+    for (std::size_t i = 0; population && i < point.size(); ++i)
+      if (const Value* value = trial.config.find_path(parameters.paths[i]))
+        point[i] = space.entry_of(i, *value);
+    for (std::size_t i = 0; i < trial.results.size(); ++i) {
+      // Results of one trial are much alike: those of the 1st, 2nd, 4th … and last report do.
+      const bool last = i + 1 == trial.results.size();
+      if (!last && (population || !std::has_single_bit(i + 1))) continue;
+      const Value* value = trial.results[i].find_path(spec.objectives.front().metric);
+      if (value == nullptr || !value->is_number()) continue;
+      points.push_back(point);
+      values.push_back(value->as_number());
+      budgets.push_back(trial.results[i].at_path("training_iteration").as_number());
+    }
+  }
+  try {
+    auto shares = search::parameter_importance(space, points, values, budgets);
+    for (auto& share : shares) share.path = parameters.paths[space.index_of(share.path)];
+    return shares;
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::invalid_argument) throw;
+    return {};
+  }
+}
+
+}  // namespace kolo::tune
