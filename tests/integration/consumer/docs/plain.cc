@@ -42,6 +42,9 @@ void example(double accuracy, TrialId id, const Value& config, double epoch, kol
   static_cast<void>(decision);
   static_cast<void>(space->config(*point, random));
 }
+void own_scheduler(kolo::tune::Options& options) {
+//@ docs/search.md 4
+}
 }  // namespace search_page
 
 namespace tune_page {
@@ -49,24 +52,26 @@ struct Model {
   explicit Model(double rate);
 };
 //@ docs/tune.md 1
-void on_gpus() {
+double train(double rate);
 //@ docs/tune.md 2
+void on_gpus() {
+//@ docs/tune.md 3
 }
 void searches() {
-//@ docs/tune.md 3
+//@ docs/tune.md 4
 }
 double alpha(const kolo::search::ConfigView& config) { return std::pow(100 * config.random(), 2); }
 void domains() {
   tune::Options options{
-//@ docs/tune.md 4
+//@ docs/tune.md 5
   };
 }
 void populations() {
   tune::Options options{
-//@ docs/tune.md 5
+//@ docs/tune.md 6
   };
 }
 void results(const tune::Runnable& trainable, const tune::SearchAlg& algo) {
-//@ docs/tune.md 6
+//@ docs/tune.md 7
 }
 }  // namespace tune_page

@@ -6,7 +6,9 @@
 #include <fstream>
 
 namespace training_page {
-struct NetImpl : torch::nn::Module {};
+struct NetImpl : torch::nn::Module {
+  torch::Tensor forward(const torch::Tensor& inputs);
+};
 TORCH_MODULE(Net);
 constexpr double kRate = 0.01;
 struct Data {
@@ -15,9 +17,12 @@ struct Data {
 void eight_steps(Net net, const Data& train, double loss) {
 //@ docs/training.md 1
 }
+void whole_loop(Net net, const kolo::Dataset& train, const kolo::Dataset& test) {
+//@ docs/training.md 2
+}
 void checkpoints(Net net, kolo::DistributedOptimizer& optimizer, kolo::RateScheduler& rate,
                  kolo::DistributedSampler& sampler, std::int64_t step, double loss) {
-//@ docs/training.md 2
+//@ docs/training.md 3
 }
 }  // namespace training_page
 
