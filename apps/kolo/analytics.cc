@@ -14,6 +14,7 @@
 #include "hps/analytics/top_rows.h"
 #include "hps/analytics/workload.h"
 #include "jobs_database.h"
+#include "picture.h"
 
 namespace kolo::app {
 namespace {
@@ -34,6 +35,11 @@ std::string ending_of(const std::string& file, const std::vector<std::string_vie
 
 void write_output(const std::string& file, const std::string& content) {
   write_file_atomically(file, content);
+  fmt::print("{}\n", file);
+}
+
+void draw_output(const std::string& file, const Plot& plot) {
+  write_picture(file, svg_plot(plot));
   fmt::print("{}\n", file);
 }
 
@@ -147,12 +153,13 @@ constexpr Option<QuickplotOptions> kQuickplotRows[] = {
     {&QuickplotOptions::log_y, "log-y", "", "Use a logarithmic scale for Y."},
     {&QuickplotOptions::title, "title", "TEXT", "Write this title above the picture.",
      fallback("the name of the search")},
-    {&QuickplotOptions::output, "output", "FILE", "Write the picture to FILE.svg.", aliases("-o")},
+    {&QuickplotOptions::output, "output", "FILE", "Write the picture to FILE.svg or FILE.png.",
+     aliases("-o")},
 };
 void QuickplotOptions::declare(OptionSet& set) { set.add("Options", kQuickplotRows, *this); }
 
 int run_quickplot(QuickplotOptions& options) {
-  (void)ending_of(options.output, {".svg"});
+  (void)ending_of(options.output, {".svg", ".png"});
   hps::PlotQuestion question;
   if (options.xy.size() >= 2) {
     question.x = *(options.xy.end() - 2);
@@ -166,7 +173,7 @@ int run_quickplot(QuickplotOptions& options) {
   question.title = !options.title.empty() ? options.title
                    : searches.size() == 1 ? searches[0].name
                                           : fmt::format("{} searches", searches.size());
-  write_output(options.output, svg_plot(hps::plot_searches(searches, question)));
+  draw_output(options.output, hps::plot_searches(searches, question));
   return 0;
 }
 
@@ -183,7 +190,7 @@ constexpr Option<WorkloadOptions> kWorkloadRows[] = {
     {&WorkloadOptions::num_workers, "num-workers", "N", "Compare with N workers.",
      fallback("as many as the search had"), least(1)},
     {&WorkloadOptions::output, "output", "FILE",
-     "Write the numbers to FILE.json or a picture to FILE.svg.", aliases("-o")},
+     "Write the numbers to FILE.json, or a picture to FILE.svg or FILE.png.", aliases("-o")},
 };
 void WorkloadOptions::declare(OptionSet& set) { set.add("Options", kWorkloadRows, *this); }
 
@@ -191,7 +198,7 @@ int run_workload(WorkloadOptions& options) {
   const std::string &workflow = options.workflow, &output = options.output;
   if (workflow.empty() == options.path.empty())
     throw_error(ErrorCode::invalid_argument, "give either PATH or --workflow");
-  const std::string ending = output.empty() ? "" : ending_of(output, {".json", ".svg"});
+  const std::string ending = output.empty() ? "" : ending_of(output, {".json", ".svg", ".png"});
   int workers = options.num_workers;
   hps::Workload load;
   std::string name;
@@ -207,9 +214,10 @@ int run_workload(WorkloadOptions& options) {
     if (workers == 0) workers = search.workers;
   }
   if (!output.empty()) {
-    write_output(output, ending == ".json"
-                             ? json_text(hps::workload_document(load, workers), 2) + "\n"
-                             : svg_plot(hps::plot_workload(load, workers, name)));
+    if (ending == ".json")
+      write_output(output, json_text(hps::workload_document(load, workers), 2) + "\n");
+    else
+      draw_output(output, hps::plot_workload(load, workers, name));
     return 0;
   }
   fmt::print("{}: {:.2f} evaluations ran on average over {:.1f} s, at most {}\n", name, load.mean(),

@@ -42,7 +42,8 @@ double Axis::place(double value) const {
 
 std::vector<double> Axis::marks(int about) const {
   if (log) return log_marks(low, high, about);
-  const double step = round_step(high - low, about);
+  double step = round_step(high - low, about);
+  if (whole) step = std::max(1.0, step);
   std::vector<double> marks;
   // By whole multiples, so that no error adds up, and 0 is 0.
   for (double i = std::ceil(low / step - 1e-9); i * step <= high + 1e-9 * step; ++i)

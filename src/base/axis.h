@@ -10,6 +10,7 @@ namespace kolo {
 struct Axis {
   double low = 0, high = 1;
   bool log = false;
+  bool whole = false;  ///< of whole numbers: there are no marks between them
 
   /// The part of the way from low (0) to high (1).
   [[nodiscard]] double place(double value) const;

@@ -46,14 +46,21 @@ class Drawing {
     std::size_t longest = 0, named = 0;
     for (const PlotSeries& one : plot.series) {
       if (!one.name.empty()) ++named, longest = std::max(longest, letters_of(shortened(one.name)));
-      for (const auto& [x, y] : one.points)
-        if (drawable(x, y)) xs.push_back(x), ys.push_back(y);
+      for (const auto& [x, y] : one.points) {
+        const bool failed = one.style == PlotSeries::Style::failures;
+        if (!drawable(x, failed ? 1 : y)) continue;
+        xs.push_back(x);
+        if (!failed) ys.push_back(y);
+      }
     }
     if (plot.y_from_zero && !plot.log_y) ys.push_back(0);
     x_ = axis_around(xs, plot.log_x, 0.02);
     y_ = axis_around(ys, plot.log_y, 0.05);
     if (plot.y_high > plot.y_low) y_.low = plot.y_low, y_.high = plot.y_high;
     if (plot.y_from_zero && !plot.log_y) y_.low = 0;
+    const auto whole = [](double number) { return number == std::floor(number); };
+    x_.whole = std::all_of(xs.begin(), xs.end(), whole);
+    y_.whole = std::all_of(ys.begin(), ys.end(), whole);
     empty_ = xs.empty();
     legend_ = named < 2 ? 0 : 40 + kLetter * static_cast<double>(longest);
     right_ = kWidth - kRight - legend_;
@@ -72,8 +79,8 @@ class Drawing {
         "<clipPath id=\"inside\"><rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" "
         "height=\"{:.1f}\"/></clipPath>\n<g clip-path=\"url(#inside)\">\n",
         kLeft - 4, kTop - 4, right_ - kLeft + 8, bottom() - kTop + 8);
-    for (const auto style :
-         {PlotSeries::Style::points, PlotSeries::Style::steps, PlotSeries::Style::line})
+    using enum PlotSeries::Style;
+    for (const auto style : {points, failures, steps, line})
       for (const PlotSeries& one : plot_.series)
         if (one.style == style) draw(one);
     out_ += "</g>\n";
@@ -135,6 +142,7 @@ class Drawing {
   void draw(const PlotSeries& one) {
     const std::string_view color = kPalette[static_cast<std::size_t>(one.color) % kPalette.size()];
     if (one.style == PlotSeries::Style::points) return draw_points(one, color);
+    if (one.style == PlotSeries::Style::failures) return draw_failures(one, color);
     std::string path;
     double first_x = 0, last_x = 0, last_y = 0;
     for (const auto& [x, y] : one.points) {
@@ -180,6 +188,14 @@ class Drawing {
     out_ += "</g>\n";
   }
 
+  void draw_failures(const PlotSeries& one, std::string_view color) {
+    std::string path;
+    for (const auto& [x, y] : one.points)
+      if (drawable(x, 1))
+        path += fmt::format("M{:.1f} {:.1f}l6 -6m0 6l-6 -6", px(x) - 3, bottom() - 2);
+    out_ += fmt::format("<path d=\"{}\" stroke=\"{}\" stroke-width=\"1.5\"/>\n", path, color);
+  }
+
   void draw_legend() {
     if (legend_ == 0) return;
     double y = kTop + 8;
@@ -192,6 +208,10 @@ class Drawing {
             "<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3.5\" fill=\"{}\" "
             "fill-opacity=\"0.6\"/>\n",
             right_ + 24, y, color);
+      else if (one.style == PlotSeries::Style::failures)
+        out_ += fmt::format(
+            "<path d=\"M{:.1f} {:.1f}l6 -6m0 6l-6 -6\" stroke=\"{}\" stroke-width=\"1.5\"/>\n",
+            right_ + 21, y + 3, color);
       else
         out_ +=
             fmt::format("<path d=\"M{:.1f} {:.1f}h16\" stroke=\"{}\" stroke-width=\"2.6\"{}/>\n",

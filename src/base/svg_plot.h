@@ -9,7 +9,8 @@
 namespace kolo {
 
 struct PlotSeries {
-  enum class Style { line, steps, points };
+  /// `failures` are crosses at the bottom: only where they are along x is known.
+  enum class Style { line, steps, points, failures };
 
   std::string name{};                               ///< in the legend; empty = not there
   std::vector<std::pair<double, double>> points{};  ///< those that are not finite are left out

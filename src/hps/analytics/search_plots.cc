@@ -10,6 +10,7 @@
 #include "base/registry.h"
 #include "hps/analytics/searches.h"
 #include "hps/analytics/top_rows.h"
+#include "kolo/search/analysis.h"
 
 namespace kolo::hps {
 namespace {
@@ -114,6 +115,34 @@ void show_the_better_part(Plot& plot, std::vector<double> values, bool best_is_l
   plot.y_high = best_is_least ? -low : high;
 }
 
+/// Where evaluations failed, along x.
+PlotSeries failures_of(const SearchResults& search, const std::vector<double>& xs, int color,
+                       bool named) {
+  PlotSeries failed{
+      .name = named ? "failed" : "", .style = PlotSeries::Style::failures, .color = color};
+  for (std::size_t j = 0; j < xs.size(); ++j)
+    if (search.table.rows[j].failed()) failed.points.emplace_back(xs[j], 0);
+  return failed;
+}
+
+/// One objective against another: a line through the evaluations that no other is better than.
+PlotSeries front_of(const SearchResults& search, std::size_t x, std::size_t y, int color,
+                    bool named) {
+  using search::Direction;
+  const auto direction = [&](std::size_t objective) {
+    return search.table.minimizes(objective) ? Direction::minimize : Direction::maximize;
+  };
+  std::vector<std::vector<double>> pairs;
+  for (const ResultRow& row : search.table.rows)
+    if (!row.failed()) pairs.push_back({row.objectives[x], row.objectives[y]});
+  const std::vector<Direction> directions{direction(x), direction(y)};
+  PlotSeries front{.name = named ? search.name : "Pareto front", .color = color};
+  for (const std::size_t place : search::pareto_front(pairs, directions))
+    front.points.emplace_back(pairs[place][0], pairs[place][1]);
+  std::sort(front.points.begin(), front.points.end());
+  return front;
+}
+
 }  // namespace
 
 Plot plot_searches(const std::vector<SearchResults>& searches, const PlotQuestion& question) {
@@ -142,13 +171,14 @@ Plot plot_searches(const std::vector<SearchResults>& searches, const PlotQuestio
     const bool best_is_least = question.optimum || minimizes;
     all_best_is_least = all_best_is_least || best_is_least;
     const bool curve = along && objective;
+    const int color = static_cast<int>(i);
     const std::string name = searches.size() > 1 ? search.name : curve ? "evaluations" : "";
     PlotSeries points{.name = curve && searches.size() > 1 ? "" : name,
                       .style = PlotSeries::Style::points,
-                      .color = static_cast<int>(i)};
+                      .color = color};
     PlotSeries best{.name = searches.size() > 1 ? search.name : "best so far",
                     .style = PlotSeries::Style::steps,
-                    .color = static_cast<int>(i)};
+                    .color = color};
     double so_far = kNothing;
     for (std::size_t j = 0; j < xs.size(); ++j) {
       points.points.emplace_back(xs[j], ys[j]);
@@ -161,6 +191,14 @@ Plot plot_searches(const std::vector<SearchResults>& searches, const PlotQuestio
     for (const ResultRow& row : search.table.rows) failures += row.failed() ? 1 : 0;
     plot.series.push_back(std::move(points));
     if (curve) plot.series.push_back(std::move(best));
+    const bool several = searches.size() > 1;
+    const auto across = objective_of(search.table, question.x);
+    if (across && objective && *across != *objective && !question.optimum)
+      plot.series.push_back(front_of(search, *across, *objective, several ? color : 1, several));
+    if (objective && !across)
+      if (auto failed = failures_of(search, xs, several ? color : 1, !several);
+          !failed.points.empty())
+        plot.series.push_back(std::move(failed));
   }
   if (along) show_the_better_part(plot, all, all_best_is_least);
   plot.x_label = question.x == "time" ? fmt::format("time ({})", unit.name) : question.x;

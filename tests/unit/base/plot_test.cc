@@ -92,6 +92,21 @@ TEST(SvgPlotTest, MarksWhatLiesBeyondTheEdge) {
   EXPECT_EQ(count(svg_plot(plot), "h6z"), 1U);
 }
 
+TEST(AxisTest, WholeNumbersHaveNoMarksBetweenThem) {
+  EXPECT_EQ((Axis{.low = 1, .high = 3, .whole = true}.marks(8)), (std::vector<double>{1, 2, 3}));
+  EXPECT_GT((Axis{.low = 1, .high = 3}.marks(8).size()), 3U);
+}
+
+TEST(SvgPlotTest, FailuresAreCrossesAtTheBottom) {
+  Plot plot;
+  plot.series = {
+      {.name = "evaluations", .points = {{1, 5.5}, {3, 6.5}}, .style = PlotSeries::Style::points},
+      {.name = "failed", .points = {{2, 0}}, .style = PlotSeries::Style::failures}};
+  const std::string svg = svg_plot(plot);
+  EXPECT_NE(svg.find("l6 -6m0 6l-6 -6"), std::string::npos);
+  EXPECT_EQ(svg.find(">0</text>"), std::string::npos);  // it does not stretch the axis
+}
+
 TEST(SvgPlotTest, OneSeriesNeedsNoLegendAndNoneIsSaid) {
   Plot plot;
   plot.series.push_back({.name = "only", .points = {{0, 0}, {1, 1}}});

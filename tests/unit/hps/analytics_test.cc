@@ -242,8 +242,10 @@ TEST_F(AnalyticsTest, ReadsAStudyOfADatabaseAsItReadsAFile) {
 TEST_F(AnalyticsTest, PlotsFollowTheBestSoFar) {
   const auto searches = read_searches({folder("a"), folder("b")});
   const Plot plot = plot_searches(searches, {});
-  ASSERT_EQ(plot.series.size(), 4U);
+  ASSERT_EQ(plot.series.size(), 6U);  // of each search its points, the best so far, and failures
   EXPECT_THAT(plot.series[1].name, "a");
+  EXPECT_EQ(plot.series[2].style, PlotSeries::Style::failures);
+  EXPECT_THAT(plot.series[2].points, ElementsAre(testing::Pair(2, 0), testing::Pair(5, 0)));
   const auto& best = plot.series[1].points;
   EXPECT_THAT(best, ElementsAre(testing::Pair(1, 1.5), testing::Pair(2, 1.5), testing::Pair(3, 2.5),
                                 testing::Pair(4, 2.5), testing::Pair(5, 2.5)));
@@ -253,6 +255,17 @@ TEST_F(AnalyticsTest, PlotsFollowTheBestSoFar) {
   const Plot column = plot_searches(searches, {.x = "p:lr", .y = "units"});
   ASSERT_EQ(column.series.size(), 2U);
   EXPECT_THAT(column.series[0].points[2], testing::Pair(0.3, 64));
+}
+
+TEST_F(AnalyticsTest, TwoObjectivesHaveAParetoFront) {
+  const auto searches = read_searches({folder(
+      "two",
+      "p:x,objective_0,objective_1,job_id,job_status,m:timestamp_submit,m:timestamp_gather\n"
+      "1,0,0,0,DONE,0,1\n2,3,1,1,DONE,0,1\n3,1,3,2,DONE,0,1\n4,F_x,F_x,3,DONE,0,1\n")});
+  const Plot plot = plot_searches(searches, {.x = "objective_0", .y = "objective_1"});
+  ASSERT_EQ(plot.series.size(), 2U);
+  EXPECT_EQ(plot.series[1].name, "Pareto front");
+  EXPECT_THAT(plot.series[1].points, ElementsAre(testing::Pair(1, 3), testing::Pair(3, 1)));
 }
 
 TEST_F(AnalyticsTest, PlotsNameTheColumnsThereAre) {
