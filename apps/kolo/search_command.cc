@@ -63,8 +63,9 @@ std::string numbers_of(const std::vector<double>& values) {
 void show_best(const hps::SearchSummary& summary, const std::string& who) {
   if (!summary.best) return;
   if (summary.front.empty()) {
-    fmt::print("{}best: objective {} of evaluation {}: {}\n", who, summary.best->objectives.front(),
-               summary.best->job_id, summary.best->parameters.to_string());
+    fmt::print("{}best: objective {} of evaluation {}: {}\n", who,
+               numbers_of(summary.best->objectives), summary.best->job_id,
+               summary.best->parameters.to_string());
     return;
   }
   constexpr std::size_t kMost = 10;
