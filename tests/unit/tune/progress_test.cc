@@ -7,6 +7,8 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <array>
+
 #include "base/errors.h"
 #include "base/files.h"
 #include "base/json.h"
@@ -105,9 +107,14 @@ class OnTerminal {
     const winsize size{rows, columns, 0, 0};
     EXPECT_EQ(::ioctl(theirs_, TIOCSWINSZ, &size), 0);
     table_->on_end([&](std::size_t) { return view; });
-    std::string text(1 << 16, ' ');
-    const auto count = ::read(ours_, text.data(), text.size());
-    text.resize(count > 0 ? static_cast<std::size_t>(count) : 0);
+    // A terminal hands out what was written in pieces; a table ends by clearing what is below it.
+    std::string text;
+    std::array<char, 4096> piece{};
+    while (!text.ends_with("\x1b[J")) {
+      const auto count = ::read(ours_, piece.data(), piece.size());
+      if (count <= 0) break;
+      text.append(piece.data(), static_cast<std::size_t>(count));
+    }
     return text;
   }
 
