@@ -91,7 +91,7 @@ class ProcessExecutor final : public TrialExecutor {
       run->asking.pop_front();
     }
     // Whoever does not listen would go on for nothing.
-    if (answer.reply != Reply::proceed && !run->listens) end_tasks(id);
+    if (answer.reply != Reply::proceed && !run->listens) end_tasks(*run);
   }
 
   void stop(RunId id) override {
@@ -99,7 +99,7 @@ class ProcessExecutor final : public TrialExecutor {
     Run* run = find(id);
     if (run == nullptr) return;
     channels_.send(run->channel, stop_line());
-    if (!run->listens) end_tasks(id);
+    if (!run->listens) end_tasks(*run);
   }
 
   void kill(RunId id) override {
@@ -121,6 +121,7 @@ class ProcessExecutor final : public TrialExecutor {
     bool listens = false;          // reads what the study says
     bool saves_on_request = false;
     bool reported = false;
+    bool is_told_to_end = false;  // by SIGTERM, which then is no failure
     std::string failure;
     fs::path out;
     std::uintmax_t out_from = 0;
@@ -134,8 +135,9 @@ class ProcessExecutor final : public TrialExecutor {
   void wake_if_unsent() {
     if (tasks_.write_fd() >= 0) wake();
   }
-  void end_tasks(RunId id) {
-    tasks_.stop(id);
+  void end_tasks(Run& run) {
+    run.is_told_to_end = true;
+    tasks_.stop(run.id);
     wake_if_unsent();
   }
   void kill_tasks(RunId id) {
@@ -219,7 +221,8 @@ class ProcessExecutor final : public TrialExecutor {
       const Run* run = find(end.id);
       if (run == nullptr) continue;
       std::optional<Value> words;
-      std::string error = std::move(end.error);
+      std::string error =
+          run->is_told_to_end && end.was_terminated ? std::string() : std::move(end.error);
       if (!run->failure.empty()) {
         error = run->failure;
       } else if (!error.empty()) {
@@ -228,7 +231,7 @@ class ProcessExecutor final : public TrialExecutor {
       } else if (setup_.last_line_reports && !run->reported) {
         words = parse_last_words(tail_of_file(run->out, kTailBytes, run->out_from), setup_.metric);
       }
-      finish(end.id, error, std::move(words), end.was_terminated);
+      finish(end.id, error, std::move(words), end.was_terminated && !run->is_told_to_end);
     }
   }
 

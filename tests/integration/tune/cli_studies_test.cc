@@ -141,6 +141,26 @@ TEST_F(StudiesCli, WithoutAFiniteValueThereIsNoBest) {
   EXPECT_THAT(kolo({"best", "nans"}).errors, HasSubstr("no trial has a finite value"));
 }
 
+TEST_F(StudiesCli, AProgramThatIsEndedToBePausedHasNotFailed) {
+  write("space.yaml", "x: {uniform: [0, 1]}\n");
+  // After an answer other than "continue" it waits for the signal.
+  const auto script = write("member.sh",
+                            "for i in 1 2 3; do\n"
+                            "  state=$KOLO_TRIAL_DIR/state.$i.$$\n"
+                            "  mkdir $state\n"
+                            "  kolo report loss=$KOLO_PARAM_X --checkpoint $state || sleep 60\n"
+                            "done\n");
+  const auto result =
+      tune({"--metric", "loss", "--mode", "min", "--num-samples", "4", "--max-concurrent", "1",
+            "--scheduler", "pbt:time_attr=training_iteration,perturbation_interval=1", "--stop",
+            "training_iteration=3", "--name", "members"},
+           {"sh", script.string()});
+  EXPECT_TRUE(result.ok()) << result.errors;
+  const auto members = trials("members");
+  EXPECT_EQ(members.size(), 4U);
+  for (const auto& trial : members) EXPECT_EQ(trial["status"], "TERMINATED");
+}
+
 TEST_F(StudiesCli, StudiesAreCopiedRenamedAndDeletedWithTheirFiles) {
   write("space.yaml", "x: {uniform: [0, 1]}\n");
   const auto script = write("save.sh",
