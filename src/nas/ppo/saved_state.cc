@@ -2,6 +2,8 @@
 #include <torch/torch.h>
 
 #include <cstring>
+#include <map>
+#include <string>
 
 #include "base/errors.h"
 #include "nas/ppo/ppo.h"
@@ -18,8 +20,8 @@ std::string bytes_of(const T* data, std::size_t count) {
 }
 
 template <class T>
-void read_part(const CheckpointParts& parts, const char* name, T* data, std::size_t count,
-               const std::string& origin) {
+void read_part(const std::map<std::string, std::string>& parts, const char* name, T* data,
+               std::size_t count, const std::string& origin) {
   const auto found = parts.find(name);
   if (found == parts.end() || found->second.size() != count * sizeof(T))
     throw_error(ErrorCode::failed_precondition,

@@ -314,7 +314,7 @@ TEST(OpenDatabase, DoesNotShowPasswords) {
 TEST(OpenDatabase, TakesUrlsOfFiles) {
   TempDir scratch;
   const std::string path = (scratch.path() / "a.db").string();
-  store::open_database("sqlite:///" + path + "?synchronous=full")
+  store::open_database(fmt::format("sqlite:///{}?synchronous=full", path))
       ->execute("CREATE TABLE x (a TEXT)");
   EXPECT_TRUE(std::filesystem::exists(path));
   write_file_atomically(path + "2",
