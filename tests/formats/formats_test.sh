@@ -14,7 +14,6 @@ zcat "$data/study.db.gz" >study.db
 diff "$data/trials.csv" trials.csv || fail "the trials of the study differ"
 "$kolo" best kept --storage study.db | grep -qF "$(sed -n 2p "$data/trials.csv" | cut -d, -f1)" ||
   fail "another trial is the best one"
-"$kolo" copy kept more --storage study.db || fail "the study cannot be copied"
 
 # Jobs: the finished one is known, and the one that waited runs.
 mkdir -p jobs/data jobs/log jobs/qsubmit
