@@ -119,7 +119,7 @@ constexpr Option<SearchOptions> kModels[] = {
     {&SearchOptions::surrogate_model, "surrogate-model", "ET|RF|GP|DUMMY",
      "Model the objective by extra trees (ET), a random forest (RF) or a Gaussian process (GP); "
      "DUMMY draws at random.",
-     fallback("ET")},
+     fallback("ET"), choices("ET|RF|GP|DUMMY")},
     {&SearchOptions::acq_func, "acq-func", "NAME",
      "Choose points by this acquisition function: UCB, EI or PI; a d at its end (UCBd) counts the "
      "deviation between trees alone.",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import atexit
 import os
-from typing import Any, Sequence, Union
+from typing import Any
 
 from kolo import _core
 from kolo._errors import FailedPreconditionError, InvalidArgumentError, UnsupportedError
@@ -12,8 +12,7 @@ from kolo._files import command_path, plugin_directory
 from kolo.process_sets import ProcessSet, _after_init, _after_shutdown
 
 
-
-def init(comm: Any = None, process_sets: Union[None, str, Sequence[Any]] = None) -> None:
+def init(comm: Any = None, process_sets: Any = None) -> None:
     """Joins the job. Does nothing if that was done already.
 
     ``process_sets``: a list of ProcessSet (or of lists of ranks) that are made at once, or
@@ -162,7 +161,6 @@ def cuda_built() -> bool:
 def rocm_built() -> bool:
     """False."""
     return False
-
 
 
 __all__ = [

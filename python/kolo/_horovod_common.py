@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kolo._basics import *  # noqa: F401,F403
+from kolo._basics import *  # noqa: F403
 from kolo._errors import HorovodInternalError, HostsUpdatedInterrupt
 
 

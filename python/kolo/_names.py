@@ -45,7 +45,11 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         alias = ModuleType(spec.name, module.__doc__)
         alias.__path__ = []
         alias.__dict__.update(
-            {k: v for k, v in module.__dict__.items() if not (k.startswith("__") and k != "__all__")}
+            {
+                k: v
+                for k, v in module.__dict__.items()
+                if not (k.startswith("__") and k != "__all__")
+            }
         )
         alias.__dict__["__version__"] = getattr(module, "__version__", None)
         return alias

@@ -23,7 +23,6 @@ from kolo.search import Sampler
 from kolo.tune.sample import Domain
 
 
-
 def _domain(distribution: BaseDistribution) -> Domain:
     if isinstance(distribution, CategoricalDistribution):
         return Domain("choice", list(range(len(distribution.choices))))
@@ -75,12 +74,10 @@ class KoloSampler(BaseSampler):
         self._numbers: Dict[int, int] = {}
 
     def infer_relative_search_space(
-        self, study: "optuna.Study", trial: FrozenTrial
+        self, study: optuna.Study, trial: FrozenTrial
     ) -> Dict[str, BaseDistribution]:
         """What every trial so far has asked for."""
-        finished = [
-            t for t in study.get_trials(deepcopy=False) if t.state == TrialState.COMPLETE
-        ]
+        finished = [t for t in study.get_trials(deepcopy=False) if t.state == TrialState.COMPLETE]
         if not finished:
             return {}
         space = dict(finished[0].distributions)
@@ -94,7 +91,7 @@ class KoloSampler(BaseSampler):
 
     def sample_relative(
         self,
-        study: "optuna.Study",
+        study: optuna.Study,
         trial: FrozenTrial,
         search_space: Dict[str, BaseDistribution],
     ) -> Dict[str, Any]:
@@ -111,7 +108,7 @@ class KoloSampler(BaseSampler):
             for name, distribution in search_space.items()
         }
 
-    def _begin(self, study: "optuna.Study", space: Dict[str, BaseDistribution]) -> None:
+    def _begin(self, study: optuna.Study, space: Dict[str, BaseDistribution]) -> None:
         """A new search, told what is known."""
         directions = [direction.name.lower() for direction in study.directions]
         self._space = dict(space)
@@ -130,7 +127,7 @@ class KoloSampler(BaseSampler):
 
     def sample_independent(
         self,
-        study: "optuna.Study",
+        study: optuna.Study,
         trial: FrozenTrial,
         param_name: str,
         param_distribution: BaseDistribution,
@@ -140,7 +137,7 @@ class KoloSampler(BaseSampler):
 
     def after_trial(
         self,
-        study: "optuna.Study",
+        study: optuna.Study,
         trial: FrozenTrial,
         state: TrialState,
         values: Optional[Sequence[float]],

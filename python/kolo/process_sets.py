@@ -125,7 +125,10 @@ def _after_init(process_sets: Sequence[Union[ProcessSet, Sequence[int]]]) -> Non
     added: List[ProcessSet] = []
     try:
         for process_set in process_sets:
-            if isinstance(process_set, ProcessSet) and process_set.ranks == global_process_set.ranks:
+            if (
+                isinstance(process_set, ProcessSet)
+                and process_set.ranks == global_process_set.ranks
+            ):
                 raise AlreadyExistsError(f"{process_set} has the ranks of the global set")
             added.append(add_process_set(process_set))
     except Error:

@@ -1,13 +1,13 @@
 """kolo's search for loops of one's own: ask for a configuration, evaluate it, tell the result.
 
-    from kolo import tune
-    from kolo.search import Sampler
+from kolo import tune
+from kolo.search import Sampler
 
-    sampler = Sampler({"x": tune.uniform(-1, 1)}, algorithm="tpe")
-    for _ in range(100):
-        trial = sampler.ask()
-        sampler.tell(trial, trial.config["x"] ** 2)
-    print(sampler.best.config)
+sampler = Sampler({"x": tune.uniform(-1, 1)}, algorithm="tpe")
+for _ in range(100):
+    trial = sampler.ask()
+    sampler.tell(trial, trial.config["x"] ** 2)
+print(sampler.best.config)
 """
 
 from __future__ import annotations
@@ -29,6 +29,10 @@ class Asked:
 
     def __repr__(self) -> str:
         return f"Asked(number={self.number}, config={self.config}, values={self.values})"
+
+
+def _numbers(values: Any) -> List[float]:
+    return [float(v) for v in values] if isinstance(values, (list, tuple)) else [float(values)]
 
 
 def algorithms() -> Dict[str, str]:
@@ -74,7 +78,9 @@ class Sampler:
     def ask(self, count: Optional[int] = None) -> Any:
         """A configuration to try, or a list of ``count``. Raises when there is none now: tell
         results first, or look whether the sampler is exhausted."""
-        if count is not None and (isinstance(count, bool) or not isinstance(count, int) or count < 1):
+        if count is not None and (
+            isinstance(count, bool) or not isinstance(count, int) or count < 1
+        ):
             raise InvalidArgumentError(f"ask: count must be a positive number, not {count!r}")
         asked = [
             Asked(number, self._constants.restore(config))
@@ -107,7 +113,7 @@ class Sampler:
             if state == "complete":
                 state = "failed"
         else:
-            numbers = [float(v) for v in values] if isinstance(values, (list, tuple)) else [float(values)]
+            numbers = _numbers(values)
         self._sampler.tell(number, numbers, state, [float(c) for c in constraints])
         if number in self._asked and state == "complete":
             self._asked[number].values = numbers
@@ -116,7 +122,7 @@ class Sampler:
         self, trial: Union[int, Asked], budget: float, values: Union[float, Sequence[float]]
     ) -> None:
         """An intermediate result after so much of the budget."""
-        numbers = [float(v) for v in values] if isinstance(values, (list, tuple)) else [float(values)]
+        numbers = _numbers(values)
         self._sampler.report(self._number(trial), float(budget), numbers)
 
     def add(self, config: Dict[str, Any], values: Union[None, float, Sequence[float]]) -> None:
@@ -124,7 +130,7 @@ class Sampler:
         if values is None:
             numbers: List[float] = []
         else:
-            numbers = [float(v) for v in values] if isinstance(values, (list, tuple)) else [float(values)]
+            numbers = _numbers(values)
         self._sampler.add(config, numbers)
 
     @property

@@ -11,8 +11,9 @@ import kolo
 
 
 def add_ranks(factor):
-    import kolo.torch as hvd
     import torch
+
+    import kolo.torch as hvd
 
     hvd.init()
     return factor * int(hvd.allreduce(torch.tensor([hvd.rank()]), op=hvd.Sum)), hvd.rank()

@@ -110,7 +110,9 @@ class Problems(unittest.TestCase):
         self.assertIn("kolo_problem", problem.to_json())
 
     def test_a_search(self):
-        evaluator = Evaluator.create(negative_square, method="thread", method_kwargs={"num_workers": 2})
+        evaluator = Evaluator.create(
+            negative_square, method="thread", method_kwargs={"num_workers": 2}
+        )
         search = CBO(self.problem(), evaluator, random_state=1, log_dir=self._folder.name)
         search.search(max_evals=40)
         self.assertEqual(len(search.rows), 40)

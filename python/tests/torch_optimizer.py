@@ -186,9 +186,7 @@ class Training(RankTest):
         before = copy.deepcopy(model)
         with optimizer.skip_synchronize():
             optimizer.step()
-        change = sum(
-            ((a - b) ** 2).sum() for a, b in zip(model.parameters(), before.parameters())
-        )
+        change = sum(((a - b) ** 2).sum() for a, b in zip(model.parameters(), before.parameters()))
         self.assertLessEqual(change.item(), 0.0101**2)
 
     def test_step_after_synchronize_warns(self):
@@ -341,7 +339,9 @@ class State(RankTest):
             hvd.broadcast_optimizer_state(torch.optim.LBFGS(network().parameters()), 0)
 
     def test_objects(self):
-        self.assertEqual(hvd.broadcast_object({"rank": RANK}, root_rank=SIZE - 1), {"rank": SIZE - 1})
+        self.assertEqual(
+            hvd.broadcast_object({"rank": RANK}, root_rank=SIZE - 1), {"rank": SIZE - 1}
+        )
         self.assertEqual(hvd.allgather_object("x" * RANK), ["x" * rank for rank in range(SIZE)])
 
     def test_sync_batch_norm(self):

@@ -59,7 +59,9 @@ class TuneTest(unittest.TestCase):
 
     def test_grid_times_samples(self):
         analysis = self.run_study(
-            quadratic, config={"x": tune.grid_search([1, 2, 3]), "y": tune.uniform(0, 1)}, num_samples=2
+            quadratic,
+            config={"x": tune.grid_search([1, 2, 3]), "y": tune.uniform(0, 1)},
+            num_samples=2,
         )
         self.assertEqual(sorted(t.config["x"] for t in analysis.trials), [1, 1, 2, 2, 3, 3])
         self.assertEqual(len({t.config["y"] for t in analysis.trials}), 6)
@@ -136,7 +138,11 @@ class TuneTest(unittest.TestCase):
 
     def test_classes(self):
         analysis = self.run_study(
-            Net, config={"rate": tune.grid_search([1, 3])}, metric="total", mode="max", checkpoint_at_end=True
+            Net,
+            config={"rate": tune.grid_search([1, 3])},
+            metric="total",
+            mode="max",
+            checkpoint_at_end=True,
         )
         self.assertEqual([len(t.results) for t in analysis.trials], [3, 1])
         self.assertTrue(os.path.isdir(analysis.best_checkpoint))
@@ -149,8 +155,11 @@ class TuneTest(unittest.TestCase):
             tune.report(pid=os.getpid(), x=config["x"], what=config["what"].value)
 
         analysis = self.run_study(
-            train, config={"x": tune.grid_search([1, 2]), "what": Constant}, executor="process",
-            metric="x", mode="max",
+            train,
+            config={"x": tune.grid_search([1, 2]), "what": Constant},
+            executor="process",
+            metric="x",
+            mode="max",
         )
         pids = {t.last_result["pid"] for t in analysis.trials}
         self.assertEqual(len(pids - {os.getpid()}), 2)
@@ -231,9 +240,7 @@ class TuneTest(unittest.TestCase):
         with self.assertRaises(KeyboardInterrupt):
             self.run_study(slow, **options)
         self.assertLess(time.monotonic() - begin, 15)
-        analysis = self.run_study(
-            lambda config: tune.report(step=1), resume=True, **options
-        )
+        analysis = self.run_study(lambda config: tune.report(step=1), resume=True, **options)
         self.assertEqual(analysis.stats(), {"TERMINATED": 2})
 
     # --- searches, schedulers, stoppers ---
@@ -241,14 +248,22 @@ class TuneTest(unittest.TestCase):
     def test_searches(self):
         algorithm = ConcurrencyLimiter(BayesOptSearch(), max_concurrent=2)
         analysis = self.run_study(
-            quadratic, config={"x": tune.uniform(-3, 3)}, metric="loss", mode="min",
-            search_alg=algorithm, num_samples=25,
+            quadratic,
+            config={"x": tune.uniform(-3, 3)},
+            metric="loss",
+            mode="min",
+            search_alg=algorithm,
+            num_samples=25,
         )
         self.assertLess(analysis.best_result["loss"], 0.1)
 
     def test_asha_stops_trials(self):
         analysis = self.run_study(
-            epochs, config={"x": tune.uniform(0, 1)}, num_samples=12, metric="score", mode="max",
+            epochs,
+            config={"x": tune.uniform(0, 1)},
+            num_samples=12,
+            metric="score",
+            mode="max",
             scheduler=ASHAScheduler(max_t=8, grace_period=1, reduction_factor=2),
         )
         lengths = [len(trial.results) for trial in analysis.trials]
@@ -269,11 +284,16 @@ class TuneTest(unittest.TestCase):
                 tune.report(score=config["lr"] * step)
 
         scheduler = PopulationBasedTraining(
-            time_attr="training_iteration", perturbation_interval=3,
+            time_attr="training_iteration",
+            perturbation_interval=3,
             hyperparam_mutations={"lr": tune.uniform(0, 1)},
         )
         analysis = self.run_study(
-            train, config={"lr": tune.uniform(0, 1)}, num_samples=4, metric="score", mode="max",
+            train,
+            config={"lr": tune.uniform(0, 1)},
+            num_samples=4,
+            metric="score",
+            mode="max",
             scheduler=scheduler,
         )
         self.assertEqual(len(analysis.trials), 4)
@@ -320,7 +340,11 @@ class TuneTest(unittest.TestCase):
     def test_ten_thousand_trials(self):
         begin = time.monotonic()
         analysis = self.run_study(
-            quadratic, config={"x": tune.uniform(0, 1)}, num_samples=10000, metric="loss", mode="min"
+            quadratic,
+            config={"x": tune.uniform(0, 1)},
+            num_samples=10000,
+            metric="loss",
+            mode="min",
         )
         self.assertEqual(len(analysis.trials), 10000)
         print(f"10000 trials in {time.monotonic() - begin:.1f} s")

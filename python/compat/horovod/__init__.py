@@ -1,6 +1,6 @@
 """Programs that say ``import horovod`` run on kolo when this folder's parent is on PYTHONPATH.
 
-    PYTHONPATH=python/compat kolo run -np 4 python train.py
+PYTHONPATH=python/compat kolo run -np 4 python train.py
 """
 
 import sys as _sys

@@ -1,11 +1,11 @@
 """Hyperparameter search with the interface of DeepHyper.
 
-    from kolo.hps import CBO, Evaluator, HpProblem
+from kolo.hps import CBO, Evaluator, HpProblem
 
-    problem = HpProblem()
-    problem.add_hyperparameter((-10.0, 10.0), "x")
-    evaluator = Evaluator.create(lambda config: -config["x"] ** 2, method="thread")
-    results = CBO(problem, evaluator).search(max_evals=100)
+problem = HpProblem()
+problem.add_hyperparameter((-10.0, 10.0), "x")
+evaluator = Evaluator.create(lambda config: -config["x"] ** 2, method="thread")
+results = CBO(problem, evaluator).search(max_evals=100)
 """
 
 from kolo.hps._problem import (

@@ -130,7 +130,7 @@ class Evaluator:
         run_function: Callable[..., Any],
         method: str = "serial",
         method_kwargs: Optional[Dict[str, Any]] = None,
-    ) -> "Evaluator":
+    ) -> Evaluator:
         """An evaluator by its name."""
         return Evaluator(run_function, method, **dict(method_kwargs or {}))
 
@@ -166,9 +166,7 @@ class Search:
             raise InvalidArgumentError("search: max_evals or timeout is needed")
         count = self._problem.objectives
         names = ["objective"] if count == 1 else [f"objective_{i}" for i in range(count)]
-        evaluation: Any = Evaluation(
-            self._evaluator.run_function, self._evaluator.keywords, count
-        )
+        evaluation: Any = Evaluation(self._evaluator.run_function, self._evaluator.keywords, count)
         if self._evaluator.method == "ranks":
             evaluation = tune.DistributedTrainableCreator(
                 evaluation, num_slots=self._evaluator.num_ranks

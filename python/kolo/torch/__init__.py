@@ -1,10 +1,10 @@
 """kolo for PyTorch, with the interface of horovod.torch.
 
-    import kolo.torch as hvd
+import kolo.torch as hvd
 
-    hvd.init()
-    optimizer = hvd.DistributedOptimizer(optimizer, named_parameters=model.named_parameters())
-    hvd.broadcast_parameters(model.state_dict(), root_rank=0)
+hvd.init()
+optimizer = hvd.DistributedOptimizer(optimizer, named_parameters=model.named_parameters())
+hvd.broadcast_parameters(model.state_dict(), root_rank=0)
 """
 
 from kolo import run
@@ -31,8 +31,8 @@ from kolo._basics import (
     start_timeline,
     stop_timeline,
 )
-from kolo._horovod_common import check_extension
 from kolo._errors import Error, HorovodInternalError, HostsUpdatedInterrupt
+from kolo._horovod_common import check_extension
 from kolo.process_sets import (
     ProcessSet,
     add_process_set,
@@ -85,6 +85,5 @@ from kolo.torch.mpi_ops import (
 )
 from kolo.torch.optimizer import DistributedOptimizer
 from kolo.torch.sync_batch_norm import SyncBatchNorm
-
 
 __all__ = [name for name in dir() if not name.startswith("_")]

@@ -23,7 +23,7 @@ def add_gradient_hook(parameter: torch.nn.Parameter, hook: Any) -> Tuple[Any, An
     if hasattr(parameter, "register_post_accumulate_grad_hook"):
         return None, parameter.register_post_accumulate_grad_hook(hook)
     # Before torch 2.1: behind the node that accumulates, which only the graph keeps alive.
-    accumulator = parameter.expand_as(parameter).grad_fn.next_functions[0][0]
+    accumulator: Any = parameter.expand_as(parameter).grad_fn.next_functions[0][0]  # type: ignore
     return accumulator, accumulator.register_hook(hook)
 
 
@@ -152,8 +152,10 @@ class Gradients:
                 continue
             flat = torch.frombuffer(memories[bucket], dtype=dtype, count=count, offset=offset)
             strides = self._strides[index]
-            view = flat.view(parameter.shape) if strides is None else flat.as_strided(
-                parameter.shape, strides
+            view = (
+                flat.view(parameter.shape)
+                if strides is None
+                else flat.as_strided(parameter.shape, strides)
             )
             self._views[index] = view
             self._pointers[index] = view.data_ptr()

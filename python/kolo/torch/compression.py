@@ -39,12 +39,12 @@ class _CastCompressor(Compressor):
     @classmethod
     def compress(cls, tensor: torch.Tensor) -> Tuple[torch.Tensor, Any]:  # type: ignore[override]
         if tensor.dtype.is_floating_point:
-            return tensor.type(cls.wire_type), tensor.dtype
+            return tensor.to(cls.wire_type), tensor.dtype
         return tensor, tensor.dtype
 
     @classmethod
     def decompress(cls, tensor: torch.Tensor, ctx: Any) -> torch.Tensor:  # type: ignore[override]
-        return tensor.type(ctx) if ctx is not None and ctx.is_floating_point else tensor
+        return tensor.to(ctx) if ctx is not None and ctx.is_floating_point else tensor
 
 
 class FP16Compressor(_CastCompressor):

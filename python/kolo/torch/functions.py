@@ -102,13 +102,13 @@ def broadcast_optimizer_state(
 
 def _make_state(optimizer: torch.optim.Optimizer, model: Optional[torch.nn.Module]) -> None:
     """One step with zero gradients and no effect, without any communication."""
-    sparse = set()
+    sparse: set = set()
     if model is not None:
         for module in model.modules():
             if getattr(module, "sparse", False):
                 sparse.update(module.parameters(recurse=False))
     saved = []
-    options = []
+    options: List[Dict[str, Any]] = []
     for group in optimizer.param_groups:
         options.append({key: group[key] for key in ("lr", "weight_decay") if key in group})
         for key in options[-1]:
@@ -126,7 +126,7 @@ def _make_state(optimizer: torch.optim.Optimizer, model: Optional[torch.nn.Modul
         parameter.grad = grad
         parameter.data.copy_(data)
     for group, values in zip(optimizer.param_groups, options):
-        group.update(values)
+        group.update(dict(values))
 
 
 def broadcast_object(
@@ -157,9 +157,7 @@ def allgather_object(
     """The objects of all ranks, in their order."""
     label = name if name is not None else type(obj).__name__
     data = torch.frombuffer(bytearray(pickler.dumps(obj)), dtype=torch.uint8)
-    lengths = allgather(
-        torch.tensor([data.numel()], dtype=torch.int64), f"{label}.sz", process_set
-    )
+    lengths = allgather(torch.tensor([data.numel()], dtype=torch.int64), f"{label}.sz", process_set)
     everything = allgather(data, f"{label}.t", process_set).numpy().tobytes()
     objects = []
     begin = 0

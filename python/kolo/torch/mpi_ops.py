@@ -14,7 +14,7 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
 import torch
 
 from kolo import _core
-from kolo._basics import *  # noqa: F401,F403  (part of this module's interface)
+from kolo._basics import *  # noqa: F403  (part of this module's interface)
 from kolo._basics import shutdown as _shutdown
 from kolo._errors import InvalidArgumentError
 from kolo.process_sets import ProcessSet, global_process_set, id_of
@@ -143,9 +143,7 @@ def _reduction(op: Any, average: Any) -> int:
     if op is None:
         return Average
     if isinstance(op, bool) or not isinstance(op, int) or not 0 <= op <= 5:
-        raise InvalidArgumentError(
-            f"op is {op!r}; use Average, Sum, Adasum, Min, Max or Product"
-        )
+        raise InvalidArgumentError(f"op is {op!r}; use Average, Sum, Adasum, Min, Max or Product")
     return op
 
 
@@ -562,9 +560,7 @@ class _GroupedAllgather(torch.autograd.Function):
         averaged = grouped_allreduce(list(grads), op=Average, process_set=ctx.process_set)
         rows = allgather(torch.tensor([ctx.rows]), process_set=ctx.process_set)
         before = rows[: ctx.process_set.rank()].sum(dim=0)
-        parts = [
-            grad.narrow(0, int(before[i]), ctx.rows[i]) for i, grad in enumerate(averaged)
-        ]
+        parts = [grad.narrow(0, int(before[i]), ctx.rows[i]) for i, grad in enumerate(averaged)]
         return (None, None, *parts)
 
 
@@ -678,9 +674,7 @@ def _splits_of(splits: Any) -> List[int]:
     try:
         numbers = [int(split) for split in splits]
     except TypeError:
-        raise InvalidArgumentError(
-            f"alltoall: splits must be integers, not {splits!r}"
-        ) from None
+        raise InvalidArgumentError(f"alltoall: splits must be integers, not {splits!r}") from None
     if any(number < 0 for number in numbers):
         raise InvalidArgumentError(f"alltoall: splits must not be negative, but are {numbers}")
     return numbers

@@ -304,7 +304,9 @@ class _AdasumMixin:
     @contextmanager
     def skip_synchronize(self) -> Iterator[None]:
         """Not possible with Adasum."""
-        raise AssertionError("Skipping synchronization is not supported when using Adasum optimizer.")
+        raise AssertionError(
+            "Skipping synchronization is not supported when using Adasum optimizer."
+        )
         yield
 
     def _kolo_plain_step(self) -> Any:
@@ -359,9 +361,11 @@ def DistributedOptimizer(
     mixin = _AdasumMixin if op == Adasum else _DistributedMixin
     body = {k: v for k, v in mixin.__dict__.items() if k not in ("__dict__", "__weakref__")}
     body["_kolo_class"] = base
-    cls = types.new_class(base.__name__, (base,), exec_body=lambda namespace: namespace.update(body))
+    cls = types.new_class(
+        base.__name__, (base,), exec_body=lambda namespace: namespace.update(body)
+    )
     # Parameters, state and options are those of the optimizer itself, not copies of them.
-    wrapped = cls.__new__(cls)
+    wrapped: Any = cls.__new__(cls)  # type: ignore[call-overload]
     wrapped.__dict__.update(optimizer.__dict__)
     wrapped._kolo_init(
         named_parameters,

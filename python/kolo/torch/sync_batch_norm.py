@@ -88,7 +88,11 @@ class _SyncBatchNorm(torch.autograd.Function):
         channels = input.shape[1]
         count = input.numel() // channels
         sums = torch.cat(
-            [_channel_sums(wide), _channel_sums(wide * wide), torch.tensor([count], dtype=wide.dtype)]
+            [
+                _channel_sums(wide),
+                _channel_sums(wide * wide),
+                torch.tensor([count], dtype=wide.dtype),
+            ]
         )
         sums = allreduce(sums, op=Sum, process_set=process_set)
         total = sums[-1]
@@ -121,9 +125,7 @@ class _SyncBatchNorm(torch.autograd.Function):
             sums = allreduce(sums, op=Sum, process_set=ctx.process_set) / total.to(grad.dtype)
             scale = inverse if weight is None else inverse * weight
             grad_input = scale.view(shape) * (
-                grad
-                - sums[:channels].view(shape)
-                - normalised * sums[channels:].view(shape)
+                grad - sums[:channels].view(shape) - normalised * sums[channels:].view(shape)
             )
         grad_weight = sum_grad_normalised if weight is not None else None
         grad_bias = sum_grad if ctx.needs_input_grad[2] else None

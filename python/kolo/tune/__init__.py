@@ -1,14 +1,14 @@
 """Studies: many trials of one function or class, with the interface of Ray Tune.
 
-    from kolo import tune
+from kolo import tune
 
-    def train(config):
-        for epoch in range(10):
-            tune.report(loss=...)
+def train(config):
+    for epoch in range(10):
+        tune.report(loss=...)
 
-    analysis = tune.run(train, config={"lr": tune.loguniform(1e-4, 1e-1)}, num_samples=20,
-                        metric="loss", mode="min")
-    print(analysis.best_config)
+analysis = tune.run(train, config={"lr": tune.loguniform(1e-4, 1e-1)}, num_samples=20,
+                    metric="loss", mode="min")
+print(analysis.best_config)
 """
 
 from kolo.tune import schedulers, stopper, suggest

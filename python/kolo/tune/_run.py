@@ -258,7 +258,9 @@ def _callback(callback: Any, constants: Constants) -> Callable[[str, Dict[str, A
 class Callback:
     """Derive from it, and override what is of interest."""
 
-    def on_trial_start(self, iteration: int, trials: List[Trial], trial: Trial, **info: Any) -> None:
+    def on_trial_start(
+        self, iteration: int, trials: List[Trial], trial: Trial, **info: Any
+    ) -> None:
         """A trial begins."""
 
     def on_trial_result(
@@ -271,5 +273,7 @@ class Callback:
     ) -> None:
         """A trial has ended."""
 
-    def on_trial_error(self, iteration: int, trials: List[Trial], trial: Trial, **info: Any) -> None:
+    def on_trial_error(
+        self, iteration: int, trials: List[Trial], trial: Trial, **info: Any
+    ) -> None:
         """A trial has failed."""

@@ -55,7 +55,7 @@ def prepare(value: Any, constants: Constants) -> Any:
         return {str(key): prepare(item, constants) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [prepare(item, constants) for item in value]
-    if _is_plain(value) or hasattr(value, "dtype") and getattr(value, "ndim", 1) == 0:
+    if _is_plain(value) or (hasattr(value, "dtype") and getattr(value, "ndim", 1) == 0):
         return value
     return constants.mark(value)
 

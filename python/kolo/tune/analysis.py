@@ -184,7 +184,9 @@ class Analysis:
     ) -> str:
         """The checkpoint of a trial at which the metric was best."""
         metric, mode = self._objective(metric, mode)
-        scored = [(p, v) for p, v in self.get_trial_checkpoints_paths(trial, metric) if v is not None]
+        scored = [
+            (p, v) for p, v in self.get_trial_checkpoints_paths(trial, metric) if v is not None
+        ]
         if not scored:
             raise NotFoundError(f"{trial.name} has no checkpoint")
         choose = max if mode == "max" else min

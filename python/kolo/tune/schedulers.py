@@ -205,13 +205,13 @@ def create_scheduler(scheduler: str, **kwargs: Any) -> TrialScheduler:
 
 
 __all__ = [
+    "PB2",
     "ASHAScheduler",
     "AsyncHyperBandScheduler",
     "FIFOScheduler",
     "HyperBandForBOHB",
     "HyperBandScheduler",
     "MedianStoppingRule",
-    "PB2",
     "PopulationBasedTraining",
     "TrialScheduler",
     "create_scheduler",

@@ -13,6 +13,7 @@
 #include "hps/problem/function_problems.h"
 #include "hps/problem/plugin.h"
 #include "hps/problem/problem_document.h"
+#include "hps/problem/python_problem.h"
 
 namespace kolo::hps {
 namespace {
@@ -69,6 +70,10 @@ void load_only_problem(LoadedProblem& loaded, std::string_view text) {
     loaded.name = full_name(*known);
   } else if (const auto library = parse_plugin_name(text)) {
     load_from_library(loaded, *library);
+  } else if (const auto python = parse_python_name(text)) {
+    loaded.problem = load_python_problem(*python);
+    loaded.program = python_run_program({python->file, ""});
+    loaded.name = fs::path(python->file).stem().string();
   } else if (is_file(text)) {
     load_from_file(loaded, std::string(text));
   } else if (text.ends_with(".yaml") || text.ends_with(".yml") || text.ends_with(".json")) {
@@ -115,6 +120,11 @@ void load_run(LoadedProblem& loaded, std::string_view text) {
     loaded.run =
         plugin.run(library->symbol.empty() ? only_name(plugin, "run", "run") : library->symbol);
     loaded.program.clear();
+    return;
+  }
+  if (const auto python = parse_python_name(text)) {
+    loaded.program = python_run_program(*python);
+    loaded.run = nullptr;
     return;
   }
   std::vector<std::string> words = is_file(text) ? std::vector<std::string>{std::string(text)}

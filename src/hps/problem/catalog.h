@@ -20,10 +20,10 @@ struct LoadedProblem {
 };
 
 /// `problem`: a built-in name ("benchmark.hps.polynome2"), a YAML or JSON file, or
-/// "libmy.so:Problem" (also "libmy.so", whose only problem is meant).
-/// `run`: the same names (a built-in of either room, "libmy.so:run"), or a program: the path of an
-/// executable, with further words behind it in which {lr} stands for a value. Empty: the run
-/// function that belongs to the problem, if there is one.
+/// "libmy.so:Problem" (also "libmy.so", whose only problem is meant), or "my.py:Problem".
+/// `run`: the same names (a built-in of either room, "libmy.so:run", "my.py:run"), or a program:
+/// the path of an executable, with further words behind it in which {lr} stands for a value. Empty:
+/// the run function that belongs to the problem, if there is one.
 /// Throws not_found (listing the known names), invalid_argument, unsupported.
 LoadedProblem load_problem(std::string_view problem, std::string_view run);
 

@@ -240,6 +240,7 @@ bad_input() {
   refused 2 'x' "$kolo" hps random --problem bad.yaml --max-evals 1 -- true
   printf 'x: {uniform: [0, 1]}\n' >good.yaml
   refused 2 'no run function' "$kolo" hps random --problem good.yaml --max-evals 1
+  refused 2 'ET, RF, GP or DUMMY' "$kolo" hps ambs --problem benchmark.hps.ackley --surrogate-model XT --max-evals 1
   # A results.csv that is cut in the middle of a line is gone on with; one that is broken inside is named.
   "$kolo" hps random --problem benchmark.hps.ackley --evaluator serial --max-evals 4 --log-dir log --quiet >/dev/null
   truncate -s -7 log/results.csv

@@ -48,6 +48,23 @@ class Checkpoints : public testing::Test {
   TempDir dir_;
 };
 
+TEST_F(Checkpoints, OfEarlierVersionsAreRead) {
+  const std::filesystem::path formats =
+      std::filesystem::path(KOLO_SOURCE_DIR) / "tests/data/formats";
+  for (const auto& version : std::filesystem::directory_iterator(formats)) {
+    if (!version.is_directory()) continue;
+    CheckpointOptions all;
+    all.directory = version.path();
+    const auto latest = CheckpointFiles(all).read_latest();
+    ASSERT_TRUE(latest) << version.path();
+    EXPECT_EQ(latest->info.step, 42U);
+    EXPECT_EQ(latest->info.metric, 0.25);
+    const CheckpointParts parts{{"model", std::string("\0\1\2weights", 10)},
+                                {"schedule", "{\"epoch\": 3}"}};
+    EXPECT_EQ(latest->parts, parts);
+  }
+}
+
 TEST_F(Checkpoints, ComeBackAsTheyWere) {
   CheckpointFiles files(options());
   EXPECT_FALSE(files.read_latest());

@@ -101,9 +101,9 @@ class TorchState(ObjectState):
         handlers = {}
         plain = {}
         for name, value in values.items():
-            for kind, handler in get_handler_registry():
+            for kind, make_handler in get_handler_registry():
                 if isinstance(value, kind):
-                    handlers[name] = handler(value)
+                    handlers[name] = make_handler(value)
                     break
             else:
                 plain[name] = value

@@ -71,7 +71,11 @@ class ConcurrencyLimiter(Searcher):
             raise InvalidArgumentError("ConcurrencyLimiter: the first argument must be a search")
         if batch:
             raise InvalidArgumentError("ConcurrencyLimiter: batch=True is not supported")
-        if isinstance(max_concurrent, bool) or not isinstance(max_concurrent, int) or max_concurrent < 1:
+        if (
+            isinstance(max_concurrent, bool)
+            or not isinstance(max_concurrent, int)
+            or max_concurrent < 1
+        ):
             raise InvalidArgumentError(
                 f"ConcurrencyLimiter: max_concurrent must be positive, not {max_concurrent!r}"
             )
