@@ -92,7 +92,7 @@ apt-get -qq install -y --no-install-recommends /packages/kolo-torch_*.deb >/dev/
 kolo nas regevo --problem benchmark.nas.linear_reg --max-evals 2
 
 apt-get -qq purge -y kolo libkolo-dev kolo-torch >/dev/null
-rm -rf /tmp/* /root/.cache
+rm -rf /tmp/* /root/kolo_results # studies are their user's
 left="\$(find / -xdev -iname '*kolo*' -not -path '/packages*' -not -path '/proc/*' -not -path '/dev/*' -not -path '/var/lib/apt/*' -not -path '/var/log/*')"
 test -z "\$left" || { echo "left behind: \$left"; exit 1; }
 SCRIPT
