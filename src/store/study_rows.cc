@@ -195,7 +195,8 @@ std::vector<ReportRecord> StudyStore::last_reports(StudyId study) {
 std::vector<CheckpointRecord> StudyStore::checkpoints(StudyId study) {
   std::vector<CheckpointRecord> all;
   auto& row = database_.prepare(
-      "SELECT trial, seq, iteration, path, created FROM checkpoints WHERE study = $1 ORDER BY seq");
+      "SELECT trial, seq, iteration, path, created FROM checkpoints WHERE study = $1 "
+      "ORDER BY seq, trial, iteration");
   row.bind(1, raw(study));
   while (row.next())
     all.push_back(

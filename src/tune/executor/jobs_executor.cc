@@ -272,7 +272,8 @@ class JobsExecutor final : public TrialExecutor {
   }
 
   jobs::Job job_for(const StartOrder& order) const {
-    write_file_atomically(config_file(order), json_text(search::json_from_value(order.config), 2) + "\n");
+    write_file_atomically(config_file(order),
+                          json_text(search::json_from_value(order.config), 2) + "\n");
     std::error_code ignored;
     if (!setup_.last_line_reports) fs::remove(result_file(order), ignored);
     const TrialCommand command = setup_.command(order);

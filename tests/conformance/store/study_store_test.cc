@@ -199,7 +199,7 @@ TEST_P(StudyStoreTest, StudiesAreCopiedRenamedAndRemoved) {
   trial.asked_seq = 1;
   all.trials = {trial};
   all.reports = {{2, 0, 1, 13, 0.5, R"({"loss":1})", 0, "", false}};
-  all.checkpoints = {{0, 3, 1, "/d/größe/c1", 13}, {0, 3, 1, "/elsewhere/c2", 13}};
+  all.checkpoints = {{0, 3, 1, "/d/größe/c1", 13}, {0, 3, 2, "/elsewhere/c2", 13}};
   all.events = {{4, 13, std::nullopt, "started", "here"}};
   store_->write(study_, all);
 

@@ -17,8 +17,8 @@ TEST(TextTableTest, LettersCountNotBytes) {
 }
 
 TEST(TextTableTest, LinesAreCutAndIndented) {
-  EXPECT_EQ(text_table({{"abc", "déf"}}, {.width = 7}), "abc  dé\n");
-  EXPECT_EQ(text_table({{"abc"}}, {.width = 4, .indent = 2}), "  ab\n");
+  EXPECT_EQ(text_table({{"abc", "déf"}}, {.width = 7}), "abc  d…\n");
+  EXPECT_EQ(text_table({{"abc"}}, {.width = 4, .indent = 2}), "  a…\n");
 }
 
 TEST(TextTableTest, NumbersHaveFiveDigits) {

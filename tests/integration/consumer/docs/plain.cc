@@ -15,7 +15,7 @@ namespace readme {
 
 namespace engine_page {
 void example(float& loss) {
-//@ docs/engine.md 1
+  //@ docs/engine.md 1
 }
 }  // namespace engine_page
 
@@ -23,7 +23,7 @@ namespace errors_page {
 void train();
 void save_checkpoint();
 int example() {
-//@ docs/errors.md 1
+  //@ docs/errors.md 1
   return 0;
 }
 }  // namespace errors_page
@@ -36,14 +36,14 @@ double train(double lr, std::int64_t layers);
 namespace search_page {
 using namespace kolo::search;
 void example(double accuracy, TrialId id, const Value& config, double epoch, kolo::Random& random) {
-//@ docs/search.md 1
-//@ docs/search.md 2
-//@ docs/search.md 3
+  //@ docs/search.md 1
+  //@ docs/search.md 2
+  //@ docs/search.md 3
   static_cast<void>(decision);
   static_cast<void>(space->config(*point, random));
 }
 void own_scheduler(kolo::tune::Options& options) {
-//@ docs/search.md 4
+  //@ docs/search.md 4
 }
 }  // namespace search_page
 
@@ -55,23 +55,23 @@ struct Model {
 double train(double rate);
 //@ docs/tune.md 2
 void on_gpus() {
-//@ docs/tune.md 3
+  //@ docs/tune.md 3
 }
 void searches() {
-//@ docs/tune.md 4
+  //@ docs/tune.md 4
 }
 double alpha(const kolo::search::ConfigView& config) { return std::pow(100 * config.random(), 2); }
 void domains() {
   tune::Options options{
-//@ docs/tune.md 5
+      //@ docs/tune.md 5
   };
 }
 void populations() {
   tune::Options options{
-//@ docs/tune.md 6
+      //@ docs/tune.md 6
   };
 }
 void results(const tune::Runnable& trainable, const tune::SearchAlg& algo) {
-//@ docs/tune.md 7
+  //@ docs/tune.md 7
 }
 }  // namespace tune_page

@@ -15,14 +15,14 @@ struct Data {
   [[nodiscard]] std::size_t size() const;
 };
 void eight_steps(Net net, const Data& train, double loss) {
-//@ docs/training.md 1
+  //@ docs/training.md 1
 }
 void whole_loop(Net net, const kolo::Dataset& train, const kolo::Dataset& test) {
-//@ docs/training.md 2
+  //@ docs/training.md 2
 }
 void checkpoints(Net net, kolo::DistributedOptimizer& optimizer, kolo::RateScheduler& rate,
                  kolo::DistributedSampler& sampler, std::int64_t step, double loss) {
-//@ docs/training.md 3
+  //@ docs/training.md 3
 }
 }  // namespace training_page
 
@@ -33,7 +33,7 @@ kolo::nas::DataSplit load_data();
 
 namespace spaces_page {
 void build() {
-//@ docs/nas-spaces.md 1
+  //@ docs/nas-spaces.md 1
 }
 }  // namespace spaces_page
 
@@ -42,9 +42,9 @@ using namespace kolo::nas;
 using kolo::search::Value;
 //@ docs/nas-spaces.md 2
 void add(KSearchSpace& space) {
-//@ docs/nas-spaces.md 3
+  //@ docs/nas-spaces.md 3
 }
 void draw(const KSearchSpace& space, const std::vector<std::int64_t>& arch_seq) {
-//@ docs/nas-spaces.md 4
+  //@ docs/nas-spaces.md 4
 }
 }  // namespace operations_page
