@@ -50,9 +50,9 @@ StudyParameters parameters_of(const StudySpec& spec) {
       parameters.paths.push_back(parameter.path);
   } else if (!spec.outline.empty()) {
     // Names that keep the order of the points, whatever the paths are.
+    const Json outline = parse_json(spec.outline, "the outline of a space");
     Json document = Json::object();
-    for (const Json& parameter :
-         parse_json(spec.outline, "the outline of a space").at("parameters")) {
+    for (const Json& parameter : outline.at("parameters")) {
       document[fmt::format("p{:06}", parameters.paths.size())] = document_of(parameter);
       parameters.paths.push_back(parameter.at("path").get<std::string>());
     }
