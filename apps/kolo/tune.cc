@@ -3,6 +3,7 @@
 
 #include <filesystem>
 
+#include "base/env.h"
 #include "base/errors.h"
 #include "commands.h"
 #include "study_store.h"
@@ -46,7 +47,8 @@ int run_study(tune::ProgramStudy study, const WatchOptions& watch) {
 
 int run_tune(TuneOptions& options, OptionSet& given) {
   auto study = tune::ProgramStudy::from_json(options.description(given));
-  if (options.resume) study.options.resume = tune::Resume::automatic;
+  // A job runs again when an allocation has ended, and then continues what it began.
+  if (options.resume || environment("KOLO_JOB_ID")) study.options.resume = tune::Resume::automatic;
   return run_study(std::move(study), options.watch);
 }
 

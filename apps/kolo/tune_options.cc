@@ -93,7 +93,7 @@ constexpr Option<TuneOptions> kTuneStudy[] = {
     {&TuneOptions::time_budget, "time-budget", "SECONDS", "End the study after so many seconds.",
      least(0)},
     {&TuneOptions::resume, "resume", "",
-     "Continue the study of this name if there is one, else start it."},
+     "Continue the study of this name if there is one, else start it; in a job this is so anyway."},
     {&TuneOptions::local_dir, "local-dir", "DIRECTORY",
      "Keep the files of trials in this directory.", variables("RESULTS"),
      fallback("~/kolo_results")},

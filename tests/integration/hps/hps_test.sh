@@ -183,6 +183,11 @@ allocations() {
   same "$(ids "$log" | sort -n | tr '\n' ' ')" '0 1 2 3 4 5 6 7 '
   if grep -q ',F_' "$log/results.csv"; then fail "an evaluation that was cut off counts as a failure: $(cat "$log/results.csv")"; fi
   if compgen -G "$log/earlier-*" >/dev/null; then fail 'the search began anew'; fi
+  # A study that is a job continues, too.
+  for samples in 1 2; do
+    KOLO_JOB_ID="$s" "$kolo" tune --space space.yaml --metric x --mode max --num-samples "$samples" --name again \
+      --local-dir results --quiet -- sh -c 'echo x=$KOLO_PARAM_X' >/dev/null || fail "session $samples of a study that is a job"
+  done
   # What can never run is said, instead of waiting for ever.
   g="$("$kolo" job --name g --workflow W --app search --args "--num-gpus-per-task 2 --max-evals 8 -- $scratch/run.sh")"
   launcher --nodes 1 >/dev/null
