@@ -1,5 +1,4 @@
 // One evaluation in a process of its own, perhaps one rank of several.
-#include "base/errors.h"
 #include "hps/search/evaluation.h"
 #include "kolo/nas/problem.h"
 #include "kolo/nas/run.h"
@@ -14,10 +13,6 @@ int run_nas_evaluate(EvaluateOptions& options) {
   auto loaded = nas::load_na_problem(options.problem);
   const auto run =
       nas::bind_run(options.run.empty() ? "alpha" : options.run, std::move(loaded.problem));
-  if (!options.config.empty()) {
-    hps::evaluate_file(run, options.id, options.config, options.result, options.log_dir, 1);
-    return 0;
-  }
   tune::run_as_trial(hps::runnable_of(run, options.log_dir, 1));
 }
 

@@ -36,11 +36,6 @@ int run_evaluate(EvaluateOptions& options) {
   if (!loaded.run)
     throw_error(ErrorCode::invalid_argument, "problem {} has no run function; give --run",
                 options.problem);
-  if (!options.config.empty()) {
-    hps::evaluate_file(loaded.run, options.id, options.config, options.result, options.log_dir,
-                       loaded.objectives);
-    return 0;
-  }
   tune::run_as_trial(hps::runnable_of(loaded.run, options.log_dir, loaded.objectives));
 }
 

@@ -221,9 +221,6 @@ constexpr Option<EvaluateOptions> kEvaluateRows[] = {
     {&EvaluateOptions::problem, "problem", "NAME", "The problem."},
     {&EvaluateOptions::run, "run", "NAME", "The run function."},
     {&EvaluateOptions::log_dir, "log-dir", "DIR", "The folder of the search."},
-    {&EvaluateOptions::config, "config", "FILE", "The configuration to evaluate."},
-    {&EvaluateOptions::result, "result", "FILE", "Where the result goes."},
-    {&EvaluateOptions::id, "id", "N", "The number of the evaluation.", least(0)},
     {&EvaluateOptions::threads, "threads", "N", "Compute with N threads.", least(1)},
 };
 

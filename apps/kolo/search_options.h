@@ -83,8 +83,7 @@ struct NasPostTrainOptions {
 };
 /// One evaluation in a process of its own; for programs.
 struct EvaluateOptions {
-  std::string problem, run, log_dir, config, result = "result.json";
-  std::int64_t id = 0;
+  std::string problem, run, log_dir;
   int threads = 1;
   void declare(cli::OptionSet& set);
 };

@@ -28,6 +28,7 @@ struct SubmitOptions : SearchOptions, PpoCommandOptions {
   std::string kind;
   std::vector<std::string> names;
   std::string workflow, setup;
+  std::vector<std::string> program;
   AllocationOptions allocation;
   void declare(OptionSet& set);
 };
@@ -42,6 +43,9 @@ constexpr Option<SubmitOptions> kSubmitRows[] = {
     {&SubmitOptions::setup, "setup", "FILE",
      "Let bash source this file before the search and before each evaluation.",
      aliases("-as --activation-script")},
+    {&SubmitOptions::program, "PROGRAM", "",
+     "A program that evaluates a point, as `kolo hps` takes it.", is_optional,
+     takes(cli::Takes::separated)},
 };
 void SubmitOptions::declare(OptionSet& set) {
   set.add("Submission", kSubmitRows, *this);
@@ -148,6 +152,12 @@ Submission read_submission(const SubmitOptions& options, const OptionSet& given)
   job.application = application.name;
   // A search that is cut off by the end of an allocation goes on in the next one.
   job.args = search_arguments(given) + " --resume";
+  if (submission.nas && !options.program.empty())
+    throw_error(ErrorCode::invalid_argument, "kolo submit nas takes no program after --");
+  if (auto words = options.program; !words.empty()) {
+    words.front() = absolute_program(words.front(), fs::current_path());
+    job.args += " -- " + shell_line(words);
+  }
   job.wall_time_minutes = launch.batch.minutes;
   job.node_packing_count = options.plan.evaluator.num_evals_per_node;
   if (options.num_agents) job.num_nodes = *options.num_agents;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/errors.h"
+#include "base/words.h"
 #include "base/yaml.h"
 #include "names.h"
 #include "study_store.h"
@@ -152,6 +153,12 @@ Json TuneOptions::description(const OptionSet& given) const {
   if (!file.empty()) all = load_yaml(file);
   if (!all.is_object())
     throw_error(ErrorCode::invalid_argument, "{}: must be a map of settings", file);
+  // A path in a file is relative to that file, unless the file says where programs start.
+  if (auto words = all.find("program"); words != all.end() && words->is_array() &&
+                                        !words->empty() && words->front().is_string() &&
+                                        !all.contains("directory"))
+    words->front() = absolute_program(words->front().get<std::string>(),
+                                      std::filesystem::absolute(file).parent_path());
   for (const auto& row : given.rows()) {
     const auto& text = row.text;
     if (row.given.empty() || text.is_positional() ||

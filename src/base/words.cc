@@ -60,4 +60,15 @@ std::string shell_quoted(std::string_view word) {
   return text + "'";
 }
 
+std::string shell_line(const std::vector<std::string>& words) {
+  std::string line;
+  for (const auto& word : words) line += (line.empty() ? "" : " ") + shell_quoted(word);
+  return line;
+}
+
+std::string absolute_program(const std::string& word, const std::filesystem::path& directory) {
+  if (word.find('/') == std::string::npos) return word;
+  return (std::filesystem::absolute(directory) / word).lexically_normal().string();
+}
+
 }  // namespace kolo

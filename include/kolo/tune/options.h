@@ -104,6 +104,7 @@ enum class Executor {
   thread,     ///< a thread of this process: cheapest; a crash takes the study down
   process,    ///< this program again, for each trial: a crash or leak is the trial's own
   ranks,      ///< several of them, in a ring
+  jobs,       ///< as process or ranks, but as a job in the database of $KOLO_DB (docs/jobs.md)
 };
 
 enum class Resume {

@@ -56,6 +56,8 @@ void load_from_file(LoadedProblem& loaded, const std::string& file) {
   ProblemDocument document = read_problem_document(json, file);
   loaded.problem = std::move(document.problem);
   loaded.program = std::move(document.program);
+  if (!loaded.program.empty())
+    loaded.program[0] = absolute_program(loaded.program[0], fs::absolute(file).parent_path());
   loaded.name = document.name.empty() ? fs::path(file).stem().string() : document.name;
 }
 
@@ -101,12 +103,6 @@ bool is_program(const std::string& word) {
   return false;
 }
 
-std::string absolute_program(const std::string& word) {
-  // Evaluations run in folders of their own.
-  return word.find('/') == std::string::npos ? word
-                                             : fs::absolute(word).lexically_normal().string();
-}
-
 }  // namespace
 
 void load_run(LoadedProblem& loaded, std::string_view text) {
@@ -138,7 +134,7 @@ void load_run(LoadedProblem& loaded, std::string_view text) {
                   words[0]);
     throw_unknown("run function", words[0], "a program, or libmy.so:run");
   }
-  words[0] = absolute_program(words[0]);
+  words[0] = absolute_program(words[0], fs::current_path());
   loaded.program = std::move(words);
   loaded.run = nullptr;
 }
@@ -147,8 +143,6 @@ LoadedProblem load_problem(std::string_view problem, std::string_view run) {
   LoadedProblem loaded;
   load_only_problem(loaded, problem);
   if (!run.empty()) load_run(loaded, run);
-  if (!loaded.program.empty() && loaded.program[0].find('/') != std::string::npos)
-    loaded.program[0] = absolute_program(loaded.program[0]);
   return loaded;
 }
 

@@ -2,11 +2,7 @@
 
 #include <charconv>
 
-#include "base/env.h"
 #include "base/errors.h"
-#include "base/files.h"
-#include "kolo/context.h"
-#include "tune/protocol/value_text.h"
 
 namespace kolo::hps {
 namespace fs = std::filesystem;
@@ -46,21 +42,6 @@ tune::Runnable runnable_of(RunFunction run, fs::path log_dir, std::size_t object
            static_cast<void>(session.try_report(report));
          })
       .named("evaluation");
-}
-
-void evaluate_file(const RunFunction& run, std::int64_t number, const fs::path& config,
-                   const fs::path& result, const fs::path& log_dir, std::size_t objectives) {
-  Value report;
-  try {
-    RunningJob job(number, tune::decode(read_file(config), config.string()), fs::current_path(),
-                   log_dir, nullptr, objectives);
-    report = report_of(run(job), objectives);
-  } catch (const std::exception& error) {
-    report = Value{{objective_name(0, objectives), "F_error"}, {"error", error.what()}};
-  }
-  if (is_initialized()) shutdown();
-  if (setting_integer("RANK").value_or(0) != 0) return;
-  write_file_atomically(result, tune::encode(report) + "\n");
 }
 
 }  // namespace kolo::hps

@@ -1,4 +1,4 @@
-// From a run function to what a study understands, and the evaluation that is a process of its own.
+// From a run function to what a study understands.
 #pragma once
 
 #include <cstddef>
@@ -18,14 +18,7 @@ Value report_of(const RunResult& result, std::size_t objectives);
 /// The number of an evaluation, from the id of its trial.
 std::int64_t evaluation_number(std::string_view trial_id);
 
-/// For threads and for processes that are trials. `log_dir` is the search's folder.
+/// For threads, and for programs that are trials. `log_dir` is the search's folder.
 tune::Runnable runnable_of(RunFunction run, std::filesystem::path log_dir, std::size_t objectives);
-
-/// An evaluation without a study: the configuration from a file, the report into another one, which
-/// is written whole or not at all. Never throws for what the run function does: a failure is a
-/// report too.
-void evaluate_file(const RunFunction& run, std::int64_t number, const std::filesystem::path& config,
-                   const std::filesystem::path& result, const std::filesystem::path& log_dir,
-                   std::size_t objectives);
 
 }  // namespace kolo::hps

@@ -1,22 +1,13 @@
-// Evaluators: the executors of a study (tune/executor) under DeepHyper's names.
+// Evaluators are the executors of a study (tune/executor) under DeepHyper's names.
 #pragma once
 
-#include <memory>
-#include <string>
-
 #include "hps/search/search_plan.h"
-#include "tune/executor/caching_executor.h"
-#include "tune/executor/executor.h"
+#include "tune/executor/executors.h"
 
 namespace kolo::hps {
 
-/// Throws not_found for an unknown one, invalid_argument when the plan lacks what it needs.
-void check_evaluator(const SearchPlan& plan);
-
-/// `search` names the search among others in a job database, for ever.
-std::unique_ptr<tune::TrialExecutor> make_evaluator(const SearchPlan& plan,
-                                                    const std::string& search,
-                                                    const tune::ExecutorPlace& place,
-                                                    std::shared_ptr<tune::ResultCache> cache);
+/// What the executor of plan.evaluator.method needs, but for its place and its cache. Throws
+/// invalid_argument for numbers below 1.
+tune::ExecutorSetup evaluator_setup(const SearchPlan& plan);
 
 }  // namespace kolo::hps

@@ -186,7 +186,7 @@ void check_search(const SearchPlan& plan) {
   if (plan.cache_key != "uuid" && plan.cache_key != "to_dict")
     throw_error(ErrorCode::invalid_argument, "cache key '{}' is unknown; known: uuid, to_dict",
                 plan.cache_key);
-  check_evaluator(plan);
+  tune::check_executor(plan.evaluator.method, evaluator_setup(plan));
   tune::Options options = options_of(plan);
   // A sampler that agents share is made by all of them together.
   if (plan.agents > 1) options.search_alg = {.name = "random"};
@@ -285,7 +285,11 @@ SearchSummary run_search(SearchPlan plan) {
   setup.observers = plan.observers;
   setup.observers.push_back(files);
   setup.make_executor = [&](const tune::ExecutorPlace& place) {
-    return make_evaluator(plan, id, place, cache);
+    tune::ExecutorSetup executor = evaluator_setup(plan);
+    executor.place = place;
+    executor.place.unique_name = id;
+    executor.cache = cache;
+    return tune::make_executor(plan.evaluator.method, std::move(executor));
   };
   tune::Study study(std::move(setup));
   // The study is claimed now: nobody else writes any more.

@@ -63,6 +63,7 @@ class CachingExecutor final : public TrialExecutor {
     if (own_.erase(id.trial) == 0) inner_->forget(id);
   }
   [[nodiscard]] bool can_kill() const noexcept override { return inner_->can_kill(); }
+  [[nodiscard]] bool limits_time() const noexcept override { return inner_->limits_time(); }
 
  private:
   std::shared_ptr<Inbox> inbox_;

@@ -146,6 +146,8 @@ class TrialExecutor {
   virtual void forget(RunId id) = 0;
   /// False: a run that does not stop by itself is left behind.
   [[nodiscard]] virtual bool can_kill() const noexcept = 0;
+  /// True: the executor ends runs that take longer than their time limit; else the controller does.
+  [[nodiscard]] virtual bool limits_time() const noexcept { return false; }
 };
 
 /// When trials that are classes save checkpoints: every `freq` steps (0 = when needed), and at

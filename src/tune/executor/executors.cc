@@ -20,10 +20,6 @@ struct MakeExecutor {
 };
 
 std::unique_ptr<TrialExecutor> make_threads(ExecutorSetup setup) {
-  if (!setup.trainable)
-    throw_error(ErrorCode::invalid_argument,
-                "the executor 'thread' calls functions of this process; a program needs the "
-                "executor process, ranks or jobs");
   return make_thread_executor(setup.place.inbox, std::move(*setup.trainable), setup.policy);
 }
 
@@ -36,11 +32,6 @@ std::unique_ptr<TrialExecutor> make_ranks(ExecutorSetup setup) {
   const TrialShape& shape = setup.shape;
   const int ranks = shape.nodes * shape.ranks_per_node;
   if (shape.nodes == 1) return make_process_executor(std::move(setup), ranks);
-  if (static_cast<int>(shape.hosts.size()) < shape.nodes)
-    throw_error(ErrorCode::invalid_argument,
-                "trials of {} nodes with the executor 'ranks' need as many hosts, but {} are "
-                "named; inside an allocation use the executor 'jobs'",
-                shape.nodes, shape.hosts.size());
   const std::vector<std::string> before{setup.kolo, "run",
                                         "-np",      std::to_string(ranks),
                                         "-H",       fmt::format("{}", fmt::join(shape.hosts, ",")),
@@ -86,13 +77,33 @@ std::vector<ExecutorInfo> executors() {
 
 std::string_view canonical_executor(std::string_view name) { return entry_of(name).name; }
 
-std::unique_ptr<TrialExecutor> make_executor(std::string_view name, ExecutorSetup setup) {
-  const auto& entry = entry_of(name);
-  if (entry.make.make != make_threads && !setup.command)
+void check_executor(std::string_view name, const ExecutorSetup& setup) {
+  const auto executor = canonical_executor(name);
+  const auto& shape = setup.shape;
+  if (executor == "thread" && !setup.trainable)
+    throw_error(ErrorCode::invalid_argument,
+                "the executor '{}' calls functions of this process; a program needs process, ranks "
+                "or jobs",
+                name);
+  if (executor != "thread" && !setup.command)
     throw_error(ErrorCode::invalid_argument, "the executor '{}' has no program to run", name);
+  if (shape.nodes * shape.ranks_per_node > 1 && executor != "ranks" && executor != "jobs")
+    throw_error(ErrorCode::invalid_argument,
+                "trials of {} ranks need the executor ranks or jobs, not {}",
+                shape.nodes * shape.ranks_per_node, name);
+  if (executor == "ranks" && shape.nodes > 1 && static_cast<int>(shape.hosts.size()) < shape.nodes)
+    throw_error(ErrorCode::invalid_argument,
+                "trials of {} nodes with the executor '{}' need as many hosts, but {} are named; "
+                "inside an allocation use the executor jobs",
+                shape.nodes, name, shape.hosts.size());
+  if (executor == "jobs" && !setup.jobs) static_cast<void>(find_jobs_place(setup.workflow));
+}
+
+std::unique_ptr<TrialExecutor> make_executor(std::string_view name, ExecutorSetup setup) {
+  check_executor(name, setup);
   const auto inbox = setup.place.inbox;
   const auto cache = setup.cache;
-  auto executor = entry.make.make(std::move(setup));
+  auto executor = entry_of(name).make.make(std::move(setup));
   return cache ? make_caching_executor(inbox, std::move(executor), cache) : std::move(executor);
 }
 

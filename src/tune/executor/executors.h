@@ -29,7 +29,7 @@ struct TrialShape {
   int threads_per_rank = 1;
   double gpus = 0;                   ///< of `jobs`: of each node
   std::vector<std::string> hosts{};  ///< of `ranks` with several nodes: HOST or HOST:SLOTS
-  int trials_per_node = 1;           ///< of `jobs`: so many share a node
+  int trials_per_node = 1024;        ///< of `jobs`: so many share a node, if it has the cores
 };
 
 /// Where trials that are jobs are found: the database of KOLO_DB, and the workflow of the job that
@@ -62,7 +62,8 @@ struct ExecutorSetup {
   TrialShape shape{};
   std::string kolo{};  ///< of `ranks`: path of the program `kolo`
   std::optional<std::chrono::duration<double>> time_limit{};  ///< of `jobs`: of one trial
-  std::optional<JobsPlace> jobs{};                            ///< unset = find_jobs_place()
+  std::string workflow{};           ///< of `jobs`, where the study itself is none; "" = its name
+  std::optional<JobsPlace> jobs{};  ///< unset = find_jobs_place(workflow)
 
   /// Configurations that are known are not run again.
   std::shared_ptr<ResultCache> cache{};
@@ -79,8 +80,11 @@ std::vector<ExecutorInfo> executors();
 /// The name of the executor that this name or alias means. Throws not_found, listing the names.
 std::string_view canonical_executor(std::string_view name);
 
-/// Throws not_found for an unknown name, and invalid_argument when the setup lacks what the
-/// executor needs.
+/// Throws not_found for an unknown name, invalid_argument when the setup lacks what the executor
+/// needs, and failed_precondition when there is no database for jobs. Needs no place.
+void check_executor(std::string_view name, const ExecutorSetup& setup);
+
+/// Throws as check_executor() does.
 std::unique_ptr<TrialExecutor> make_executor(std::string_view name, ExecutorSetup setup);
 
 }  // namespace kolo::tune

@@ -1,30 +1,27 @@
 #include "tune/executor/jobs_executor.h"
 
 #include <algorithm>
-#include <atomic>
 #include <charconv>
-#include <condition_variable>
 #include <map>
-#include <mutex>
 #include <random>
-#include <set>
 #include <thread>
 
 #include "base/env.h"
 #include "base/errors.h"
-#include "base/files.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "base/mutex.h"
 #include "base/retry.h"
+#include "base/subprocess.h"
 #include "base/words.h"
 #include "jobs/database/body.h"
 #include "jobs/database/explain.h"
 #include "jobs/database/schema.h"
 #include "kolo/jobs.h"
-#include "search/space/json_value.h"
+#include "tune/executor/program_run.h"
 #include "tune/executor/trial_environment.h"
-#include "tune/protocol/trial_protocol.h"
-#include "tune/protocol/value_text.h"
+#include "tune/output/trial_log.h"
+#include "tune/protocol/report_file.h"
 
 namespace kolo::tune {
 namespace fs = std::filesystem;
@@ -34,33 +31,75 @@ using namespace std::chrono_literals;
 using jobs::JobId;
 using jobs::JobState;
 
-/// Between looks, should a notification be lost.
-constexpr auto kLook = 2s;
+/// Between looks at the reports of running jobs.
+constexpr auto kLookAtReports = 500ms;
+/// Between looks at the states of jobs, should a notification be lost.
+constexpr auto kLookAtJobs = 2s;
 
-std::string joined_words(const std::vector<std::string>& words) {
-  std::string text;
-  for (const auto& word : words) text += (text.empty() ? "" : " ") + shell_quoted(word);
-  return text;
-}
+/// A job begins in a folder of its own. The program begins where the study has its programs begin,
+/// and its output goes to the trial's directory; ranks but the first have files of their own.
+constexpr const char* kStart =
+    R"(rank=${KOLO_RANK:-${OMPI_COMM_WORLD_RANK:-${PMIX_RANK:-${PMI_RANK:-0}}}}; )"
+    R"([ "$rank" = 0 ] && rank= || rank=.$rank; )"
+    R"(echo "the output is in $KOLO_TRIAL_DIR"; )"
+    R"(cd "$0" && exec "$@" >>"$KOLO_TRIAL_DIR/stdout$rank" 2>>"$KOLO_TRIAL_DIR/stderr$rank")";
+
+/// What the data of a job say about its trial, for this session and for later ones.
+struct TrialMark {
+  std::string study;
+  std::string key;  ///< of the one order that the job is for
+  std::int64_t trial = 0;
+  std::int64_t iteration = 0;  ///< of which it began
+  std::string reports;
+  std::uintmax_t out_from = 0, err_from = 0;
+
+  [[nodiscard]] std::string text() const {
+    return json_text(Json{{"search", study},
+                          {"key", key},
+                          {"trial", trial},
+                          {"iteration", iteration},
+                          {"reports", reports},
+                          {"out_from", out_from},
+                          {"err_from", err_from}});
+  }
+  /// None where the job is no trial of the study.
+  static std::optional<TrialMark> in(const jobs::Job& job, const std::string& study) {
+    const Json data = try_parse_json(job.data).value_or(Json());
+    if (!data.is_object() || data.value("search", Json()) != study ||
+        !data.value("trial", Json()).is_number_integer())
+      return std::nullopt;
+    return TrialMark{study,
+                     data.value("key", ""),
+                     data.at("trial").get<std::int64_t>(),
+                     data.value("iteration", std::int64_t{0}),
+                     data.value("reports", ""),
+                     data.value("out_from", std::uintmax_t{0}),
+                     data.value("err_from", std::uintmax_t{0})};
+  }
+};
 
 class JobsExecutor final : public TrialExecutor {
  public:
   explicit JobsExecutor(ExecutorSetup setup)
       : setup_(std::move(setup)),
-        place_(setup_.jobs ? *setup_.jobs : find_jobs_place(setup_.place.study)),
+        place_(setup_.jobs ? *setup_.jobs
+                           : find_jobs_place(setup_.workflow.empty() ? setup_.place.study
+                                                                     : setup_.workflow)),
         inbox_(setup_.place.inbox),
         jobs_(jobs::JobDatabase::open(place_.database, place_.patience)),
         watch_(body_of(jobs_).store->watch(jobs::kEndsChannel)) {
     meet_launchers();
     add_application();
-    find_earlier();
+    for (const auto& job : jobs_.find({.workflow = place_.workflow}))
+      if (const auto mark = TrialMark::in(job, study()); mark && job.state != JobState::user_killed)
+        earlier_.insert_or_assign(mark->trial, Earlier{job.id, *mark});
     worker_ = std::thread([this] { work(); });
     watcher_ = std::thread([this] { watch(); });
   }
 
   ~JobsExecutor() override {
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       closing_ = true;
     }
     changed_.notify_all();
@@ -70,30 +109,51 @@ class JobsExecutor final : public TrialExecutor {
   }
 
   void start(StartOrder order) override {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     orders_.push_back(std::move(order));
     changed_.notify_all();
   }
-  void answer(RunId /*id*/, Answer /*answer*/) override {}  // jobs report when they end
+  void answer(RunId id, Answer answer) override {
+    if (answer.reply != Reply::proceed) stop(id);
+  }
   void study_is_interrupted() override {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     leaves_jobs_ = place_.study_job != 0;
   }
-  void stop(RunId id) override { kill(id); }
-  void kill(RunId id) override {
-    const std::lock_guard lock(mutex_);
-    kills_.push_back(id);
-    changed_.notify_all();
-  }
+  void stop(RunId id) override { end_soon({id, /*is_asked=*/true}); }
+  void kill(RunId id) override { end_soon({id, /*is_asked=*/false}); }
   void forget(RunId /*id*/) override {}
   [[nodiscard]] bool can_kill() const noexcept override { return true; }
+  /// A job waits in a queue for longer than it runs.
+  [[nodiscard]] bool limits_time() const noexcept override { return true; }
 
  private:
-  struct Task {
+  struct Kill {
     RunId id;
-    JobId job{};
-    fs::path result;
+    bool is_asked = false;  // to end as a trial may, which then is no failure
   };
+  void end_soon(Kill kill) {
+    const MutexLock lock(mutex_);
+    kills_.push_back(kill);
+    changed_.notify_all();
+  }
+
+  struct Earlier {
+    JobId job{};
+    TrialMark mark;
+  };
+  struct Task {
+    ProgramRun run;
+    JobId job{};
+    ReportFile reports;
+    std::int64_t known = 0;  // reports at the beginning of the file that the study has
+    RunOutput err{};
+    bool is_told_to_end = false;
+    bool is_asked = false;
+  };
+
+  [[nodiscard]] const std::string& study() const { return setup_.place.unique_name; }
+  [[nodiscard]] std::string application() const { return "trials-" + study(); }
 
   /// A study that is a job itself does not keep a node from its trials. If no trial can ever run,
   /// it says so now instead of waiting for ever.
@@ -112,35 +172,20 @@ class JobsExecutor final : public TrialExecutor {
                   prospect.obstacle);
   }
 
-  /// Each study has an application of its own, which starts the words of a job in the directory
-  /// where the study starts programs: a job itself begins in a folder of its own.
-  [[nodiscard]] std::string application() const { return "trials-" + setup_.place.unique_name; }
-
+  /// Each study has an application of its own, so that it changes none of the user's.
   void add_application() {
     const auto directory = setup_.directory.empty() ? fs::current_path() : setup_.directory;
     jobs::Application application;
     application.name = this->application();
-    application.executable =
-        joined_words({"/bin/sh", "-c", R"(cd "$0" && exec "$@")", directory.string()});
+    application.executable = shell_line({"/bin/sh", "-c", kStart, directory.string()});
     application.envscript = place_.envscript;
-    application.description = "trials of the study " + setup_.place.unique_name;
+    application.description = "trials of the study " + study();
     for (const auto& other : jobs_.applications())
       if (other.name == application.name && other.description != application.description)
         throw_error(ErrorCode::already_exists,
                     "the application '{}' in {} was not made by this study; rename or remove it",
                     other.name, place_.database.string());
     jobs_.set_application(application);
-  }
-
-  /// Jobs of an earlier session of this study.
-  void find_earlier() {
-    for (const auto& job : jobs_.find({.workflow = place_.workflow})) {
-      const Json data = try_parse_json(job.data).value_or(Json());
-      if (!data.is_object() || data.value("search", Json()) != setup_.place.unique_name) continue;
-      if (job.state == JobState::user_killed) continue;  // the session ended it
-      if (const auto trial = data.find("trial"); trial != data.end() && trial->is_number_integer())
-        earlier_[trial->get<std::int64_t>()] = job.id;
-    }
   }
 
   void watch() {
@@ -151,44 +196,48 @@ class JobsExecutor final : public TrialExecutor {
       } catch (const Error&) {
         any = true;  // look instead
       }
-      std::unique_lock lock(mutex_);
+      const MutexLock lock(mutex_);
       if (closing_) return;
-      if (any) {
-        look_ = true;
-        changed_.notify_all();
-      }
+      look_ = look_ || any;
+      if (any) changed_.notify_all();
     }
   }
 
-  /// Everything that touches the database, in one thread; it waits for events.
+  /// Everything that touches the database or the files, in one thread.
   void work() {
-    std::unique_lock lock(mutex_);
+    MutexLock lock(mutex_);
     while (!closing_) {
-      changed_.wait_for(
-          lock, kLook, [this] { return closing_ || look_ || !orders_.empty() || !kills_.empty(); });
+      changed_.wait_for(lock, tasks_.empty() ? kLookAtJobs : kLookAtReports,
+                        [this]() KOLO_REQUIRES(mutex_) {
+                          return closing_ || look_ || !orders_.empty() || !kills_.empty();
+                        });
       if (closing_) return;
       auto orders = std::exchange(orders_, {});
       auto kills = std::exchange(kills_, {});
-      look_ = false;
+      const bool leaves_jobs = leaves_jobs_;
+      const auto now = std::chrono::steady_clock::now();
+      const bool look = std::exchange(look_, false) || now >= next_look_;
       lock.unlock();
       bool done = false;
       try {
         done = retry_.attempt([&] {
           create(orders);
-          end(kills);
-          gather();
+          for (auto& [trial, task] : tasks_) read_reports(task, /*has_ended=*/false);
+          end(kills, leaves_jobs);
+          if (look) gather();
         });
       } catch (const Error& error) {
         done = true;  // it does not pass
         for (const auto& [trial, task] : std::exchange(tasks_, {}))
-          fail(task.id, "the job database failed: " + error.message());
+          fail(task.run.id, "the job database failed: " + error.message());
       }
+      if (look) next_look_ = now + kLookAtJobs;
       lock.lock();
       if (done) continue;
       // What was not done yet is still in the lists.
       orders_.insert(orders_.begin(), orders.begin(), orders.end());
       kills_.insert(kills_.begin(), kills.begin(), kills.end());
-      changed_.wait_until(lock, retry_.next(), [this] { return closing_; });
+      changed_.wait_until(lock, retry_.next(), [this]() KOLO_REQUIRES(mutex_) { return closing_; });
       look_ = true;
     }
   }
@@ -199,24 +248,27 @@ class JobsExecutor final : public TrialExecutor {
     inbox_->put(std::move(end));
   }
 
-  /// Each order leaves the list as soon as its trial has a job or has ended: what is left
-  /// after an error is what has to be tried again.
+  /// Each order leaves the list as soon as its trial has a job or has ended: what is left after an
+  /// error is what has to be tried again.
   void create(std::vector<StartOrder>& orders) {
     if (orders.empty()) return;
     if (create_in_doubt_) find_created(orders);
     std::vector<jobs::Job> created;
+    std::vector<TrialMark> marks;
     for (auto& order : std::exchange(orders, {})) {
       // A run that was begun before this session is waited for; one that is begun again is new.
       const auto earlier = earlier_.find(order.id.trial);
       if (earlier != earlier_.end()) {
-        wait_for(order, earlier->second);
+        wait_for(order, earlier->second.job, earlier->second.mark);
         earlier_.erase(earlier);
         continue;
       }
       try {
-        created.push_back(job_for(order));
+        marks.push_back(mark_of(order));
+        created.push_back(job_for(order, marks.back()));
         orders.push_back(std::move(order));
       } catch (const Error& error) {
+        marks.resize(created.size());
         fail(order.id, error.message());
       }
     }
@@ -224,7 +276,7 @@ class JobsExecutor final : public TrialExecutor {
     try {
       create_in_doubt_ = true;
       const auto ids = jobs_.create(created);
-      for (std::size_t i = 0; i < ids.size(); ++i) wait_for(orders[i], ids[i]);
+      for (std::size_t i = 0; i < ids.size(); ++i) wait_for(orders[i], ids[i], marks[i]);
     } catch (const Error& error) {
       if (Retry::may_pass(error)) throw;
       for (const auto& order : orders) fail(order.id, error.message());
@@ -235,27 +287,39 @@ class JobsExecutor final : public TrialExecutor {
 
   /// A server may have created the jobs and gone away before it said so.
   void find_created(std::vector<StartOrder>& orders) {
-    const auto found = jobs_.find({.workflow = place_.workflow});
+    std::map<std::string, Earlier> found;
+    for (const auto& job : jobs_.find({.workflow = place_.workflow}))
+      if (const auto mark = TrialMark::in(job, study())) found[mark->key] = {job.id, *mark};
     std::erase_if(orders, [&](const StartOrder& order) {
-      const std::string data = data_of(order);
-      const auto job = std::find_if(found.begin(), found.end(),
-                                    [&](const jobs::Job& one) { return one.data == data; });
+      const auto job = found.find(key_of(order));
       if (job == found.end()) return false;
-      wait_for(order, job->id);
+      wait_for(order, job->second.job, job->second.mark);
       return true;
     });
   }
 
-  void wait_for(const StartOrder& order, JobId job) {
-    tasks_.insert_or_assign(order.id.trial, Task{order.id, job, result_file(order)});
+  void wait_for(const StartOrder& order, JobId job, const TrialMark& mark) {
+    Task task{.run = {order.id}, .job = job, .reports = ReportFile(mark.reports)};
+    task.known = std::max(std::int64_t{0}, order.iteration - mark.iteration);
+    task.run.out.path = order.directory / "stdout";
+    task.run.out.from = mark.out_from;
+    task.err.path = order.directory / "stderr";
+    task.err.from = mark.err_from;
+    tasks_.insert_or_assign(order.id.trial, std::move(task));
   }
 
-  /// Names the trial for later sessions, and this very order for this one.
-  [[nodiscard]] std::string data_of(const StartOrder& order) const {
-    return json_text(Json{{"search", setup_.place.unique_name},
-                          {"trial", order.id.trial},
-                          {"run", order.id.run},
-                          {"session", session_}});
+  [[nodiscard]] std::string key_of(const StartOrder& order) const {
+    return fmt::format("{:08x}-{}-{}", session_, order.id.trial, order.id.run);
+  }
+  [[nodiscard]] TrialMark mark_of(const StartOrder& order) const {
+    const std::string key = key_of(order);
+    return {study(),
+            key,
+            order.id.trial,
+            order.iteration,
+            (order.directory / ("reports-" + key + ".jsonl")).string(),
+            RunOutput(order.directory / "stdout").from,
+            RunOutput(order.directory / "stderr").from};
   }
 
   /// A job of the size of a trial.
@@ -271,46 +335,51 @@ class JobsExecutor final : public TrialExecutor {
     return job;
   }
 
-  jobs::Job job_for(const StartOrder& order) const {
-    write_file_atomically(config_file(order),
-                          json_text(search::json_from_value(order.config), 2) + "\n");
-    std::error_code ignored;
-    if (!setup_.last_line_reports) fs::remove(result_file(order), ignored);
+  jobs::Job job_for(const StartOrder& order, const TrialMark& mark) const {
+    write_params(order.directory, order.config);
     const TrialCommand command = setup_.command(order);
     jobs::Job job = shaped_job();
     job.name = "task" + std::to_string(order.id.trial);
     job.application = application();
-    job.args = joined_words(command.argv);
-    job.environ = environment_of(order, command);
+    job.args = shell_line(command.argv);
+    job.environ = trial_environment(order, mark.reports);
+    job.environ.insert(job.environ.end(), command.environment.begin(), command.environment.end());
     job.auto_timeout_retry = false;  // the study continues it
     if (setup_.time_limit) {
       job.time_limit_seconds = setup_.time_limit->count();
       job.wall_time_minutes = std::max(1, static_cast<int>(setup_.time_limit->count() / 60));
     }
-    job.data = data_of(order);
+    job.data = mark.text();
     return job;
   }
 
-  /// Devices are the launcher's to give.
-  static std::vector<std::string> environment_of(const StartOrder& order,
-                                                 const TrialCommand& command) {
-    auto entries = trial_environment(order);
-    std::erase_if(entries, [](const std::string& entry) {
-      return entry.starts_with("CUDA_VISIBLE_DEVICES=");
-    });
-    entries.insert(entries.end(), command.environment.begin(), command.environment.end());
-    return entries;
+  void read_reports(Task& task, bool has_ended) {
+    try {
+      task.reports.read(has_ended, [&](TrialLine line) {
+        const bool is_report = line.kind == TrialLine::Kind::report;
+        auto message = task.run.take(std::move(line));
+        if (is_report && task.known > 0)
+          --task.known;
+        else if (message)
+          inbox_->put(std::move(*message));
+      });
+    } catch (const Error& error) {
+      task.run.refuse(error.message());
+      if (!std::exchange(task.is_told_to_end, true)) jobs_.kill({task.job}, false);
+    }
   }
 
-  void end(std::vector<RunId>& kills) {
+  /// Kills the jobs, or leaves them for the next session of the study to find.
+  void end(std::vector<Kill>& kills, bool leaves_jobs) {
     std::vector<JobId> ids;
-    for (const RunId id : kills) {
+    for (const auto& [id, is_asked] : kills) {
       const auto found = tasks_.find(id.trial);
-      if (found == tasks_.end() || !(found->second.id == id)) continue;
-      if (leaves_jobs_) {  // the next session of the study finds the job
+      if (found == tasks_.end() || found->second.run.id != id) continue;
+      if (leaves_jobs) {
         inbox_->put({Message::Kind::ended, id});
         tasks_.erase(found);
-      } else {
+      } else if (!std::exchange(found->second.is_told_to_end, true)) {
+        found->second.is_asked = is_asked;
         ids.push_back(found->second.job);
       }
     }
@@ -326,49 +395,49 @@ class JobsExecutor final : public TrialExecutor {
     std::map<JobId, jobs::Job> found;
     for (auto& job : jobs_.find(filter)) found.emplace(job.id, std::move(job));
     for (auto it = tasks_.begin(); it != tasks_.end();) {
-      const auto job = found.find(it->second.job);
+      Task& task = it->second;
+      const auto job = found.find(task.job);
       if (job != found.end() && !jobs::is_end(job->second.state)) {
         ++it;
         continue;
       }
-      Message end{Message::Kind::ended, it->second.id};
-      if (job == found.end())
-        end.error = fmt::format("job {} was removed from the database",
-                                static_cast<std::int64_t>(it->second.job));
-      else
-        read_end(job->second, it->second, end);
+      read_reports(task, /*has_ended=*/true);
+      Message end = task.run.end(
+          job == found.end() ? fmt::format("job {} was removed from the database", number_of(task))
+                             : error_of(job->second, task),
+          task.err, setup_);
+      end.was_cut_off = job != found.end() && was_cut_off(job->second);
       inbox_->put(std::move(end));
       it = tasks_.erase(it);
     }
   }
 
-  void read_end(const jobs::Job& job, const Task& task, Message& end) {
-    const auto number = static_cast<std::int64_t>(job.id);
-    const fs::path output = jobs_.folder_of(job) / (job.name + ".out");
-    if (job.state == JobState::user_killed) {
-      end.error = fmt::format("F_killed: job {} was killed", number);
-    } else if (job.state != JobState::job_finished) {
-      bool timeout = false;
-      for (const auto& entry : jobs_.history(job.id))
-        timeout = timeout || entry.state == JobState::run_timeout;
-      end.was_cut_off = was_cut_off(job);
-      end.error =
-          timeout ? std::string(kTimeoutFailure)
-                  : fmt::format("F_job: job {} failed; {} has its output", number, output.string());
-    } else if (setup_.last_line_reports) {
-      end.last_words = parse_last_words(read_output(output), setup_.metric);
-    } else {
-      try {
-        end.last_words = decode(read_file(task.result), task.result.string());
-      } catch (const Error& error) {
-        end.error =
-            fmt::format("F_result: job {} ended without a result: {}", number, error.message());
-      }
+  static std::int64_t number_of(const Task& task) { return static_cast<std::int64_t>(task.job); }
+
+  /// "" = it did not fail.
+  std::string error_of(const jobs::Job& job, const Task& task) {
+    if (job.state == JobState::job_finished) return {};
+    if (job.state == JobState::user_killed && task.is_asked) return {};
+    if (job.state == JobState::user_killed)
+      return fmt::format("F_killed: job {} was killed", number_of(task));
+    std::string reason;
+    for (const auto& entry : jobs_.history(job.id)) {
+      if (entry.state == JobState::run_timeout)
+        return fmt::format("{}: it ran longer than its limit of {:.5g} s", kTimeoutFailure,
+                           job.time_limit_seconds);
+      if (reason.empty() && entry.state == JobState::failed) reason = entry.reason;
     }
+    if (job.return_code) {
+      constexpr int kSignal = 128;  // as shells have it
+      const int code = *job.return_code;
+      reason = "the program " + describe_wait_status(code > kSignal ? code - kSignal : code << 8);
+    }
+    return fmt::format("job {}: {}", number_of(task), reason);
   }
 
   /// Whether its launcher's time was over, and not its own.
   bool was_cut_off(const jobs::Job& job) {
+    if (job.state == JobState::job_finished || job.state == JobState::user_killed) return false;
     double began = 0, timeout = 0;
     for (const auto& entry : jobs_.history(job.id)) {
       if (entry.state == JobState::running) began = entry.time;
@@ -379,31 +448,26 @@ class JobsExecutor final : public TrialExecutor {
     return timeout > 0 && !was_its_own;
   }
 
-  static std::string read_output(const fs::path& path) {
-    try {
-      return read_file(path);
-    } catch (const Error&) {
-      return {};
-    }
-  }
-
-  ExecutorSetup setup_;
-  JobsPlace place_;
+  const ExecutorSetup setup_;
+  const JobsPlace place_;
   std::shared_ptr<Inbox> inbox_;
-  jobs::JobDatabase jobs_;                 // of the working thread
-  std::map<std::int64_t, Task> tasks_;     // under way, by trial; of the working thread
-  std::map<std::int64_t, JobId> earlier_;  // of an earlier session; of the working thread
+  // Of the working thread:
+  jobs::JobDatabase jobs_;
+  std::map<std::int64_t, Task> tasks_;       // under way, by trial
+  std::map<std::int64_t, Earlier> earlier_;  // jobs of an earlier session, by trial
   const std::uint32_t session_ = std::random_device()();
-  Retry retry_{"the job database"};  // of the working thread
-  bool create_in_doubt_ = false;     // nobody knows whether the jobs were created
-  std::unique_ptr<store::Watch> watch_;
+  Retry retry_{"the job database"};
+  bool create_in_doubt_ = false;  // nobody knows whether the jobs were created
+  std::chrono::steady_clock::time_point next_look_{};
 
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::vector<StartOrder> orders_;
-  std::vector<RunId> kills_;
-  bool look_ = false, closing_ = false;
-  std::atomic<bool> leaves_jobs_{false};  // when trials are stopped
+  std::unique_ptr<store::Watch> watch_;
+  Mutex mutex_;
+  CondVar changed_;
+  std::vector<StartOrder> orders_ KOLO_GUARDED_BY(mutex_);
+  std::vector<Kill> kills_ KOLO_GUARDED_BY(mutex_);
+  bool look_ KOLO_GUARDED_BY(mutex_) = false;
+  bool leaves_jobs_ KOLO_GUARDED_BY(mutex_) = false;  // when trials are stopped
+  bool closing_ KOLO_GUARDED_BY(mutex_) = false;
   std::thread worker_, watcher_;
 };
 
@@ -415,7 +479,7 @@ JobsPlace find_jobs_place(const std::string& otherwise) {
   if (!folder || folder->empty())
     throw_error(ErrorCode::failed_precondition,
                 "the executor 'jobs' needs a job database: make one with `kolo init DIR` and set "
-                "KOLO_DB=DIR (or `eval \"$(kolo activate DIR)\"`)");
+                "KOLO_DB=DIR, for example by `eval \"$(kolo activate DIR)\"`");
   place.database = *folder;
   place.workflow = otherwise;
   if (const auto own = environment("KOLO_JOB_ID")) {

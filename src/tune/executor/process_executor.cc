@@ -10,28 +10,14 @@
 #include <unordered_map>
 
 #include "base/errors.h"
-#include "base/files.h"
-#include "base/subprocess.h"
+#include "tune/executor/program_run.h"
 #include "tune/executor/trial_environment.h"
 #include "tune/executor/trial_tasks.h"
 #include "tune/output/trial_log.h"
 #include "tune/protocol/trial_channels.h"
-#include "tune/protocol/value_text.h"
 
 namespace kolo::tune {
-namespace fs = std::filesystem;
 namespace {
-
-constexpr std::size_t kTailBytes = 64U << 10;  // enough for a last line
-
-/// What a program that failed said last on its standard error.
-std::string last_lines(const fs::path& path, std::uintmax_t from) {
-  constexpr std::size_t kMost = 2000;
-  std::string text = tail_of_file(path, kTailBytes, from);
-  while (!text.empty() && text.back() == '\n') text.pop_back();
-  if (text.size() > kMost) text.erase(0, text.size() - kMost);
-  return text;
-}
 
 class ProcessExecutor final : public TrialExecutor {
  public:
@@ -52,8 +38,7 @@ class ProcessExecutor final : public TrialExecutor {
   void start(StartOrder order) override {
     const std::lock_guard lock(mutex_);
     const RunId id = order.id;
-    auto& run = runs_[id.trial] = Run{};
-    run.id = id;
+    auto& run = runs_[id.trial] = Run{.program = {id}};
     try {
       TrialCommand command = setup_.command(order);
       auto opened = channels_.open(id);
@@ -61,14 +46,15 @@ class ProcessExecutor final : public TrialExecutor {
       process.id = id;
       process.argv = std::move(command.argv);
       process.directory = setup_.directory;
-      process.out = run.out = order.directory / "stdout";
+      run.program.out = RunOutput(order.directory / "stdout");
+      process.out = run.program.out.path;
       process.err = order.directory / "stderr";
-      std::error_code none;
-      run.out_from = fs::exists(run.out, none) ? fs::file_size(run.out, none) : 0;
       process.descriptor = opened.trial_end.get();
       process.descriptor_variable = kTrialFd;
-      process.environment = environment_for(order);
+      process.environment = trial_environment(order);
+      process.environment.push_back(fmt::format("{}={}", kTrialSocket, socket_path_));
       process.environment.push_back(fmt::format("{}={}", kTrialToken, opened.token));
+      if (auto devices = device_variable(order)) process.environment.push_back(*devices);
       process.environment.insert(process.environment.end(), command.environment.begin(),
                                  command.environment.end());
       process.ranks = ranks_;
@@ -78,7 +64,7 @@ class ProcessExecutor final : public TrialExecutor {
       tasks_.start(process);
       wake_if_unsent();
     } catch (const std::exception& error) {
-      finish(id, error.what(), std::nullopt);
+      inbox_->put(run.program.end(error.what(), {}, setup_));
     }
   }
 
@@ -115,16 +101,11 @@ class ProcessExecutor final : public TrialExecutor {
 
  private:
   struct Run {
-    RunId id;
+    ProgramRun program{};
     ChannelId channel = 0;
-    std::deque<ChannelId> asking;  // who waits for answers, in order
-    bool listens = false;          // reads what the study says
-    bool saves_on_request = false;
-    bool reported = false;
-    bool is_told_to_end = false;  // by SIGTERM, which then is no failure
-    std::string failure;
-    fs::path out;
-    std::uintmax_t out_from = 0;
+    std::deque<ChannelId> asking{};  // who waits for answers, in order
+    bool listens = false;            // reads what the study says
+    bool is_told_to_end = false;     // by SIGTERM, which then is no failure
   };
 
   void wake() {
@@ -137,7 +118,7 @@ class ProcessExecutor final : public TrialExecutor {
   }
   void end_tasks(Run& run) {
     run.is_told_to_end = true;
-    tasks_.stop(run.id);
+    tasks_.stop(run.program.id);
     wake_if_unsent();
   }
   void kill_tasks(RunId id) {
@@ -147,14 +128,7 @@ class ProcessExecutor final : public TrialExecutor {
 
   Run* find(RunId id) {
     const auto found = runs_.find(id.trial);
-    return found != runs_.end() && found->second.id == id ? &found->second : nullptr;
-  }
-
-  std::vector<std::string> environment_for(const StartOrder& order) {
-    auto entries = trial_environment(order);
-    entries.push_back(fmt::format("KOLO_TRIAL_PROTOCOL={}", kTrialProtocol));
-    entries.push_back(fmt::format("{}={}", kTrialSocket, channels_.socket_path().string()));
-    return entries;
+    return found != runs_.end() && found->second.program.id == id ? &found->second : nullptr;
   }
 
   /// The thread that hears trials and their custodian.
@@ -183,7 +157,7 @@ class ProcessExecutor final : public TrialExecutor {
   /// The custodian is lost and there cannot be another one now: no process, no descriptor, no
   /// memory. The runs fail, the study goes on, and the next look at the link tries again.
   void fail_all(const std::string& error) {
-    for (const auto& [trial, run] : runs_) finish(run.id, error, std::nullopt);
+    for (const auto& [trial, run] : runs_) inbox_->put(run.program.end(error, {}, setup_));
     std::this_thread::sleep_for(std::chrono::milliseconds(200));
   }
 
@@ -191,27 +165,16 @@ class ProcessExecutor final : public TrialExecutor {
     Run* run = find(id);
     if (run == nullptr) return;
     if (!line.is_plain && channel == run->channel) run->listens = true;
-    switch (line.kind) {
-      case TrialLine::Kind::hello: run->saves_on_request = line.saves_on_request; return;
-      case TrialLine::Kind::failure: run->failure = std::move(line.error); return;
-      case TrialLine::Kind::report:
-      case TrialLine::Kind::checkpoint: break;
-    }
-    Message message{
-        line.kind == TrialLine::Kind::report ? Message::Kind::report : Message::Kind::checkpoint,
-        id};
-    message.metrics = std::move(line.metrics);
-    message.checkpoint = std::move(line.checkpoint);
-    message.saves_on_request = run->saves_on_request;
+    auto message = run->program.take(std::move(line));
+    if (!message) return;
     run->asking.push_back(channel);
-    run->reported = true;
-    inbox_->put(std::move(message));
+    inbox_->put(std::move(*message));
   }
 
   void refuse(RunId id, const std::string& why) {
     Run* run = find(id);
     if (run == nullptr) return;
-    run->failure = "what it sent cannot be understood: " + why;
+    run->program.refuse(why);
     kill_tasks(id);
   }
 
@@ -220,28 +183,12 @@ class ProcessExecutor final : public TrialExecutor {
       channels_.close(end.id, take_, refuse_);
       const Run* run = find(end.id);
       if (run == nullptr) continue;
-      std::optional<Value> words;
-      std::string error =
-          run->is_told_to_end && end.was_terminated ? std::string() : std::move(end.error);
-      if (!run->failure.empty()) {
-        error = run->failure;
-      } else if (!error.empty()) {
-        if (const auto said = last_lines(end.said, end.said_from); !said.empty())
-          error += "; it said:\n" + said;
-      } else if (setup_.last_line_reports && !run->reported) {
-        words = parse_last_words(tail_of_file(run->out, kTailBytes, run->out_from), setup_.metric);
-      }
-      finish(end.id, error, std::move(words), end.was_terminated && !run->is_told_to_end);
+      const bool as_told = run->is_told_to_end && end.was_terminated;
+      Message message =
+          run->program.end(as_told ? std::string() : std::move(end.error), end.said, setup_);
+      message.was_terminated = end.was_terminated && !as_told;
+      inbox_->put(std::move(message));
     }
-  }
-
-  void finish(RunId id, const std::string& error, std::optional<Value> words,
-              bool was_terminated = false) {
-    Message end{Message::Kind::ended, id};
-    end.error = error;
-    end.was_terminated = was_terminated;
-    end.last_words = std::move(words);
-    inbox_->put(std::move(end));
   }
 
   const ExecutorSetup setup_;
@@ -250,6 +197,7 @@ class ProcessExecutor final : public TrialExecutor {
   TrialTasks tasks_;
   std::mutex mutex_;
   TrialChannels channels_;
+  const std::string socket_path_ = channels_.socket_path().string();
   std::unordered_map<std::int64_t, Run> runs_;
   const TrialChannels::Take take_ = [this](ChannelId channel, RunId id, TrialLine line) {
     take(channel, id, std::move(line));

@@ -151,11 +151,10 @@ void run_if_trial(const Runnable& trainable, const ClassPolicy& policy) {
   run_as_trial(trainable, policy);
 }
 
-std::unique_ptr<TrialExecutor> make_self_executor(const ExecutorPlace& place,
-                                                  const Runnable& trainable, const SelfCall& call) {
-  if (trainable.ranks()) check_hosts(*trainable.ranks());
-  ExecutorSetup setup;
-  setup.place = place;
+std::unique_ptr<TrialExecutor> make_self_executor(bool as_jobs, ExecutorSetup setup,
+                                                  const SelfCall& call) {
+  const auto& ranks = setup.trainable->ranks();
+  if (ranks && !as_jobs) check_hosts(*ranks);
   TrialCommand command;
   command.argv = own_command_line();
   std::string past;
@@ -165,17 +164,20 @@ std::unique_ptr<TrialExecutor> make_self_executor(const ExecutorPlace& place,
     past = encode(Value(all.past));
   }
   std::string role = "trial";
-  if (const auto& ranks = trainable.ranks()) {
+  if (ranks) {
     // On this machine the custodian of the study starts the ranks itself.
-    role = ranks->num_hosts > 1 ? "coordinator" : "rank";
-    if (ranks->num_hosts == 1) setup.shape.ranks_per_node = ranks->num_slots;
+    role = ranks->num_hosts > 1 && !as_jobs ? "coordinator" : "rank";
+    if (role == "rank") {
+      setup.shape.nodes = ranks->num_hosts;
+      setup.shape.ranks_per_node = ranks->num_slots;
+    }
     command.environment = {fmt::format("KOLO_START_TIMEOUT={}", ranks->timeout.count())};
   }
   for (auto& entry : {fmt::format("{}={}", kRole, role), fmt::format("{}={}", kCall, call.number()),
                       fmt::format("{}={}", kPast, past)})
     command.environment.push_back(entry);
   setup.command = [command](const StartOrder&) { return command; };
-  return make_executor(role == "rank" ? "ranks" : "process", std::move(setup));
+  return make_executor(as_jobs ? "jobs" : role == "rank" ? "ranks" : "process", std::move(setup));
 }
 
 }  // namespace kolo::tune

@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "kolo/tune/trainable.h"
-#include "tune/executor/executor.h"
+#include "tune/executor/executors.h"
 #include "tune/executor/self_calls.h"
 
 namespace kolo::tune {
@@ -18,8 +18,9 @@ void run_if_trial(const Runnable& trainable, const ClassPolicy& policy);
 /// ends the process.
 [[noreturn]] void run_as_trial(const Runnable& trainable, const ClassPolicy& policy = {});
 
-/// An executor whose trials are processes of this program, or as many ranks as the trainable says.
-std::unique_ptr<TrialExecutor> make_self_executor(const ExecutorPlace& place,
-                                                  const Runnable& trainable, const SelfCall& call);
+/// An executor whose trials are processes of this program, or as many ranks as setup.trainable
+/// says; jobs or not.
+std::unique_ptr<TrialExecutor> make_self_executor(bool as_jobs, ExecutorSetup setup,
+                                                  const SelfCall& call);
 
 }  // namespace kolo::tune

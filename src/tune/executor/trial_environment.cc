@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cctype>
+#include <sstream>
 
 #include "base/env.h"
 #include "store/database.h"
@@ -16,13 +16,8 @@ namespace {
 /// The devices of a grant are places in what this process itself may see.
 std::string visible_devices(const std::vector<int>& places) {
   std::vector<std::string> visible;
-  if (const auto own = environment("CUDA_VISIBLE_DEVICES")) {
-    for (std::size_t start = 0; start <= own->size();) {
-      const auto comma = std::min(own->find(',', start), own->size());
-      visible.push_back(own->substr(start, comma - start));
-      start = comma + 1;
-    }
-  }
+  std::istringstream own(environment("CUDA_VISIBLE_DEVICES").value_or(""));
+  for (std::string device; std::getline(own, device, ',');) visible.push_back(device);
   std::string devices;
   for (const int device : places) {
     const auto place = static_cast<std::size_t>(device);
@@ -47,32 +42,30 @@ std::vector<std::string> parameter_variables(const Value& config) {
   return entries;
 }
 
-std::filesystem::path config_file(const StartOrder& order) {
-  return order.directory / "params.json";
-}
-
-std::filesystem::path result_file(const StartOrder& order) {
-  return order.directory / "result.json";
-}
-
-std::vector<std::string> trial_environment(const StartOrder& order) {
+std::vector<std::string> trial_environment(const StartOrder& order,
+                                           const std::filesystem::path& reports) {
   auto entries = parameter_variables(order.config);
   const auto set = [&entries](const char* name, const std::string& value) {
     entries.push_back(fmt::format("{}={}", name, value));
   };
+  set("KOLO_TRIAL_PROTOCOL", std::to_string(kTrialProtocol));
   set(kTrialId, order.trial_id);
   set(kTrialName, order.trial_name);
   set(kTrialDir, order.directory.string());
   set(kTrialIteration, std::to_string(order.iteration));
   set(kTrialCheckpoint, order.checkpoint ? order.checkpoint->string() : "");
-  set(kTrialConfig, config_file(order).string());
-  if (!order.grant.devices.empty())
-    set("CUDA_VISIBLE_DEVICES", visible_devices(order.grant.devices));
+  set(kTrialConfig, (order.directory / "params.json").string());
+  set(kTrialReports, reports.string());  // "" hides the file of a trial around this one
   // A trial has no use for the password of the study's database.
   if (const auto storage = environment("KOLO_STORAGE"))
     if (const auto shown = store::without_password(*storage); shown != *storage)
       set("KOLO_STORAGE", shown);
   return entries;
+}
+
+std::optional<std::string> device_variable(const StartOrder& order) {
+  if (order.grant.devices.empty()) return std::nullopt;
+  return "CUDA_VISIBLE_DEVICES=" + visible_devices(order.grant.devices);
 }
 
 }  // namespace kolo::tune

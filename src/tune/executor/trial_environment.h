@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,14 +13,12 @@ namespace kolo::tune {
 /// KOLO_PARAM_MODEL_UNITS=64 for the parameter model/units, and so on.
 std::vector<std::string> parameter_variables(const Value& config);
 
-/// The file with the configuration, which KOLO_TRIAL_CONFIG names.
-std::filesystem::path config_file(const StartOrder& order);
+/// The parameters, and KOLO_TRIAL_PROTOCOL, _ID, _NAME, _DIR, _ITERATION, _CHECKPOINT and _CONFIG.
+/// A trial that cannot be reached by sockets reports through the file `reports`.
+std::vector<std::string> trial_environment(const StartOrder& order,
+                                           const std::filesystem::path& reports = {});
 
-/// The file in which a trial that cannot reach its study leaves its result.
-std::filesystem::path result_file(const StartOrder& order);
-
-/// The parameters, KOLO_TRIAL_ID, _NAME, _DIR, _ITERATION, _CHECKPOINT and _CONFIG, and
-/// CUDA_VISIBLE_DEVICES where the trial has devices of this machine.
-std::vector<std::string> trial_environment(const StartOrder& order);
+/// CUDA_VISIBLE_DEVICES=…, where the trial has devices of this machine.
+std::optional<std::string> device_variable(const StartOrder& order);
 
 }  // namespace kolo::tune

@@ -27,12 +27,6 @@ bool was_terminated(int status) {
   return WIFSIGNALED(status) && (WTERMSIG(status) == SIGTERM || WTERMSIG(status) == SIGINT);
 }
 
-std::uintmax_t size_of(const fs::path& path) {
-  std::error_code none;
-  const auto size = fs::file_size(path, none);
-  return none ? 0 : size;
-}
-
 }  // namespace
 
 TrialTasks::TrialTasks(fs::path study_directory)
@@ -77,7 +71,7 @@ void TrialTasks::start(const RunProcess& process) {
       task.tell_exit = true;
       if (secret) task.secret = secret->bytes();
     }
-    run.ranks.push_back({task.id, task.streams.err, size_of(task.streams.err)});
+    run.ranks.push_back({task.id, RunOutput(task.streams.err)});
     tasks_[task.id] = {process.id.trial, static_cast<std::size_t>(rank)};
   }
   runs_.insert_or_assign(process.id.trial, std::move(run));
@@ -145,7 +139,6 @@ void TrialTasks::fail(Run& run, std::size_t rank, const std::string& error, bool
   run.end.error = error;
   run.end.was_terminated = was_terminated;
   run.end.said = run.ranks[rank].err;
-  run.end.said_from = run.ranks[rank].err_from;
   for (const auto& other : run.ranks)
     if (other.is_open && other.task != run.ranks[rank].task) link_->end(other.task);
 }

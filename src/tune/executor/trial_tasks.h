@@ -19,7 +19,7 @@
 
 #include "comm/rendezvous/server.h"
 #include "exec/link.h"
-#include "tune/executor/executor.h"
+#include "tune/executor/program_run.h"
 
 namespace kolo::tune {
 
@@ -41,10 +41,9 @@ struct RunProcess {
 /// Nothing of a run is left.
 struct RunEnd {
   RunId id;
-  std::string error;             ///< why it failed; "" = it did not
-  bool was_terminated = false;   ///< by SIGTERM or SIGINT
-  std::filesystem::path said;    ///< of a failure: the standard error of the rank that failed first
-  std::uintmax_t said_from = 0;  ///< where in that file the run began
+  std::string error;            ///< why it failed; "" = it did not
+  bool was_terminated = false;  ///< by SIGTERM or SIGINT
+  RunOutput said;               ///< of a failure: the standard error of the rank that failed first
 };
 
 class TrialTasks {
@@ -67,8 +66,7 @@ class TrialTasks {
  private:
   struct Rank {
     exec::TaskId task = 0;
-    std::filesystem::path err;
-    std::uintmax_t err_from = 0;
+    RunOutput err;
     bool is_open = true;  // something of it may be left
   };
   struct Run {

@@ -1,5 +1,6 @@
 #include "tune/protocol/trial_client.h"
 
+#include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -118,6 +119,11 @@ class ClientSession final : public SessionBase {
 }  // namespace
 
 TrialLink TrialLink::from_environment(bool own_connection) {
+  if (const auto file = environment(kTrialReports); file && !file->empty()) {
+    Fd fd(::open(file->c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666));
+    if (!fd.valid()) throw_errno("cannot open {}, the file for reports of this trial", *file);
+    return TrialLink(std::move(fd), /*is_file=*/true);
+  }
   const auto path = environment(kTrialSocket), token = environment(kTrialToken);
   if (own_connection && path && token) {
     TrialLink link(connect_to(*path));
@@ -133,7 +139,8 @@ TrialLink TrialLink::from_environment(bool own_connection) {
 
 void TrialLink::send(std::string_view line) {
   while (!line.empty()) {
-    const ssize_t sent = ::send(socket_.get(), line.data(), line.size(), MSG_NOSIGNAL);
+    const ssize_t sent = is_file_ ? ::write(socket_.get(), line.data(), line.size())
+                                  : ::send(socket_.get(), line.data(), line.size(), MSG_NOSIGNAL);
     if (sent < 0 && errno == EINTR) continue;
     if (sent < 0)
       throw_error(ErrorCode::unavailable, "the connection to the study is lost: {}",
@@ -143,6 +150,7 @@ void TrialLink::send(std::string_view line) {
 }
 
 Answer TrialLink::wait_for_answer() {
+  if (is_file_) return {};
   while (!answer_) read(/*wait=*/true);
   const Answer answer = *answer_;
   answer_.reset();
@@ -150,6 +158,7 @@ Answer TrialLink::wait_for_answer() {
 }
 
 bool TrialLink::told_to_stop() {
+  if (is_file_) return false;
   while (read(/*wait=*/false)) {
   }
   return stop_;

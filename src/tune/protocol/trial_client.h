@@ -11,12 +11,14 @@
 namespace kolo::tune {
 
 /// The connection of a trial to its study. It waits for answers without a limit, because the study
-/// may wait for its database, and fails when the study ends.
+/// may wait for its database, and fails when the study ends. Where it is a file, nobody answers,
+/// and the trial goes on until it is killed.
 class TrialLink {
  public:
-  explicit TrialLink(Fd socket) : socket_(std::move(socket)) {}
-  /// By KOLO_TRIAL_SOCKET and KOLO_TRIAL_TOKEN, else by KOLO_TRIAL_FD. Throws failed_precondition
-  /// outside of a trial, unavailable when the study is gone.
+  explicit TrialLink(Fd socket, bool is_file = false)
+      : socket_(std::move(socket)), is_file_(is_file) {}
+  /// By KOLO_TRIAL_REPORTS, else by KOLO_TRIAL_SOCKET and KOLO_TRIAL_TOKEN, else by KOLO_TRIAL_FD.
+  /// Throws failed_precondition outside of a trial, unavailable when the study is gone.
   static TrialLink from_environment(bool own_connection);
 
   /// Throws unavailable when the study is gone.
@@ -31,6 +33,7 @@ class TrialLink {
   bool read(bool wait);
 
   Fd socket_;
+  bool is_file_;
   std::string partial_;
   std::optional<Answer> answer_;
   bool stop_ = false;

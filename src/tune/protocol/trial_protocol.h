@@ -17,9 +17,10 @@ inline constexpr int kTrialProtocol = 1;
 inline constexpr std::size_t kLongestLine = 16U << 20;
 
 // Variables of a trial's environment.
-inline constexpr const char* kTrialFd = "KOLO_TRIAL_FD";          // an open stream socket
-inline constexpr const char* kTrialSocket = "KOLO_TRIAL_SOCKET";  // path, for helpers
-inline constexpr const char* kTrialToken = "KOLO_TRIAL_TOKEN";    // of the trial, for the socket
+inline constexpr const char* kTrialFd = "KOLO_TRIAL_FD";            // an open stream socket
+inline constexpr const char* kTrialSocket = "KOLO_TRIAL_SOCKET";    // path, for helpers
+inline constexpr const char* kTrialToken = "KOLO_TRIAL_TOKEN";      // of the trial, for the socket
+inline constexpr const char* kTrialReports = "KOLO_TRIAL_REPORTS";  // a file instead of sockets
 inline constexpr const char* kTrialId = "KOLO_TRIAL_ID";
 inline constexpr const char* kTrialName = "KOLO_TRIAL_NAME";
 inline constexpr const char* kTrialDir = "KOLO_TRIAL_DIR";

@@ -120,7 +120,7 @@ Deadline Controller::next_look() const {
 
 std::optional<Clock::Time> Controller::time_limit_of(const StudyTrial& trial) const {
   const auto& limit = state_.options.trial_time_limit;
-  if (!limit || trial.phase != TrialPhase::running) return std::nullopt;
+  if (!limit || trial.phase != TrialPhase::running || executor_.limits_time()) return std::nullopt;
   return trial.began + std::chrono::duration_cast<Clock::Duration>(*limit);
 }
 

@@ -1,6 +1,7 @@
 #include "tune/study/program_study.h"
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <sstream>
 
@@ -11,7 +12,6 @@
 #include "kolo/random.h"
 #include "search/space/json_value.h"
 #include "tune/executor/executors.h"
-#include "tune/executor/jobs_executor.h"
 #include "tune/protocol/trial_protocol.h"
 #include "tune/study/resource_pool.h"
 #include "tune/study/study.h"
@@ -94,28 +94,36 @@ void take_objectives(const Json& json, Options& options) {
                                                                     : search::Direction::minimize});
 }
 
-/// Chooses the executor where none is named, and checks that it can run these trials.
-void settle_executor(ProgramStudy& study) {
-  std::string& name = study.executor;
-  Options& options = study.options;
-  if (name.empty()) name = study.np > 1 ? "ranks" : "process";
-  name = canonical_executor(name);
-  if (name == "thread")
-    throw_error(ErrorCode::invalid_argument,
-                "the executor 'thread' calls functions; the program {} needs process, ranks or "
-                "jobs",
-                study.program.front());
-  if (name == "process" && study.np > 1)
-    throw_error(ErrorCode::invalid_argument,
-                "trials of {} ranks need the executor ranks or jobs, not process", study.np);
-  if (name != "jobs") return;
-  static_cast<void>(find_jobs_place(options.name));
-  // The launchers have the resources; the study limits how many trials it gives them at once.
-  if (options.max_concurrent_trials > 0 && !options.total_resources) {
-    options.total_resources = options.resources_per_trial;
-    options.total_resources->cpu *= static_cast<double>(options.max_concurrent_trials);
-    options.total_resources->gpu *= static_cast<double>(options.max_concurrent_trials);
-  }
+ExecutorSetup executor_setup(const ProgramStudy& study, const ProgramRun& run) {
+  ExecutorSetup setup;
+  setup.directory = study.directory;
+  setup.metric = study.first_metric();
+  setup.last_line_reports = true;
+  setup.shape.ranks_per_node = study.np;
+  const auto& resources = study.options.resources_per_trial;
+  setup.shape.threads_per_rank = std::max(1, static_cast<int>(std::ceil(resources.cpu / study.np)));
+  setup.shape.gpus = resources.gpu;
+  setup.kolo = run.kolo;
+  setup.time_limit = study.options.trial_time_limit;
+  setup.command = [program = study.program](const StartOrder& order) {
+    return TrialCommand{fill_in(program, order.config, order.trial_id, order.directory.string(),
+                                order.checkpoint ? order.checkpoint->string() : "")};
+  };
+  return setup;
+}
+
+/// The launchers have the resources; the study limits how many trials it gives them at once.
+Resources resources_for_jobs(const Options& options) {
+  const auto& each = options.resources_per_trial;
+  const auto fit = each.cpu > 0 ? std::floor(machine_resources().cpu / each.cpu) : 1.0;
+  const auto trials = options.max_concurrent_trials > 0
+                          ? static_cast<double>(options.max_concurrent_trials)
+                          : std::max(1.0, fit);
+  Resources all = each;
+  all.cpu *= trials;
+  all.gpu *= trials;
+  for (auto& [name, amount] : all.custom) amount *= trials;
+  return all;
 }
 
 }  // namespace
@@ -221,9 +229,13 @@ void check_program(const std::vector<std::string>& program, const search::Space&
 }
 
 ProgramResult run_program_study(ProgramStudy study, const ProgramRun& run) {
-  settle_executor(study);
   if (study.directory.empty()) study.directory = fs::current_path().string();
   if (study.options.space) check_program(study.program, *study.options.space, study.directory);
+  if (study.executor.empty()) study.executor = study.np > 1 ? "ranks" : "process";
+  ExecutorSetup executor = executor_setup(study, run);
+  check_executor(study.executor, executor);
+  if (canonical_executor(study.executor) == "jobs" && !study.options.total_resources)
+    study.options.total_resources = resources_for_jobs(study.options);
   StudySetup setup;
   setup.options = study.options;
   setup.spec.trainable = fs::path(study.program.front()).filename().string();
@@ -236,20 +248,7 @@ ProgramResult run_program_study(ProgramStudy study, const ProgramRun& run) {
   setup.observers = run.observers;
   setup.interrupted = run.interrupted;
   setup.make_executor = [&](const ExecutorPlace& place) {
-    ExecutorSetup executor;
     executor.place = place;
-    executor.directory = study.directory;
-    executor.metric = study.first_metric();
-    executor.last_line_reports = true;
-    executor.shape.ranks_per_node = study.np;
-    executor.shape.gpus = study.options.resources_per_trial.gpu;
-    executor.kolo = run.kolo;
-    executor.time_limit = study.options.trial_time_limit;
-    executor.command = [&study](const StartOrder& order) {
-      return TrialCommand{fill_in(study.program, order.config, order.trial_id,
-                                  order.directory.string(),
-                                  order.checkpoint ? order.checkpoint->string() : "")};
-    };
     return make_executor(study.executor, std::move(executor));
   };
   Study running(std::move(setup));

@@ -33,8 +33,9 @@ Executor executor_for(const Options& options, const Runnable& trainable) {
     throw_error(ErrorCode::invalid_argument,
                 "the executor 'ranks' needs a DistributedTrainable, which says how many ranks a "
                 "trial has");
-  if (executor != Executor::ranks && distributed)
-    throw_error(ErrorCode::invalid_argument, "a DistributedTrainable needs the executor 'ranks'");
+  if (executor != Executor::ranks && executor != Executor::jobs && distributed)
+    throw_error(ErrorCode::invalid_argument,
+                "a DistributedTrainable needs the executor 'ranks' or 'jobs'");
   if (options.log_to_file && executor == Executor::thread)
     log::warning(
         "log_to_file has no effect: trials that are threads share the streams of this program. "
@@ -58,14 +59,17 @@ Analysis run(Runnable trainable, Options options) {
   StudySetup setup;
   setup.options = options;
   setup.spec.trainable = trainable.name();
-  setup.per_trial = resources_of_trial(options, trainable.ranks());
+  const Resources per_trial = resources_of_trial(options, trainable.ranks());
+  setup.per_trial = per_trial;
   setup.makes_directories = executor != Executor::thread || !options.loggers.empty();
   setup.observers = default_observers(options);
   setup.make_executor = [&](const ExecutorPlace& place) -> std::unique_ptr<TrialExecutor> {
     call.remember(storage_url(options), place.study);
-    if (executor == Executor::thread)
-      return make_executor("thread", {.place = place, .trainable = trainable, .policy = policy});
-    return make_self_executor(place, trainable, call);
+    ExecutorSetup own{.place = place, .trainable = trainable, .policy = policy};
+    own.time_limit = options.trial_time_limit;
+    own.shape.gpus = per_trial.gpu;
+    if (executor == Executor::thread) return make_executor("thread", std::move(own));
+    return make_self_executor(executor == Executor::jobs, std::move(own), call);
   };
   Study study(std::move(setup));
   study.run();

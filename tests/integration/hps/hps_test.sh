@@ -206,6 +206,16 @@ submit() {
   launch_finished() { "$kolo" ls queues | grep -q finished; }
   eventually 20 launch_finished
   unset KOLO_DB
+  # With a program of one's own, named from here.
+  printf 'x: {uniform: [0, 1]}\n' >space.yaml
+  printf '#!/bin/sh\n[ "$1" = "$KOLO_PARAM_X" ] && echo "$1"\n' >prog
+  chmod +x prog
+  "$kolo" submit hps random -w own -n 1 -t 5 --scheduler local --problem space.yaml --max-evals 3 --num-evals-per-node 4 \
+    --launcher-flags '--idle-seconds 0.3 --cpus-per-node 8' -- ./prog {x}
+  export KOLO_DB="$scratch/own"
+  eventually 60 is_state 1 JOB_FINISHED
+  same "$(grep -c ',DONE,' own/data/own/own_1/results.csv)" 3
+  unset KOLO_DB
   # DeepHyper's older form, with no name of a search.
   printf 'export SET_UP=yes\n' >setup.sh
   PATH=/usr/bin:/bin KOLO_BATCH_SYSTEM=cobalt "$kolo" submit hps test -p deephyper.benchmark.hps.polynome2.Problem \
@@ -239,7 +249,7 @@ bad_input() {
   refused 1 'known: thread, process, ranks, jobs' "$kolo" hps ambs --problem benchmark.hps.ackley --evaluator dask
   refused 2 'the search random has no option --kappa' "$kolo" hps random --problem benchmark.hps.ackley --kappa 1
   refused 2 'did you mean' "$kolo" hps random --problem benchmark.hps.ackley --max-evalz 3
-  refused 2 'several ranks' "$kolo" hps random --problem benchmark.hps.ackley --num-ranks-per-node 2 --max-evals 2
+  refused 2 'trials of 2 ranks need' "$kolo" hps random --problem benchmark.hps.ackley --num-ranks-per-node 2 --max-evals 2
   refused 2 'must be uuid or to_dict' "$kolo" hps random --problem benchmark.hps.ackley --cache-key sha --max-evals 2
   printf 'x: {uniform: [5, 1]}\n' >bad.yaml
   refused 2 'x' "$kolo" hps random --problem bad.yaml --max-evals 1 -- true

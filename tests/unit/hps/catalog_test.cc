@@ -44,7 +44,7 @@ TEST_F(CatalogTest, FilesMayNameTheirProgram) {
   EXPECT_FALSE(loaded.run);
   ASSERT_EQ(loaded.program.size(), 4U);
   EXPECT_EQ(loaded.program[0],
-            (std::filesystem::current_path() / "train").string());  // where the user stands
+            (std::filesystem::path(yaml).parent_path() / "train").string());  // beside the file
   EXPECT_THAT(std::vector(loaded.program.begin() + 1, loaded.program.end()),
               ElementsAre("--lr", "{lr}", "3"));
 

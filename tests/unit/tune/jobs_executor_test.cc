@@ -2,8 +2,8 @@
 #include "tune/executor/jobs_executor.h"
 
 #include <gtest/gtest.h>
-#include <sys/stat.h>
 
+#include <atomic>
 #include <thread>
 
 #include "base/errors.h"
@@ -25,11 +25,15 @@ class JobsExecutorTest : public testing::Test {
   [[nodiscard]] std::filesystem::path folder() const { return scratch_.path() / "db"; }
 
   [[nodiscard]] ExecutorSetup setup(const std::string& study = "random-1",
-                                    const std::string& program = "/bin/kolo-evaluate") const {
+                                    const std::string& program = "/bin/kolo-evaluate") {
     ExecutorSetup setup;
     setup.place = {inbox_, "random", study, scratch_.path()};
     setup.jobs = JobsPlace{.database = folder(), .workflow = "flow", .patience = 20ms};
-    setup.command = [program](const StartOrder&) { return TrialCommand{{program, "x"}}; };
+    setup.command = [this, program](const StartOrder&) {
+      ++attempts_;
+      attempts_.notify_all();
+      return TrialCommand{{program, "x"}};
+    };
     return setup;
   }
 
@@ -61,28 +65,11 @@ class JobsExecutorTest : public testing::Test {
     return {};
   }
 
+  std::atomic<int> attempts_{0};  // to make a job
   TempDir scratch_;
   JobDatabase jobs_ = JobDatabase::init(folder());
   std::shared_ptr<Inbox> inbox_ = std::make_shared<Inbox>();
 };
-
-ino_t inode_of(const std::filesystem::path& path) {
-  struct stat status {};
-  return ::stat(path.c_str(), &status) == 0 ? status.st_ino : 0;
-}
-
-/// Each attempt to create a job writes its configuration anew.
-void await_attempts(const std::filesystem::path& config, int attempts) {
-  const auto deadline = Deadline::after(20s);
-  for (ino_t last = inode_of(config); attempts > 0 && !deadline.passed();) {
-    if (const ino_t now = inode_of(config); now != 0 && now != last) {
-      last = now;
-      --attempts;
-    }
-    std::this_thread::yield();
-  }
-  ASSERT_EQ(attempts, 0) << "the executor does not try again";
-}
 
 TEST_F(JobsExecutorTest, ABusyDatabaseMakesNoSecondJobForATrial) {
   // An earlier session has created the job of trial 1.
@@ -98,7 +85,10 @@ TEST_F(JobsExecutorTest, ABusyDatabaseMakesNoSecondJobForATrial) {
   executor->start(order(2));
   executor->start(order(1));
   // The first of these attempts may have begun without trial 1, and the last is not over.
-  await_attempts(order(2).directory / "params.json", 3);
+  for (int attempts = 0; attempts < 3;) {
+    attempts_.wait(attempts);
+    attempts = attempts_;
+  }
   writer->rollback();
   EXPECT_EQ(await_jobs_of(2).size(), 1U);
   EXPECT_EQ(jobs_of(1).size(), 1U);
@@ -207,6 +197,7 @@ TEST_F(JobsExecutorInAJobTest, SaysAtOnceThatNoTrialCanEverRun) {
   }
   // A share of the only node that the search keeps is in the way of trials that need it whole.
   auto packed = setup_in_job();
+  packed.shape.trials_per_node = 1;
   jobs_.modify(own_, "node_packing_count", "2");
   EXPECT_THROW(make_jobs_executor(packed), Error);
   jobs_.modify(own_, "node_packing_count", "1");
