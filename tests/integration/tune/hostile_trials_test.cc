@@ -32,7 +32,7 @@ TEST_F(HostileTrial, DoesNotMakeTheStudyRemoveTheUsersFiles) {
       {"--keep-checkpoints", "1"});
   ASSERT_TRUE(result.ok()) << result.errors;
   EXPECT_TRUE(fs::exists(precious / "file"));
-  const fs::path directory = trials("hostile")[0]["directory"].get<std::string>();
+  const fs::path directory = trials("hostile")[0]["logdir"].get<std::string>();
   EXPECT_TRUE(fs::exists(directory / "params.json"));
   EXPECT_TRUE(fs::is_symlink(directory / "link"));
   EXPECT_FALSE(fs::exists(directory / "old"));  // given to the study
@@ -63,7 +63,7 @@ TEST_F(HostileTrial, MayKeepItsCheckpointInOnePlace) {
       "echo '{\"kolo\": 1, \"report\": {\"loss\": 1}, \"checkpoint\": \"ckpt\"}' >&$KOLO_TRIAL_FD",
       {"--keep-checkpoints", "1"});
   ASSERT_TRUE(result.ok()) << result.errors;
-  const fs::path directory = trials("hostile")[0]["directory"].get<std::string>();
+  const fs::path directory = trials("hostile")[0]["logdir"].get<std::string>();
   EXPECT_EQ(read_file(directory / "ckpt/epoch"), "3\n");
 }
 
