@@ -21,9 +21,10 @@ class Inventory {
   static void there(std::string_view name, std::string_view remark) {
     fmt::print("    [X] {:<11} {}\n", name, remark);
   }
+  /// `package` is one of Debian's own; "" = `why` says what to do.
   void missing(std::string_view name, std::string_view why, std::string_view package) {
     fmt::print("    [ ] {:<11} {}\n", name, why);
-    packages_ += fmt::format(" {}", package);
+    if (!package.empty()) packages_ += fmt::format(" {}", package);
   }
 
   void plugin(std::string_view name, const std::string& plugin, std::string_view package) {
@@ -53,14 +54,14 @@ class Inventory {
 #ifdef KOLO_TORCH_VERSION
     there("libtorch", KOLO_TORCH_VERSION);
 #else
-    missing("libtorch", "kolo was built without it (-DKOLO_WITH_TORCH=ON)", "kolo-torch");
+    missing("libtorch", "kolo was built without it (-DKOLO_WITH_TORCH=ON)", "");
 #endif
   }
   void nas() {
     try {
       there("kolo nas", program_beside("kolo-nas"));
     } catch (const Error& error) {
-      missing("kolo nas", error.message(), "kolo-torch");
+      missing("kolo nas", error.message(), "");
     }
   }
   void advice() const {

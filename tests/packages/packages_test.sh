@@ -77,6 +77,8 @@ find / -xdev -not -path '/packages*' -not -path '/project*' | grep -i kolo && ex
 apt-get -qq update
 apt-get -qq install -y --no-install-recommends /packages/kolo_*.deb >/dev/null
 $first_steps
+# What \`kolo info\` advises can be typed.
+apt-get -qq install --simulate \$(kolo info | sed -n 's/^ *apt-get install//p') >/dev/null
 zcat /usr/share/man/man1/kolo-tune.1.gz | grep -q '^.SH SYNOPSIS'
 test -s /usr/share/bash-completion/completions/kolo
 ! kolo nas list 2>/tmp/said || exit 1
