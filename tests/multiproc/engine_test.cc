@@ -108,7 +108,7 @@ TEST(MultiprocEngine, AChildThatExitsIsNoRankThatLeaves) {
       if (status != 0) return fmt::format("the child ended with status {}", status);
     }
     engine().barrier();
-    return std::to_string(world().allreduce(1));
+    return std::to_string(world().allreduce(1, ReduceOp::sum));
   });
   for (const auto& outcome : ranks.finish()) EXPECT_EQ(outcome.result, "3") << outcome.error;
 }
