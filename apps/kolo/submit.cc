@@ -181,7 +181,7 @@ void check_submission(SubmitOptions options, const OptionSet& given, const Submi
       throw_error(ErrorCode::invalid_argument, "the problem cannot be used; {}", drawn.errors);
     return;
   }
-  take_problem(plan, {});
+  take_problem(plan, options.program);
   // How evaluations run is for the nodes to know.
   plan.evaluator = {};
   if (!plan.is_users_program) plan.evaluator.method = "serial";

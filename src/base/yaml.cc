@@ -3,6 +3,7 @@
 // since aliases can make a small file expand without end.
 #include "base/yaml.h"
 
+#include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/yaml.h>
 
 #include <charconv>
@@ -10,6 +11,7 @@
 #include <fstream>
 #include <iterator>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -86,6 +88,32 @@ class Converter {
   std::size_t nodes_ = 0;
 };
 
+/// Hears a document and keeps nothing of it.
+class Listener final : public YAML::EventHandler {
+ public:
+  using Mark = YAML::Mark;
+  void OnDocumentStart(const Mark&) override {}
+  void OnDocumentEnd() override {}
+  void OnNull(const Mark&, YAML::anchor_t) override {}
+  void OnAlias(const Mark&, YAML::anchor_t) override {}
+  void OnScalar(const Mark&, const std::string&, YAML::anchor_t, const std::string&) override {}
+  void OnSequenceStart(const Mark&, const std::string&, YAML::anchor_t,
+                       YAML::EmitterStyle::value) override {}
+  void OnSequenceEnd() override {}
+  void OnMapStart(const Mark&, const std::string&, YAML::anchor_t,
+                  YAML::EmitterStyle::value) override {}
+  void OnMapEnd() override {}
+};
+
+/// Without reading on: of a text such as "," yaml-cpp finds empty documents for ever, so that
+/// YAML::LoadAll never ends.
+bool has_more_than_one_document(std::string_view text) {
+  std::istringstream stream{std::string(text)};
+  YAML::Parser parser(stream);
+  Listener listener;
+  return parser.HandleNextDocument(listener) && parser.HandleNextDocument(listener);
+}
+
 }  // namespace
 
 Json parse_yaml(std::string_view text, std::string_view origin) {
@@ -93,12 +121,12 @@ Json parse_yaml(std::string_view text, std::string_view origin) {
     throw_error(ErrorCode::invalid_argument,
                 "{}: not valid YAML: it is not UTF-8 text, or has zero bytes", origin);
   try {
-    std::vector<YAML::Node> documents = YAML::LoadAll(std::string(text));
-    if (documents.empty()) return nullptr;
-    if (documents.size() > 1)
-      throw_error(ErrorCode::invalid_argument, "{}: {} YAML documents in one file; one is expected",
-                  origin, documents.size());
-    return Converter(origin).convert(documents.front());
+    if (has_more_than_one_document(text))
+      throw_error(ErrorCode::invalid_argument,
+                  "{}: several YAML documents in one file; one is "
+                  "expected",
+                  origin);
+    return Converter(origin).convert(YAML::Load(std::string(text)));
   } catch (const YAML::Exception& error) {
     throw_error(ErrorCode::invalid_argument, "{}:{}: not valid YAML: {}", origin,
                 error.mark.line + 1, error.msg);

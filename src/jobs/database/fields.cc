@@ -165,16 +165,20 @@ std::string encode_spec(const Job& job) {
 
 void decode_spec(Job& job, std::string_view text) {
   if (text == "{}") return;
-  const Json spec = parse_json(text, "a job's fields");
+  constexpr std::string_view kOrigin = "a job's fields";
+  const Json spec = parse_json(text, kOrigin);
   for (const auto& field : kFields) {
-    const auto found = spec.find(std::string(field.name));
-    if (found == spec.end()) continue;
+    const std::string name(field.name);
+    if (spec.find(name) == spec.end()) continue;
     std::visit(
-        [&](auto member) { job.*member = found->get<std::decay_t<decltype(job.*member)>>(); },
+        [&](auto member) {
+          using Type = std::decay_t<decltype(job.*member)>;
+          job.*member = json_field<Type>(spec, name.c_str(), kOrigin);
+        },
         field.member);
   }
-  if (const auto found = spec.find("environ"); found != spec.end())
-    job.environ = found->get<std::vector<std::string>>();
+  if (spec.find("environ") != spec.end())
+    job.environ = json_field<std::vector<std::string>>(spec, "environ", kOrigin);
 }
 
 Json job_json(const Job& job) {

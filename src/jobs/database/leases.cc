@@ -46,14 +46,17 @@ std::int64_t free_jobs(store::Database& database, Changes& changes, std::int64_t
 }
 
 double grace_of(const LauncherRecord& launcher) {
-  return Json::parse(launcher.about).value("grace_seconds", 10.0);
+  constexpr double kDefault = 10;
+  const Json about = try_parse_json(launcher.about).value_or(Json());
+  const auto grace = about.is_object() ? about.find("grace_seconds") : about.end();
+  return grace != about.end() && grace->is_number() ? grace->get<double>() : kDefault;
 }
 
 /// Its process was here and is not any more.
 bool is_gone_here(const LauncherRecord& launcher) {
-  const Json about = Json::parse(launcher.about, nullptr, false);
+  const Json about = try_parse_json(launcher.about).value_or(Json());
   const std::string here = process_space();
-  if (here.empty() || !about.is_object() || about.value("processes", "") != here) return false;
+  if (here.empty() || !about.is_object() || about.value("processes", Json()) != here) return false;
   return ::kill(static_cast<pid_t>(launcher.pid), 0) != 0 && errno == ESRCH;
 }
 

@@ -69,7 +69,7 @@ void refuse_misspelt_domain(const Json& json, const std::string& path) {
     if (!looks_like_arguments(json.begin().value())) return;
     throw_error(ErrorCode::invalid_argument,
                 "{}: {}. If a constant is meant, write {{constant: {}}}", path,
-                unknown_name("domain", key, domain_words()), json.dump());
+                unknown_name("domain", key, domain_words()), json_text(json));
   }
   for (const auto& [key, inside] : json.items()) {
     if (!is_domain_word(key) || !looks_like_arguments(inside)) continue;

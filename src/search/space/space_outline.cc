@@ -45,7 +45,7 @@ std::string text_of(const Json& choices) {
   std::string text = "[";
   for (std::size_t i = 0; i < choices.size(); ++i) {
     if (i == kShownChoices) return text + fmt::format(", … {} values]", choices.size());
-    text += (i > 0 ? ", " : "") + choices[i].dump();
+    text += (i > 0 ? ", " : "") + json_text(choices[i]);
   }
   return text + "]";
 }
@@ -66,7 +66,7 @@ std::string Space::outline() const {
   for (const auto& condition : body_->conditions)
     outline["conditions"].push_back(Json::array({condition.path, condition.text}));
   for (const auto& forbidden : body_->forbidden) outline["forbidden"].push_back(forbidden.text);
-  return outline.dump();
+  return json_text(outline);
 }
 
 SpaceChange::SpaceChange(const Json& before, const Space& now) : now_(now) {
@@ -77,7 +77,7 @@ SpaceChange::SpaceChange(const Json& before, const Space& now) : now_(now) {
   for (const char* rules : {"conditions", "forbidden"})
     if (before.at(rules) != outline.at(rules))
       changes_.push_back(fmt::format("'{}' of the space is now {}; it was {}", rules,
-                                     outline.at(rules).dump(), before.at(rules).dump()));
+                                     json_text(outline.at(rules)), json_text(before.at(rules))));
 }
 
 void SpaceChange::compare_parameters(const Json& before) {
@@ -133,7 +133,7 @@ void SpaceChange::compare_leaves(const Json& before, const Json& now, const char
       conflicts_.push_back(fmt::format("the {} '{}' is missing", kind, path));
     else if (now.at(path) != value)
       conflicts_.push_back(fmt::format("the {} '{}' is now {}; it was {}", kind, path,
-                                       now.at(path).dump(), value.dump()));
+                                       json_text(now.at(path)), json_text(value)));
   }
   for (const auto& [path, value] : now.items())
     if (!before.contains(path)) conflicts_.push_back(fmt::format("the {} '{}' is new", kind, path));

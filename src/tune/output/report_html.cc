@@ -122,7 +122,7 @@ Json trial_json(const TrialResult& trial, const std::vector<Objective>& objectiv
 /// What ran: the command line of `kolo tune`, or the name that a C++ program has given.
 std::string program_of(const StudySpec& spec) {
   if (spec.command.empty()) return spec.trainable;
-  const Json command = Json::parse(spec.command, nullptr, /*allow_exceptions=*/false);
+  const Json command = try_parse_json(spec.command).value_or(Json());
   std::string words;
   if (command.is_object() && command.contains("program") && command["program"].is_array())
     for (const auto& word : command["program"])

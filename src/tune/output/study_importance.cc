@@ -20,7 +20,7 @@ Json document_of(const std::string& domain) {
       if (c != ' ') word += c;
       continue;
     }
-    const Json number = Json::parse(word, nullptr, /*allow_exceptions=*/false);
+    const Json number = try_parse_json(word).value_or(Json());
     if (!word.empty()) arguments.push_back(number.is_number() ? number : Json(word));
     word.clear();
   }
@@ -56,7 +56,7 @@ StudyParameters parameters_of(const StudySpec& spec) {
       document[fmt::format("p{:06}", parameters.paths.size())] = document_of(parameter);
       parameters.paths.push_back(parameter.at("path").get<std::string>());
     }
-    parameters.space = search::Space::from_json(document.dump());
+    parameters.space = search::Space::from_json(json_text(document));
   }
   return parameters;
 }

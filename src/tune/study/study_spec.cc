@@ -35,9 +35,11 @@ StudySpec StudySpec::from_json(std::string_view text) {
   spec.scheduler = json_field<std::string>(json, "scheduler", kOrigin);
   spec.space = json_field<std::string>(json, "space", kOrigin);
   spec.command = json_field<std::string>(json, "command", kOrigin);
-  spec.outline = json.value("outline", "");
-  spec.num_samples = json.value("num_samples", std::int64_t{0});
-  for (const Json& objective : json.at("objectives"))
+  // Studies of earlier versions have neither.
+  if (json.contains("outline")) spec.outline = json_field<std::string>(json, "outline", kOrigin);
+  if (json.contains("num_samples"))
+    spec.num_samples = json_field<std::int64_t>(json, "num_samples", kOrigin);
+  for (const Json& objective : json_field<Json>(json, "objectives", kOrigin))
     spec.objectives.push_back({json_field<std::string>(objective, "metric", kOrigin),
                                json_field<std::string>(objective, "mode", kOrigin) == "min"
                                    ? search::Direction::minimize

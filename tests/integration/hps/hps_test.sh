@@ -238,6 +238,11 @@ submit() {
   [[ ! -e x ]] || fail 'what was refused left a database behind'
   has "$("$kolo" submit hps ambs -w x --problem benchmark.hps.ackley --scheduler local --gpus-per-node 4 --num-gpus-per-task 2 --dry-run)" \
     '--gpus-per-node 4'
+  printf 'x: {uniform: [0, 1]}\n' >space.yaml
+  printf '#!/bin/sh\necho $1\n' >run.sh
+  chmod +x run.sh
+  has "$("$kolo" submit hps random -w x --problem space.yaml --scheduler local --dry-run -- ./run.sh {x})" 'run.sh'
+  refused 2 'placeholder' "$kolo" submit hps random -w x --problem space.yaml --scheduler local --dry-run -- ./run.sh {xx}
   refused 2 'agents need' "$kolo" submit nas ppo -w x -n 2 --num-agents 3 --problem benchmark.nas.linear_reg
 }
 

@@ -32,6 +32,13 @@ TEST(Yaml, IsUtf8) {
   EXPECT_EQ(parse_yaml("a: č", "f.yaml")["a"], "č");
 }
 
+TEST(Yaml, EveryTextHasAnEnd) {
+  for (const char* text : {",", ",,s: [1]", "]", "}", "- ]", "a: ,"})
+    EXPECT_EQ(error_of([&] { (void)parse_yaml(text, "f.yaml"); }).code(),
+              ErrorCode::invalid_argument)
+        << text;
+}
+
 TEST(Yaml, ScalarsKeepTheirKind) {
   Json value = parse_yaml(
       "a: 1\nb: -2.5\nc: true\nd: text\ne: '1'\nf: ~\ng: 18446744073709551615\nh: 1e3\n"
@@ -83,7 +90,7 @@ TEST(Yaml, KeysMustBePlain) {
 
 TEST(Yaml, SeveralDocumentsAreAnError) {
   EXPECT_THAT(error_of([] { (void)parse_yaml("a: 1\n---\nb: 2\n", "f"); }).message(),
-              HasSubstr("2 YAML documents"));
+              HasSubstr("several YAML documents"));
 }
 
 TEST(Yaml, AliasBombIsRefused) {
