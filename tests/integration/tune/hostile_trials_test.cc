@@ -71,7 +71,8 @@ TEST_F(HostileTrial, FailsAloneWhenItsJsonIsBeyondReason) {
   write("space.yaml", "kind: {grid_search: [large, deep, bytes, good]}\n");
   const auto result = study(
       "case $KOLO_PARAM_KIND in large) echo '{\"loss\": 1e999}' >&$KOLO_TRIAL_FD;;\n"
-      "deep) printf '{\"loss\": %s' $(head -c 200000 /dev/zero | tr '\\0' '[') >&$KOLO_TRIAL_FD; "
+      "deep) printf '{\"loss\": %s' \"$(head -c 200000 /dev/zero | tr '\\0' '[')\" "
+      ">&$KOLO_TRIAL_FD; "
       "echo >&$KOLO_TRIAL_FD;;\n"
       "bytes) printf 'oh \\377 no' >&2; exit 1;;\n"
       "good) kolo report loss=1; exit 0;; esac; sleep 60");
