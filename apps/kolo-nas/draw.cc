@@ -21,7 +21,12 @@ search::Value list_in(std::string text) {
   std::replace(text.begin(), text.end(), ',', ' ');
   std::istringstream words(text);
   search::Value::List list;
-  for (std::string word; words >> word;) list.push_back(hps::value_of_field(word));
+  for (std::string word; words >> word;) {
+    list.push_back(hps::value_of_field(word));
+    if (!list.back().is_number())
+      throw_error(ErrorCode::invalid_argument,
+                  "--arch: '{}' is no list of choices; write numbers, as in 1,0,3", text);
+  }
   return search::Value(std::move(list));
 }
 

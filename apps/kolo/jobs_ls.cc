@@ -193,7 +193,8 @@ void list_queues(JobDatabase& database, const LsOptions& options) {
                                          [](const auto& one) { return !one.reason.empty(); });
     if (has_reasons) rows[0].emplace_back("reason");
     for (const auto& one : launches) {
-      rows.push_back({std::to_string(one.id), one.scheduler, one.scheduler_id, one.state,
+      rows.push_back({std::to_string(one.id), one.scheduler,
+                      one.scheduler_id.empty() ? "-" : one.scheduler_id, one.state,
                       time_text(one.created)});
       if (has_reasons) rows.back().push_back(one.reason);
     }

@@ -57,8 +57,9 @@ std::vector<NamedText> hps_names(const OptionSet&) { return names_of(kHpsSearche
 std::vector<NamedText> nas_names(const OptionSet&) { return names_of(kNasSearches); }
 
 constexpr Option<SearchPlan> kPlanRows[] = {
-    {&SearchPlan::problem, "problem", "NAME|FILE|LIB.so:NAME",
-     "Search this problem: a built-in one, a YAML file, or one in a library of yours.",
+    {&SearchPlan::problem, "problem", "NAME|FILE",
+     "Search this problem: a built-in one, a YAML file, LIB.so:NAME of a library of yours, or "
+     "FILE.py:NAME in Python.",
      aliases("-p"), names(problem_names), is_needed},
     {&SearchPlan::run, "run", "NAME|PROGRAM|LIB.so:NAME",
      "Evaluate points by this run function or program.", aliases("-r"),
@@ -191,8 +192,8 @@ constexpr Option<HpsOptions> kHpsProgram[] = {
 };
 
 constexpr Option<NasDrawOptions> kDrawRows[] = {
-    {&NasDrawOptions::problem, "problem", "NAME|FILE|LIB.so:NAME",
-     "Draw the space of this problem.", aliases("-p"), is_needed},
+    {&NasDrawOptions::problem, "problem", "NAME|FILE", "Draw the space of this problem.",
+     aliases("-p"), is_needed},
     {&NasDrawOptions::arch, "arch", "LIST",
      "Draw one architecture, given by its choices, as in '[1, 0, 3]'.",
      fallback("the whole space")},
@@ -202,8 +203,8 @@ constexpr Option<NasDrawOptions> kDrawRows[] = {
 };
 
 constexpr Option<NasPostTrainOptions> kPostTrainRows[] = {
-    {&NasPostTrainOptions::problem, "problem", "NAME|FILE|LIB.so:NAME",
-     "The problem that was searched.", aliases("-p"), is_needed},
+    {&NasPostTrainOptions::problem, "problem", "NAME|FILE", "The problem that was searched.",
+     aliases("-p"), is_needed},
     {&NasPostTrainOptions::log_dir, "log-dir", "DIR",
      "Read the results of the search from this folder."},
     {&NasPostTrainOptions::k, "k", "N", "Train the N best architectures.", aliases("-k"), least(1)},

@@ -7,11 +7,10 @@
 #include <pybind11/stl.h>
 
 #include <atomic>
-#include <condition_variable>
-#include <mutex>
 #include <thread>
 
 #include "base/errors.h"
+#include "base/mutex.h"
 #include "blocking.h"
 #include "kolo/tune.h"
 #include "module.h"
@@ -217,8 +216,8 @@ tune::Options to_options(const Reader& given) {
 /// Runs the action on a thread of its own. A signal handler that raises sets `interrupted`; its
 /// exception is raised when the action has come to its end.
 void run_with_signals(const std::function<void()>& action, std::atomic<bool>& interrupted) {
-  std::mutex mutex;
-  std::condition_variable changed;
+  Mutex mutex;
+  CondVar changed;
   bool is_done = false;
   std::exception_ptr error;
   std::thread thread([&] {
@@ -227,7 +226,7 @@ void run_with_signals(const std::function<void()>& action, std::atomic<bool>& in
     } catch (...) {
       error = std::current_exception();
     }
-    const std::lock_guard lock(mutex);
+    const MutexLock lock(mutex);
     is_done = true;
     changed.notify_one();
   });
@@ -235,7 +234,7 @@ void run_with_signals(const std::function<void()>& action, std::atomic<bool>& in
   for (bool done = false; !done;) {
     Unlocked unlocked;
     {
-      std::unique_lock lock(mutex);
+      MutexLock lock(mutex);
       changed.wait_for(lock, std::chrono::milliseconds(50), [&] { return is_done; });
       done = is_done;
     }

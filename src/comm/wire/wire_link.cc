@@ -93,11 +93,11 @@ void WireLink::settle(const Error& error) {
                    lost == error.rank() ? error.message() : "other ranks waited for it too long")};
 }
 
-/// The member that died first, or -1. One that "exited" was through with its work.
+/// The member that died first, or -1. One that ended otherwise may have done so because of it.
 int WireLink::first_death() const {
   for (const Departure& departure : options_.liveness->departures())
     if (const int member = member_of(departure.rank);
-        member >= 0 && member != me_ && departure.reason != "exited")
+        member >= 0 && member != me_ && is_unclean(departure.reason))
       return member;
   return -1;
 }

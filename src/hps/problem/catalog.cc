@@ -118,7 +118,9 @@ void load_run(LoadedProblem& loaded, std::string_view text) {
     loaded.program.clear();
     return;
   }
-  if (const auto python = parse_python_name(text)) {
+  // A script that may be executed is a program, whatever language it is in.
+  if (const auto python = parse_python_name(text);
+      python && (!python->name.empty() || !is_program(python->file))) {
     loaded.program = python_run_program(*python);
     loaded.run = nullptr;
     return;
