@@ -81,17 +81,21 @@ void take_objectives(const Json& json, Options& options) {
   const Json& metric = json.at("metric");
   if (metric.is_string()) {
     options.metric = metric.get<std::string>();
-    options.mode = json.value("mode", "");
+    if (json.contains("mode")) options.mode = json_field<std::string>(json, "mode", kWhere);
     return;
   }
   const Json modes = json.value("mode", Json::array());
   if (!metric.is_array() || !modes.is_array() || metric.size() != modes.size())
     throw_error(ErrorCode::invalid_argument,
                 "{}: when 'metric' is a list, 'mode' must be a list of the same length", kWhere);
-  for (std::size_t i = 0; i < metric.size(); ++i)
+  for (std::size_t i = 0; i < metric.size(); ++i) {
+    if (!metric[i].is_string() || (modes[i] != "min" && modes[i] != "max"))
+      throw_error(ErrorCode::invalid_argument,
+                  "{}: 'metric' is a list of names, and 'mode' one of min and max", kWhere);
     options.objectives.push_back({metric[i].get<std::string>(), modes[i] == "max"
                                                                     ? search::Direction::maximize
                                                                     : search::Direction::minimize});
+  }
 }
 
 ExecutorSetup executor_setup(const ProgramStudy& study, const ProgramRun& run) {
@@ -177,9 +181,13 @@ ProgramStudy ProgramStudy::from_json(const Json& json) {
         ErrorCode::invalid_argument,
         "the study has no search space; give one with --space, or as 'space' in its description");
   take(json, "time_attr", options.scheduler.time_attr);
-  if (json.contains("stop"))
-    for (const auto& [metric, limit] : json.at("stop").items())
-      options.stop.emplace(metric, limit.get<double>());
+  if (json.contains("stop")) {
+    if (!json.at("stop").is_object())
+      throw_error(ErrorCode::invalid_argument, "{}: 'stop' is a map of metrics to limits", kWhere);
+    for (const auto& limit : json.at("stop").items())
+      options.stop.emplace(limit.key(), json_field<double>(json.at("stop"), limit.key().c_str(),
+                                                           "'stop' of the study"));
+  }
   const auto take_seconds = [&json](const char* key, auto& seconds) {
     if (json.contains(key))
       seconds = std::chrono::duration<double>(json_field<double>(json, key, kWhere));
