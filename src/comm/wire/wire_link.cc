@@ -23,7 +23,7 @@ constexpr std::chrono::milliseconds kNewsDelay{200};
 /// only is known that its process ended, may be through with its work: that shows when its
 /// connection is needed.
 bool is_unclean(const std::string& reason) {
-  for (const char* start : {"killed", "exited with status", "connection lost"})
+  for (const char* start : {"was killed", "killed", "exited with status", "connection lost"})
     if (reason.starts_with(start)) return true;
   return false;
 }
@@ -87,18 +87,20 @@ void WireLink::settle(const Error& error) {
                                   Deadline::after(options_.timeout - wait_limit(options_.timeout)));
   // A member that is gone may have gone because of another that went before it.
   if (reason_of_departure(lost))
-    if (const int first = first_death(); first >= 0) lost = first;
+    if (const int first = first_death(lost); first >= 0) lost = first;
   loss_ = Loss{lost,
                reason_of_departure(lost).value_or(
                    lost == error.rank() ? error.message() : "other ranks waited for it too long")};
 }
 
-/// The member that died first, or -1. One that ended otherwise may have done so because of it.
-int WireLink::first_death() const {
-  for (const Departure& departure : options_.liveness->departures())
-    if (const int member = member_of(departure.rank);
-        member >= 0 && member != me_ && is_unclean(departure.reason))
-      return member;
+/// The member that died first, or -1. One that "exited" was through with its work. Of one that
+/// only "ended" nobody knows yet why: it counts if the members have given up that very one.
+int WireLink::first_death(int given_up) const {
+  for (const Departure& departure : options_.liveness->departures()) {
+    const int member = member_of(departure.rank);
+    if (member < 0 || member == me_ || departure.reason == "exited") continue;
+    if (is_unclean(departure.reason) || member == given_up) return member;
+  }
   return -1;
 }
 

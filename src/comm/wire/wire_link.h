@@ -66,7 +66,7 @@ class WireLink {
 
   /// Finds out who was lost; the first answer stays.
   void settle(const Error& error);
-  [[nodiscard]] int first_death() const;
+  [[nodiscard]] int first_death(int given_up) const;
   [[nodiscard]] std::optional<std::string> reason_of_departure(int member);
   void on_departure(Watch& watch, const Departure& departure);
   [[nodiscard]] int member_of(int world_rank) const noexcept;
