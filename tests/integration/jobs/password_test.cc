@@ -46,7 +46,8 @@ class JobsPassword : public testing::Test {
   /// Runs a job that looks at all command lines of the machine.
   void expect_work() {
     ASSERT_EQ(
-        run_kolo({"app", "--name", "look", "--exec", "sh -c 'cat /proc/[0-9]*/cmdline; true'"}).status,
+        run_kolo({"app", "--name", "look", "--exec", "sh -c 'cat /proc/[0-9]*/cmdline; true'"})
+            .status,
         0);
     ASSERT_EQ(run_kolo({"job", "--name", "look", "--app", "look"}).status, 0);
     const auto launcher = run_kolo({"launcher", "--idle-seconds", "0.2"});
