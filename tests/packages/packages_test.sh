@@ -68,7 +68,7 @@ if command -v zstd >/dev/null; then :; else apt-get -qq update && apt-get -qq in
 mkdir -p "/opt/with blank" && cd "/opt/with blank" && tar -xf /packages/kolo-*.tar.zst
 export PATH="\$(echo "/opt/with blank"/kolo-*/bin):\$PATH"
 $first_steps
-kolo info | grep -F '[X] gloo'
+kolo info | grep -F '[X] tcp'
 SCRIPT
 
 step "the packages in a bare Debian"
@@ -84,11 +84,11 @@ test -s /usr/share/bash-completion/completions/kolo
 ! kolo nas list 2>/tmp/said || exit 1
 grep -q 'install the package kolo-torch' /tmp/said
 
-apt-get -qq install -y --no-install-recommends /packages/libkolo-dev_*.deb g++ cmake make libgloo0 >/dev/null
+apt-get -qq install -y --no-install-recommends /packages/libkolo-dev_*.deb g++ cmake make >/dev/null
 cmake -S /project -B /tmp/build && cmake --build /tmp/build
 kolo run -np 4 /tmp/build/hello | tee /tmp/said
 grep -F '4 ranks, average 2.5' /tmp/said
-kolo run -np 2 --transport gloo /tmp/build/hello | grep -F '2 ranks, average 1.5'
+kolo run -np 2 --transport tcp /tmp/build/hello | grep -F '2 ranks, average 1.5'
 
 apt-get -qq install -y --no-install-recommends /packages/kolo-torch_*.deb >/dev/null
 kolo nas regevo --problem benchmark.nas.linear_reg --max-evals 2
