@@ -215,7 +215,7 @@ TEST_P(ExecutorConformance, ATrialThatFailsSaysWhy) {
 }
 
 TEST_P(ExecutorConformance, AProgramThatIsNotThereIsAFailedTrial) {
-  if (!runs_programs()) return;  // threads run no program
+  if (!runs_programs()) GTEST_SKIP() << "threads run no program";
   make(kGivesResult);
   fs::remove(scratch_.path() / "trial.sh");
   executor_->start(order(0));
@@ -223,7 +223,7 @@ TEST_P(ExecutorConformance, AProgramThatIsNotThereIsAFailedTrial) {
 }
 
 TEST_P(ExecutorConformance, AProgramFindsItsConfiguration) {
-  if (!runs_programs()) return;  // a function gets it as an argument
+  if (!runs_programs()) GTEST_SKIP() << "a function gets it as an argument";
   make({{},
         "env | grep '^KOLO_' >\"$KOLO_TRIAL_DIR/environment\"; pwd >\"$KOLO_TRIAL_DIR/where\"; "
         "cp \"$KOLO_TRIAL_CONFIG\" \"$KOLO_TRIAL_DIR/config\"; echo mumbles >&2; echo 1"});
@@ -294,7 +294,7 @@ TEST_P(ExecutorConformance, ATrialThatIsAskedToStopEnds) {
 }
 
 TEST_P(ExecutorConformance, ATrialThatDoesNotStopIsKilled) {
-  if (!runs_programs()) return;  // a thread cannot be killed
+  if (!runs_programs()) GTEST_SKIP() << "a thread cannot be killed";
   make(kIgnoresTheEnd);
   EXPECT_TRUE(executor_->can_kill());
   executor_->start(order(0));
@@ -303,7 +303,7 @@ TEST_P(ExecutorConformance, ATrialThatDoesNotStopIsKilled) {
 }
 
 TEST_P(ExecutorConformance, ATimeLimitIsKept) {
-  if (!is("jobs")) return;  // the controller keeps it for the others
+  if (!is("jobs")) GTEST_SKIP() << "the controller keeps it for the others";
   setup_.time_limit = 200ms;
   make(kStays);
   EXPECT_TRUE(executor_->limits_time());
@@ -352,7 +352,7 @@ TEST_P(ExecutorConformance, ACacheRunsAConfigurationOnce) {
 }
 
 TEST_P(ExecutorConformance, AJobOutlivesItsStudyAndIsFoundAgain) {
-  if (!is("jobs")) return;  // trials of the others end with their study
+  if (!is("jobs")) GTEST_SKIP() << "trials of the others end with their study";
   make({{},
         "$KOLO report loss=1; $KOLO report loss=2; "
         "until [ -e \"$KOLO_TRIAL_DIR/go\" ]; do sleep 0.05; done; $KOLO report loss=3"});
@@ -373,7 +373,7 @@ TEST_P(ExecutorConformance, AJobOutlivesItsStudyAndIsFoundAgain) {
 }
 
 TEST_P(ExecutorConformance, ALineThatIsNoReportIsAFailure) {
-  if (!is("jobs")) return;  // process_test.cc has it for sockets
+  if (!is("jobs")) GTEST_SKIP() << "process_test.cc has it for sockets";
   make({{}, "echo nonsense >>\"$KOLO_TRIAL_REPORTS\"; exec sleep 1000"});
   executor_->start(order(0));
   EXPECT_THAT(end_of({0, 1}).error, HasSubstr("cannot be understood"));
