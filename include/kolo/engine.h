@@ -57,8 +57,14 @@ class Handle {
   [[nodiscard]] bool valid() const noexcept { return operation_ != nullptr; }
   [[nodiscard]] const std::string& name() const;
 
+  /// These need no engine: one that ends completes its operations with `cancelled`.
+  [[nodiscard]] bool poll() const;
+  /// As Engine::synchronize().
+  std::vector<std::size_t> wait() const;
+
  private:
   friend class Engine;
+  [[nodiscard]] runtime::Operation& operation() const;
   explicit Handle(std::shared_ptr<runtime::Operation> operation)
       : operation_(std::move(operation)) {}
 
@@ -128,10 +134,10 @@ class Engine {
                         ProcessSetId set = kGlobalProcessSet);
   Handle barrier_async(ProcessSetId set = kGlobalProcessSet);
 
-  [[nodiscard]] bool poll(const Handle& handle) const;
+  [[nodiscard]] bool poll(const Handle& handle) const { return handle.poll(); }
   /// Waits for the end and throws what went wrong. Returns what each rank contributed: elements
   /// for allgather, rows for alltoall, nothing otherwise. May be called again.
-  std::vector<std::size_t> synchronize(const Handle& handle);
+  std::vector<std::size_t> synchronize(const Handle& handle) { return handle.wait(); }
 
   void allreduce(const std::string& name, TensorArg tensor, const ReduceOptions& options = {}) {
     synchronize(allreduce_async(name, std::move(tensor), options));

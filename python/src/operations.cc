@@ -37,20 +37,18 @@ class Pending {
   Pending(const Pending&) = delete;
   Pending& operator=(const Pending&) = delete;
   ~Pending() {
-    if (is_initialized() && !is_done()) abandoned().push_back({handle_, std::move(keep_), result_});
+    if (!handle_.poll()) abandoned().push_back({handle_, std::move(keep_), result_});
   }
-
-  [[nodiscard]] bool is_done() const { return engine().poll(handle_); }
 
   [[nodiscard]] bool poll() const {
     check();
-    return is_done();
+    return handle_.poll();
   }
 
   std::vector<std::size_t> wait() {
     check();
     return as_operation([&] {
-      std::vector<std::size_t> counts = blocking([&] { return engine().synchronize(handle_); });
+      std::vector<std::size_t> counts = blocking([&] { return handle_.wait(); });
       keep_ = py::none();
       return counts;
     });
@@ -76,14 +74,14 @@ class Pending {
     return *all;
   }
   static void sweep() {
-    std::erase_if(abandoned(), [](const Abandoned& one) { return engine().poll(one.handle); });
+    std::erase_if(abandoned(), [](const Abandoned& one) { return one.handle.poll(); });
   }
   void check() const {
     if (!is_initialized())
       throw OperationFailed{
           Error(ErrorCode::cancelled,
                 "operation '" + handle_.name() + "': kolo was shut down before it was waited for")};
-    running_engine();
+    check_running();
   }
 
   Handle handle_;

@@ -22,7 +22,7 @@ pid_t owner = 0;  // the process that called init()
 
 void start(const std::string& transport, double timeout_seconds) {
   if (is_initialized()) {
-    running_engine();  // throws in a fork
+    check_running();  // throws in a fork
     return;
   }
   ContextOptions options;
@@ -56,7 +56,7 @@ void allreduce_now(std::uintptr_t input, std::uintptr_t output, std::size_t coun
 
 }  // namespace
 
-Engine& running_engine() {
+void check_running() {
   if (is_initialized() && owner != ::getpid())
     throw_error(ErrorCode::failed_precondition,
                 "this process is a fork of the one that called init() (process {}): a fork has no "
@@ -65,6 +65,10 @@ Engine& running_engine() {
                 owner);
   if (!is_initialized())
     throw_error(ErrorCode::failed_precondition, "init() has not been called; call it first");
+}
+
+Engine& running_engine() {
+  check_running();
   return engine();
 }
 

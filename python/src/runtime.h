@@ -5,8 +5,10 @@
 
 namespace kolo::python {
 
-/// The engine. Throws failed_precondition before init(), and in a fork of the process that called
+/// Throws failed_precondition before init(), and in a fork of the process that called
 /// it: threads and connections of the engine do not exist there.
+void check_running();
+/// The engine, after check_running().
 Engine& running_engine();
 
 }  // namespace kolo::python

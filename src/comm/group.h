@@ -175,6 +175,10 @@ class Group {
   virtual std::size_t recv_header(int from, std::span<std::byte> header) = 0;
   virtual void recv_body(int from, void* data, std::size_t bytes) = 0;
 
+  /// This member has learned elsewhere that `member` is lost, and comes no more: whoever waits for
+  /// this one names that one. Nothing else may be called afterwards.
+  virtual void give_up(int /*member*/) noexcept {}
+
   /// A group of some members (indices into this group; member i becomes rank i). Called by all
   /// members of this group in the same order; non-members get nullptr.
   virtual std::unique_ptr<Group> subset(const std::vector<int>& members) = 0;

@@ -104,11 +104,22 @@ std::size_t element_count(const Shape& shape) {
   return count;
 }
 
-const std::string& Handle::name() const {
+Operation& Handle::operation() const {
   if (operation_ == nullptr)
     throw_error(ErrorCode::invalid_argument,
                 "the handle is empty: it was not returned by an operation");
-  return operation_->request.name;
+  return *operation_;
+}
+
+const std::string& Handle::name() const { return operation().request.name; }
+
+bool Handle::poll() const { return operation().is_done(); }
+
+std::vector<std::size_t> Handle::wait() const {
+  Operation& waited_for = operation();
+  waited_for.wait();
+  if (waited_for.error) throw *waited_for.error;
+  return waited_for.counts;
 }
 
 struct Engine::State {
@@ -273,23 +284,6 @@ Handle Engine::alltoall_async(const std::string& name, const void* input, Shape 
 
 Handle Engine::barrier_async(ProcessSetId set) {
   return submit(set, make_operation(OpKind::barrier, ""));
-}
-
-bool Engine::poll(const Handle& handle) const {
-  if (!handle.valid())
-    throw_error(ErrorCode::invalid_argument,
-                "the handle is empty: it was not returned by an operation");
-  return handle.operation_->is_done();
-}
-
-std::vector<std::size_t> Engine::synchronize(const Handle& handle) {
-  if (!handle.valid())
-    throw_error(ErrorCode::invalid_argument,
-                "the handle is empty: it was not returned by an operation");
-  Operation& operation = *handle.operation_;
-  operation.wait();
-  if (operation.error) throw *operation.error;
-  return operation.counts;
 }
 
 int Engine::join(ProcessSetId set) { return member(set).join(); }

@@ -13,6 +13,8 @@
 #include "base/errors.h"
 #include "base/interrupt.h"
 #include "base/log.h"
+#include "comm/group.h"
+#include "comm/internals.h"
 
 namespace kolo::runtime {
 namespace {
@@ -339,6 +341,7 @@ void SetEngine::carry_timeline() {
 
 void SetEngine::note_lost(int member, const std::string& reason) {
   const int rank = ranks_[static_cast<std::size_t>(member)];
+  comm::Internals::group_of(*data_).give_up(member);
   end(Error(ErrorCode::peer_lost, fmt::format("engine: rank {} {}", rank, reason), rank));
 }
 

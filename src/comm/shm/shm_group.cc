@@ -72,6 +72,10 @@ ShmGroup::ShmGroup(int rank, std::vector<Member> members, std::shared_ptr<Arena>
 }
 
 ShmGroup::~ShmGroup() {
+  // Whoever leaves after a loss leaves because of it.
+  if (liveness_->any_departed())
+    for (int r = 0; r < size(); ++r)
+      if (r != this->rank() && liveness_->departure_of(members_[r].world_rank)) give_up(r);
   std::uint32_t present = 0;
   mine().gone.compare_exchange_strong(present, kLeft);
   // A slower member may still be reading this seat, and this member is the last to keep a seat of
@@ -242,9 +246,13 @@ void ShmGroup::wait_signal(Signal& signal, std::uint64_t target, int member) {
 
 void ShmGroup::fail(int member, const std::string& why) {
   broken_ = Error(ErrorCode::peer_lost, why, member);
+  give_up(member);
+  throw *broken_;
+}
+
+void ShmGroup::give_up(int member) noexcept {
   std::uint32_t present = 0;
   mine().gone.compare_exchange_strong(present, kGaveUp + static_cast<std::uint32_t>(member));
-  throw *broken_;
 }
 
 void ShmGroup::check_usable() const {

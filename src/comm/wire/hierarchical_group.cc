@@ -100,6 +100,10 @@ int HierarchicalGroup::local_index(int member) const {
   return it != ranks.end() && *it == member ? static_cast<int>(it - ranks.begin()) : -1;
 }
 
+void HierarchicalGroup::give_up(int member) noexcept {
+  if (const int near = local_index(member); near >= 0 && local_ != nullptr) local_->give_up(near);
+}
+
 // --- point to point and subsets ------------------------------------------------------------------
 
 void HierarchicalGroup::send(int to, std::span<const std::byte> header, const void* data,

@@ -37,6 +37,7 @@ class HierarchicalGroup final : public Group {
   ~HierarchicalGroup() override;
 
   [[nodiscard]] std::string describe() const override { return description_; }
+  void give_up(int member) noexcept override;
   [[nodiscard]] std::size_t eager_bytes() const noexcept override { return eager_bytes_; }
   [[nodiscard]] std::size_t one_trip_bytes() const noexcept override {
     return lane_ == nullptr ? 0 : lane_->one_trip_bytes();
