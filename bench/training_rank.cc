@@ -3,13 +3,15 @@
 //   training_rank SOCKET NAME MODEL BATCH [sharded]
 //
 // Calls in at SOCKET with "NAME RANK", then obeys lines: "plain N" and "run N" (N steps without and
-// with kolo's optimizer; answered by the seconds they took), "times" (seconds that reductions took
+// with kolo's optimizer; answered by the seconds they took), "allreduce COUNT N" (so many sums of
+// COUNT floats through the engine; answered likewise), "times" (seconds that reductions took
 // and that were exposed, per step), "state" (bytes of the optimizer's state), "quit".
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <torch/torch.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstring>
@@ -17,6 +19,7 @@
 #include <sstream>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "../examples/models.h"
 #include "kolo/torch.h"
@@ -96,6 +99,23 @@ int main(int argc, char** argv) try {
       inner->step();
     }
   };
+  const auto reduce = [&](std::size_t count, int repeats) {
+    std::vector<float> data(count, 1.0F);
+    const auto sum = [&] {
+      kolo::engine().allreduce(
+          "sum",
+          {data.data(), data.data(), {static_cast<std::int64_t>(count)}, kolo::DataType::float32},
+          {.op = kolo::ReduceOp::sum});
+    };
+    sum();
+    if (data.front() != static_cast<float>(kolo::size()) || data.back() != data.front())
+      throw std::runtime_error("the sum is wrong");
+    std::fill(data.begin(), data.end(), 0.0F);
+    kolo::world().barrier();
+    const auto begin = Clock::now();
+    for (int i = 0; i < repeats; ++i) sum();
+    return Clock::now() - begin;
+  };
   Driver driver(argv[1], std::string(argv[2]) + " " + std::to_string(kolo::rank()));
   while (true) {
     std::istringstream words(driver.hear());
@@ -108,6 +128,10 @@ int main(int argc, char** argv) try {
       const auto begin = Clock::now();
       verb == "run" ? run(steps) : run_plain(steps);
       driver.say(std::to_string(seconds(Clock::now() - begin)));
+    } else if (verb == "allreduce") {
+      int repeats = 0;
+      words >> repeats;
+      driver.say(std::to_string(seconds(reduce(static_cast<std::size_t>(steps), repeats))));
     } else if (verb == "times") {
       const auto times = optimizer.take_times();
       const double n = std::max(times.steps, 1);

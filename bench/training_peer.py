@@ -1,8 +1,14 @@
-"""A rank that trains a model with torch's DistributedDataParallel over Gloo; see training_rank.cc.
+"""A rank of Python that trains a model, and exchanges tensors, when a driver says so.
 
-    training_ddp_peer.py SOCKET NAME MODEL BATCH      (RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT)
+    training_peer.py ddp|kolo SOCKET NAME MODEL BATCH
 
-The models are those of examples/models.h. Buffers are not broadcast, as kolo does not either.
+ddp:  torch's DistributedDataParallel over Gloo (RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT)
+kolo: kolo.torch, under `kolo run` or alone
+
+Calls in at SOCKET with "NAME RANK", then obeys lines: "run N" (N steps), "allreduce COUNT N" (so many
+sums of COUNT floats), both answered by the seconds they took; "idle S" (processor time that S seconds
+without work took); "quit". The models are those of examples/models.h. Buffers are not broadcast, as
+kolo does not either.
 """
 
 import math
@@ -12,7 +18,6 @@ import sys
 import time
 
 import torch
-import torch.distributed
 import torch.nn.functional as F
 from torch import nn
 
@@ -140,38 +145,97 @@ def make(name, batch, seed):
     return model, inputs, torch.randint(0, 10, (batch,), generator=random)
 
 
+class Ddp:
+    """torch's own way."""
+
+    def __init__(self):
+        self.rank, self.size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+        if self.size > 1:
+            import torch.distributed
+
+            torch.distributed.init_process_group("gloo", rank=self.rank, world_size=self.size)
+
+    def wrap(self, model, optimizer):
+        if self.size > 1:
+            model = nn.parallel.DistributedDataParallel(model, broadcast_buffers=False)
+        return model, optimizer
+
+    def barrier(self):
+        if self.size > 1:
+            torch.distributed.barrier()
+
+    def allreduce(self, tensor):
+        torch.distributed.all_reduce(tensor)
+
+
+class Kolo:
+    """kolo.torch."""
+
+    def __init__(self):
+        import kolo.torch as hvd
+
+        hvd.init()
+        self.hvd, self.rank, self.size = hvd, hvd.rank(), hvd.size()
+
+    def wrap(self, model, optimizer):
+        return model, self.hvd.DistributedOptimizer(optimizer, model.named_parameters())
+
+    def barrier(self):
+        self.hvd.barrier()
+
+    def allreduce(self, tensor):
+        self.hvd.allreduce_(tensor, op=self.hvd.Sum)
+
+
 def main():
-    path, name, model_name, batch = sys.argv[1:5]
+    system, path, name, model_name, batch = sys.argv[1:6]
     torch.set_num_threads(1)
     torch.set_flush_denormal(True)
-    rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+    peer = {"ddp": Ddp, "kolo": Kolo}[system]()
     torch.manual_seed(1)
-    model, inputs, targets = make(model_name, int(batch), 100 + rank)
-    if size > 1:
-        torch.distributed.init_process_group("gloo", rank=rank, world_size=size)
-        model = nn.parallel.DistributedDataParallel(model, broadcast_buffers=False)
+    model, inputs, targets = make(model_name, int(batch), 100 + peer.rank)
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-3, momentum=0.9)
+    model, optimizer = peer.wrap(model, optimizer)
 
     def run(steps):
         for _ in range(steps):
-            optimizer.zero_grad(set_to_none=True)
+            optimizer.zero_grad()
             scores = model(inputs)
             F.cross_entropy(scores.flatten(0, -2), targets).backward()
             optimizer.step()
 
+    def reduce(count, repeats):
+        tensor = torch.ones(count)
+        peer.allreduce(tensor)
+        assert tensor[0] == tensor[-1] == peer.size, "the sum is wrong"
+        tensor.zero_()
+        peer.barrier()
+        begin = time.perf_counter()
+        for _ in range(repeats):
+            peer.allreduce(tensor)
+        return time.perf_counter() - begin
+
+    def timed_run(steps):
+        peer.barrier()
+        begin = time.perf_counter()
+        run(steps)
+        return time.perf_counter() - begin
+
+    def idle(seconds):
+        begin = time.process_time()
+        time.sleep(seconds)
+        return time.process_time() - begin
+
+    verbs = {"run": timed_run, "allreduce": reduce, "idle": idle}
     connection = socket.socket(socket.AF_UNIX)
     connection.connect(path)
     lines = connection.makefile("rw")
-    print(name, rank, file=lines, flush=True)
+    print(name, peer.rank, file=lines, flush=True)
     for line in lines:
-        words = line.split()
-        if not words or words[0] == "quit":
+        verb, *numbers = line.split()
+        if verb == "quit":
             break
-        if size > 1:
-            torch.distributed.barrier()
-        begin = time.perf_counter()
-        run(int(words[1]))
-        print(time.perf_counter() - begin, file=lines, flush=True)
+        print(verbs[verb](*map(int, numbers)), file=lines, flush=True)
     return 0
 
 
