@@ -14,4 +14,5 @@ if hvd.rank() == 0:
     hvd.allgather_async(torch.ones(10), name="nobody comes either")
     threading.Thread(target=lambda: hvd.synchronize(handle), daemon=True).start()
     print("rank 0 ends")
+hvd.barrier()  # nobody leaves before the operations are under way
 sys.exit(0)
