@@ -298,11 +298,13 @@ void Custodian::drain(TaskKey key, Outputs& outputs) {
 }
 
 void Custodian::take_signals() {
-  signalfd_siginfo info{};
-  while (::read(signals_.get(), &info, sizeof info) == sizeof info) {
+  // One read takes all that wait: at most one of each kind.
+  std::array<signalfd_siginfo, 2> infos;
+  const ssize_t got = ::read(signals_.get(), infos.data(), sizeof infos);
+  for (std::size_t i = 0; got > 0 && i < static_cast<std::size_t>(got) / sizeof infos[0]; ++i) {
     // A batch system that cancels a job sends it to every process; only the guard's end and the
     // request to a custodian that listens are meant.
-    if (info.ssi_signo != SIGTERM || (!listener_.valid() && ::getppid() == parent_)) continue;
+    if (infos[i].ssi_signo != SIGTERM || (!listener_.valid() && ::getppid() == parent_)) continue;
     // Owners see the link close before their tasks end: what ends now ends because of this host,
     // and must not be taken for a failure of the task.
     listener_.reset();

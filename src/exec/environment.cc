@@ -5,6 +5,11 @@
 namespace kolo::exec {
 namespace {
 
+/// As name_of(entry) == name, without a search: every task has its entries merged.
+bool is_named(std::string_view entry, std::string_view name) {
+  return entry.starts_with(name) && (entry.size() == name.size() || entry[name.size()] == '=');
+}
+
 /// '*' at the beginning or the end of a pattern stands for anything.
 bool matches(std::string_view name, std::string_view pattern) {
   if (pattern.ends_with('*')) return name.starts_with(pattern.substr(0, pattern.size() - 1));
@@ -73,9 +78,9 @@ std::string_view name_of(std::string_view entry) { return entry.substr(0, entry.
 
 Environment merge_environment(Environment base, const Environment& additions) {
   for (const auto& addition : additions) {
-    auto same = std::find_if(base.begin(), base.end(), [&](const std::string& entry) {
-      return name_of(entry) == name_of(addition);
-    });
+    const auto same = std::find_if(
+        base.begin(), base.end(),
+        [name = name_of(addition)](const auto& entry) { return is_named(entry, name); });
     if (same == base.end())
       base.push_back(addition);
     else
@@ -87,7 +92,7 @@ Environment merge_environment(Environment base, const Environment& additions) {
 void add_default(Environment& environment, std::string entry) {
   const std::string_view name = name_of(entry);
   for (auto& known : environment) {
-    if (name_of(known) != name) continue;
+    if (!is_named(known, name)) continue;
     if (known.size() <= name.size() + 1) known = std::move(entry);
     return;
   }

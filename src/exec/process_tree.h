@@ -26,7 +26,7 @@ int signal_descendants(int signal);
 /// between being seen and being killed.
 void kill_descendants();
 
-/// This process's own children, adopted ones too.
+/// The children of the calling thread, adopted ones too if it is the only thread of its process.
 std::vector<pid_t> children();
 
 /// Whether this process has children, living or not yet waited for.
