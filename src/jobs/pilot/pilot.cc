@@ -77,6 +77,7 @@ void Pilot::turn() {
   check_times();
   if (look_at_held_) look_at_held();
   start_hooks();
+  start_runs();  // with what is at hand: a node that got free does not wait for the database
   take_jobs();
   start_runs();
   write_steps();
