@@ -32,6 +32,9 @@ class Session {
   }
   /// As report, but returns false when the trial has to stop. The next report then throws Stopped.
   virtual bool try_report(const Value& metrics) = 0;
+  /// Reports the result of a trial that ends now. There is nothing left to decide, so this does not
+  /// wait. What a trainable function returns is reported in this way.
+  virtual void report_last(const Value& metrics) { report(metrics); }
 
   /// True when the trial has to stop, because the study is over or somebody stopped it. Does not
   /// block.

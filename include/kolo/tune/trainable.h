@@ -63,7 +63,7 @@ class Runnable {
            !std::same_as<F, Runnable>) Runnable(F function)
       : function_([function = std::move(function)](const Config& config, Session& session) mutable {
           if constexpr (std::convertible_to<std::invoke_result_t<F&, const Config&>, Value>)
-            session.report(function(config));
+            session.report_last(function(config));
           else
             function(config);
         }) {}

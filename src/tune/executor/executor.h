@@ -68,7 +68,7 @@ struct Message {
   /// In an end: the allocation that the run was in has ended. The trial continues in another run,
   /// and nothing is said about it to anybody.
   bool was_cut_off = false;
-  std::optional<Value> last_words{};  ///< in an end: the result that the program left
+  std::optional<Value> last_words{};  ///< in an end: the result that the run left
   std::chrono::steady_clock::time_point came = std::chrono::steady_clock::now();
 };
 
@@ -172,6 +172,10 @@ class SessionBase : public Session {
   [[nodiscard]] virtual bool pausing() const = 0;
   /// Tells the study that this trial can save whenever it is asked to.
   virtual void offer_saves() = 0;
+
+ protected:
+  /// Throws invalid_argument.
+  static void check_metrics(const Value& metrics);
 };
 
 /// As long as this lives, tune::session() returns `session` in the calling thread.

@@ -27,6 +27,7 @@ std::optional<Message> ProgramRun::take(TrialLine line) {
   switch (line.kind) {
     case TrialLine::Kind::hello: saves_on_request = line.saves_on_request; return std::nullopt;
     case TrialLine::Kind::failure: failure = std::move(line.error); return std::nullopt;
+    case TrialLine::Kind::result: result = std::move(line); return std::nullopt;
     case TrialLine::Kind::report:
     case TrialLine::Kind::checkpoint: break;
   }
@@ -50,6 +51,9 @@ Message ProgramRun::end(std::string error, const RunOutput& err, const ExecutorS
     end.error = failure;
   } else if (!end.error.empty()) {
     if (const auto said = last_lines(err); !said.empty()) end.error += "; it said:\n" + said;
+  } else if (result) {
+    end.last_words = result->metrics;
+    end.checkpoint = result->checkpoint;
   } else if (setup.last_line_reports && !reported) {
     end.last_words = parse_last_words(tail_of_file(out.path, kTailBytes, out.from), setup.metric);
   }

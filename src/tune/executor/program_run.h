@@ -26,7 +26,8 @@ struct ProgramRun {
   RunOutput out{};
   bool reported = false;
   bool saves_on_request = false;
-  std::string failure{};  ///< as the program itself, or a line of it, tells it
+  std::optional<TrialLine> result{};  ///< its last report
+  std::string failure{};              ///< as the program itself, or a line of it, tells it
 
   /// The message for the study; none where the line concerns the executor alone.
   std::optional<Message> take(TrialLine line);

@@ -24,9 +24,7 @@ class ThreadSession final : public SessionBase {
       : inbox_(inbox), order_(std::move(order)), iteration_(order_.iteration) {}
 
   bool try_report(const Value& metrics) override {
-    if (!metrics.is_dict())
-      throw_error(ErrorCode::invalid_argument, "a report is a dictionary of metrics, not {}",
-                  metrics.to_string());
+    check_metrics(metrics);
     if (over_) throw Stopped{};
     Message message{Message::Kind::report, order_.id};
     message.metrics = metrics;
@@ -36,6 +34,12 @@ class ThreadSession final : public SessionBase {
     ++iteration_;
     over_ = reply_ != Reply::proceed;
     return !over_;
+  }
+
+  void report_last(const Value& metrics) override {
+    check_metrics(metrics);
+    if (over_) throw Stopped{};
+    result_ = metrics;
   }
 
   void save_checkpoint(const std::function<void(const fs::path&)>& write) override {
@@ -69,6 +73,7 @@ class ThreadSession final : public SessionBase {
 
   [[nodiscard]] const StartOrder& order() const noexcept { return order_; }
   [[nodiscard]] const fs::path& staged() const noexcept { return staged_; }
+  [[nodiscard]] std::optional<Value> take_result() { return std::exchange(result_, std::nullopt); }
 
  private:
   void ask(Message message) {
@@ -83,6 +88,7 @@ class ThreadSession final : public SessionBase {
   StartOrder order_;
   std::int64_t iteration_;
   fs::path staged_;
+  std::optional<Value> result_;
   bool saves_on_request_ = false, over_ = false, save_ = false;
   Reply reply_ = Reply::proceed;
   std::atomic<bool> stop_wanted_{false};
@@ -107,6 +113,7 @@ void run_one(Pool& pool, ThreadSession& session) {
   Message end{Message::Kind::ended, session.order().id};
   try {
     run_trainable(pool.trainable, session.order().config, session, pool.policy);
+    end.last_words = session.take_result();
   } catch (const Stopped&) {
     // As it was told.
   } catch (const std::exception& error) {

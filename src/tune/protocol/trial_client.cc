@@ -52,9 +52,7 @@ class ClientSession final : public SessionBase {
   }
 
   bool try_report(const Value& metrics) override {
-    if (!metrics.is_dict())
-      throw_error(ErrorCode::invalid_argument, "a report is a dictionary of metrics, not {}",
-                  metrics.to_string());
+    check_metrics(metrics);
     if (over_) throw Stopped{};
     if (link_) {
       link_->send(report_line(metrics, std::exchange(staged_, {})));
@@ -64,6 +62,12 @@ class ClientSession final : public SessionBase {
     ++iteration_;
     over_ = last_.reply != Reply::proceed;
     return !over_;
+  }
+
+  void report_last(const Value& metrics) override {
+    check_metrics(metrics);
+    if (over_) throw Stopped{};
+    if (link_) link_->send(result_line(metrics, std::exchange(staged_, {})));
   }
 
   void save_checkpoint(const std::function<void(const fs::path&)>& write) override {

@@ -22,6 +22,13 @@ std::string line_of(Value::Dict fields) {
   return encode(Value(std::move(fields))) + "\n";
 }
 
+std::string metrics_line(const char* key, const Value& metrics,
+                         const std::filesystem::path& checkpoint) {
+  Value::Dict fields{{key, metrics}};
+  if (!checkpoint.empty()) fields.emplace("checkpoint", checkpoint.string());
+  return line_of(std::move(fields));
+}
+
 Value decode_line(std::string_view text) {
   Value value;
   try {
@@ -81,9 +88,11 @@ TrialLine parse_trial_line(std::string_view text) {
     return line;
   }
   if (const Value* path = field(value, "checkpoint")) line.checkpoint = checkpoint_of(*path);
-  if (const Value* metrics = field(value, "report")) {
+  const Value* const result = field(value, "result");
+  if (const Value* metrics = result != nullptr ? result : field(value, "report")) {
     if (!metrics->is_dict())
       throw_error(ErrorCode::invalid_argument, "a report must be an object of metrics");
+    line.kind = result != nullptr ? TrialLine::Kind::result : TrialLine::Kind::report;
     line.metrics = *metrics;
   } else if (const Value* error = field(value, "error")) {
     line.kind = TrialLine::Kind::failure;
@@ -96,7 +105,8 @@ TrialLine parse_trial_line(std::string_view text) {
     line.kind = TrialLine::Kind::checkpoint;
   } else {
     throw_error(ErrorCode::invalid_argument,
-                "a line with \"kolo\" needs \"report\", \"checkpoint\", \"hello\" or \"error\": {}",
+                "a line with \"kolo\" needs \"report\", \"result\", \"checkpoint\", \"hello\" or "
+                "\"error\": {}",
                 text);
   }
   return line;
@@ -106,9 +116,10 @@ std::string hello_line(std::string_view token, bool saves_on_request) {
   return line_of({{"hello", std::string(token)}, {"saves", saves_on_request}});
 }
 std::string report_line(const Value& metrics, const std::filesystem::path& checkpoint) {
-  Value::Dict fields{{"report", metrics}};
-  if (!checkpoint.empty()) fields.emplace("checkpoint", checkpoint.string());
-  return line_of(std::move(fields));
+  return metrics_line("report", metrics, checkpoint);
+}
+std::string result_line(const Value& metrics, const std::filesystem::path& checkpoint) {
+  return metrics_line("result", metrics, checkpoint);
 }
 std::string checkpoint_line(const std::filesystem::path& checkpoint) {
   return line_of({{"checkpoint", checkpoint.string()}});

@@ -30,7 +30,7 @@ inline constexpr const char* kTrialConfig = "KOLO_TRIAL_CONFIG";  // path of par
 
 /// A line of a trial.
 struct TrialLine {
-  enum class Kind { report, checkpoint, hello, failure };
+  enum class Kind { report, result, checkpoint, hello, failure };
   Kind kind = Kind::report;
   Value metrics{};
   std::filesystem::path checkpoint{};
@@ -46,6 +46,8 @@ TrialLine parse_trial_line(std::string_view line);
 // All end with a newline.
 std::string hello_line(std::string_view token, bool saves_on_request);
 std::string report_line(const Value& metrics, const std::filesystem::path& checkpoint);
+/// The last report, which nobody answers.
+std::string result_line(const Value& metrics, const std::filesystem::path& checkpoint);
 std::string checkpoint_line(const std::filesystem::path& checkpoint);
 std::string failure_line(std::string_view error);
 

@@ -185,8 +185,10 @@ void TrialReports::add_checkpoint(StudyTrial& trial, const std::filesystem::path
 void TrialReports::on_end(StudyTrial& trial, Message& message) {
   const bool counts =
       trial.fate == Fate::open || (trial.phase == TrialPhase::stopping && trial.fate == Fate::done);
-  if (message.last_words && message.error.empty() && counts) take_last_result(trial, message);
-  if (!message.checkpoint.empty()) add_checkpoint(trial, message.checkpoint, trial.run_iteration);
+  if (message.last_words && message.error.empty() && counts)
+    take_last_result(trial, message);
+  else if (!message.checkpoint.empty())
+    add_checkpoint(trial, message.checkpoint, trial.run_iteration);
   ends_.saved(trial);
   ends_.give_back(trial);
   trial.kill_at.reset();
@@ -196,11 +198,12 @@ void TrialReports::on_end(StudyTrial& trial, Message& message) {
   ends_.follow_fate(trial, message.error);
 }
 
-/// The result that a program leaves at its end, on its last line of output say. It is recorded, and
-/// may stop the trial early; but there is no run left to pause, to clone or to answer.
+/// The result that a run leaves at its end: what a function returns, or a program's last line of
+/// output. It is recorded, but there is no run left to pause, to clone or to answer.
 void TrialReports::take_last_result(StudyTrial& trial, const Message& end) {
   if (trial.run_iteration < trial.repeat_until) {
     ++trial.run_iteration;
+    if (!end.checkpoint.empty()) add_checkpoint(trial, end.checkpoint, trial.run_iteration);
     return;
   }
   try {

@@ -28,6 +28,12 @@ void run_steps(Trainable& trial, SessionBase& session, const ClassPolicy& policy
 
 }  // namespace
 
+void SessionBase::check_metrics(const Value& metrics) {
+  if (!metrics.is_dict())
+    throw_error(ErrorCode::invalid_argument, "a report is a dictionary of metrics, not {}",
+                metrics.to_string());
+}
+
 CurrentSession::CurrentSession(Session& session) { current = &session; }
 CurrentSession::~CurrentSession() { current = nullptr; }
 

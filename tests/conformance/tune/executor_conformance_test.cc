@@ -75,6 +75,17 @@ const Behaviour kSaves{[](const Config&, Session& session) {
                        "mkdir $KOLO_TRIAL_DIR/saved && printf weights >$KOLO_TRIAL_DIR/saved/model "
                        "&& $KOLO report --checkpoint $KOLO_TRIAL_DIR/saved loss=1"};
 
+const Behaviour kSavesAndEnds{
+    [](const Config&, Session& session) {
+      session.save_checkpoint(
+          [](const fs::path& directory) { std::ofstream(directory / "model") << "weights"; });
+      session.report_last({{"loss", 1}});
+    },
+    "mkdir $KOLO_TRIAL_DIR/saved && printf weights >$KOLO_TRIAL_DIR/saved/model\n"
+    "line='{\"kolo\": 1, \"result\": {\"loss\": 1}, \"checkpoint\": \"'$KOLO_TRIAL_DIR/saved'\"}'\n"
+    "if [ -n \"$KOLO_TRIAL_REPORTS\" ]; then echo \"$line\" >>$KOLO_TRIAL_REPORTS\n"
+    "else echo \"$line\" >&$KOLO_TRIAL_FD; fi"};
+
 /// Runs the jobs of a database until it goes out of scope.
 class Launcher {
  public:
@@ -275,6 +286,16 @@ TEST_P(ExecutorConformance, AReportMayHaveACheckpoint) {
   EXPECT_EQ(read_file(report.checkpoint / "model"), "weights");
   executor_->answer(report.id, {});
   EXPECT_EQ(end_of({0, 1}).error, "");
+}
+
+TEST_P(ExecutorConformance, ALastReportComesWithTheEnd) {
+  make(kSavesAndEnds);
+  executor_->start(order(0));
+  const Message end = next();
+  ASSERT_EQ(end.kind, Message::Kind::ended);
+  EXPECT_EQ(number_in(end), 1);
+  EXPECT_EQ(read_file(end.checkpoint / "model"), "weights");
+  executor_->forget(end.id);
 }
 
 TEST_P(ExecutorConformance, AnAnswerEndsATrial) {

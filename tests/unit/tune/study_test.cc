@@ -98,6 +98,20 @@ class TuneStudy : public StudyTest {
   std::filesystem::path directory_;
 };
 
+TEST_F(TuneStudy, ALastResultBringsItsCheckpoint) {
+  script_.on_start = [](Inbox& inbox, const StartOrder& order) {
+    Message last = end_with(order.id, {{"loss", 1}});
+    last.checkpoint = order.directory / "model";
+    std::filesystem::create_directories(last.checkpoint);
+    inbox.put(std::move(last));
+  };
+  const auto analysis = run(minimize("concluded", "loss"));
+  ASSERT_EQ(analysis.trials().size(), 1U);
+  const auto& trial = analysis.trials().front();
+  ASSERT_EQ(trial.checkpoints.size(), 1U);
+  EXPECT_EQ(trial.checkpoints.front().iteration, 1);
+}
+
 TEST_F(TuneStudy, HandsItsDirectoryToItsExecutor) {
   script_.on_start = [](Inbox& inbox, const StartOrder& order) {
     inbox.put(end_with(order.id, {{"loss", 1}}));

@@ -17,6 +17,10 @@ TEST(TrialProtocol, LinesComeBack) {
   EXPECT_EQ(report.metrics.at_path("loss").as_number(), 0.5);
   EXPECT_EQ(report.checkpoint, "/c/1");
   EXPECT_FALSE(report.is_plain);
+  const TrialLine result = parse_trial_line(result_line(Value{{"loss", 0.25}}, "/c/3"));
+  EXPECT_EQ(result.kind, TrialLine::Kind::result);
+  EXPECT_EQ(result.metrics.at_path("loss").as_number(), 0.25);
+  EXPECT_EQ(result.checkpoint, "/c/3");
   EXPECT_EQ(parse_trial_line(checkpoint_line("/c/2")).kind, TrialLine::Kind::checkpoint);
   EXPECT_EQ(parse_trial_line(failure_line("oh \"no\"")).error, "oh \"no\"");
   EXPECT_TRUE(parse_trial_line(hello_line("t", true)).saves_on_request);
@@ -36,8 +40,9 @@ TEST(TrialProtocol, TheShortFormIsADictionaryOfMetrics) {
 }
 
 TEST(TrialProtocol, RefusesWhatItDoesNotKnow) {
-  for (const char* line : {"7", "[1]", "{\"kolo\": 2, \"report\": {}}", "{\"kolo\": 1}",
-                           "{\"kolo\": 1, \"report\": 7}", "not json", "{"})
+  for (const char* line :
+       {"7", "[1]", "{\"kolo\": 2, \"report\": {}}", "{\"kolo\": 1}",
+        "{\"kolo\": 1, \"report\": 7}", "{\"kolo\": 1, \"result\": 7}", "not json", "{"})
     EXPECT_THROW(parse_trial_line(line), Error) << line;
 }
 
