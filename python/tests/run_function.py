@@ -60,7 +60,7 @@ class RunFunction(unittest.TestCase):
             with open(path, "w") as file:
                 file.write(PROGRAM)
             compat = os.path.join(os.path.dirname(__file__), "..", "compat")
-            paths = os.environ["PYTHONPATH"] + os.pathsep + compat
+            paths = os.pathsep.join(filter(None, [os.environ.get("PYTHONPATH"), compat]))
             for command, environment in (
                 (["-m", "kolo.horovod", path], os.environ),
                 ([path], dict(os.environ, PYTHONPATH=paths)),
