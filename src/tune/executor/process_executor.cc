@@ -73,7 +73,7 @@ class ProcessExecutor final : public TrialExecutor {
     Run* run = find(id);
     if (run == nullptr) return;
     if (!run->asking.empty()) {
-      channels_.send(run->asking.front(), answer_line(answer));
+      channels_.answer(run->asking.front(), answer_line(answer));
       run->asking.pop_front();
     }
     // Whoever does not listen would go on for nothing.

@@ -10,7 +10,6 @@
 #include <array>
 #include <chrono>
 #include <cstring>
-#include <random>
 
 #include "base/errors.h"
 
@@ -26,15 +25,10 @@ constexpr auto kRetryAfter = std::chrono::milliseconds(100);
 /// Connections that have not said whose they are: so many, with so long a first line.
 constexpr std::size_t kMostStrangers = 128;
 constexpr std::size_t kLongestHello = 4096;
+/// A channel with so many questions is read again when half of them have answers.
+constexpr int kMostUnanswered = 256;
 /// Rounds of reading for a run that has ended; what it left fits into far fewer.
 constexpr int kLastRounds = 1000;
-
-std::string new_token() {
-  std::random_device device;
-  std::string token;
-  for (int i = 0; i < 4; ++i) token += fmt::format("{:08x}", device());
-  return token;
-}
 
 }  // namespace
 
@@ -76,13 +70,22 @@ TrialChannels::Opened TrialChannels::open(RunId id) {
   int ends[2];
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
     throw_errno("cannot make a socket for a trial");
-  Opened opened{Fd(ends[1]), new_token(), next_++};
+  Opened opened{Fd(ends[1]), {}, next_++};
+  for (int i = 0; i < 4; ++i) opened.token += fmt::format("{:08x}", random_());
   tokens_[opened.token] = id;
   add(opened.channel, {Fd(ends[0]), id, {}});
   return opened;
 }
 
 void TrialChannels::close(RunId id, const Take& take, const Refuse& refuse) {
+  {
+    const std::lock_guard lock(mutex_);
+    for (auto& [number, channel] : channels_)
+      if (channel->id == id) {
+        channel->may_rest = false;
+        wake(number, *channel);
+      }
+  }
   // Whoever has connected for this trial but was not heard yet is heard first.
   for (int round = 0; round < kLastRounds && read_round(take, refuse); ++round) {
   }
@@ -157,7 +160,7 @@ bool TrialChannels::read_round(const Take& take, const Refuse& refuse) {
 
 bool TrialChannels::read(ChannelId number, Channel& channel, const Take& take,
                          const Refuse& refuse) {
-  std::array<char, 64U << 10> buffer{};
+  std::array<char, 64U << 10> buffer;
   const ssize_t got = ::recv(channel.socket.get(), buffer.data(), buffer.size(), MSG_DONTWAIT);
   if (got < 0) return errno == EAGAIN || errno == EINTR;
   if (got == 0) return false;
@@ -178,6 +181,8 @@ bool TrialChannels::read(ChannelId number, Channel& channel, const Take& take,
         continue;
       }
       if (!channel.id) return false;
+      if (line.kind == TrialLine::Kind::report || line.kind == TrialLine::Kind::checkpoint)
+        count_question(channel);
       take(number, *channel.id, std::move(line));
     } catch (const std::exception& error) {  // whatever it is, only this trial is to blame
       if (channel.id) refuse(*channel.id, error.what());
@@ -187,6 +192,26 @@ bool TrialChannels::read(ChannelId number, Channel& channel, const Take& take,
   if (channel.partial.size() <= (channel.id ? kLongestLine : kLongestHello)) return true;
   if (channel.id) refuse(*channel.id, "it sent a line without an end");
   return false;
+}
+
+void TrialChannels::count_question(Channel& channel) {
+  const std::lock_guard lock(mutex_);
+  if (++channel.unanswered < kMostUnanswered || channel.rests || !channel.may_rest) return;
+  channel.rests = ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, channel.socket.get(), nullptr) == 0;
+}
+
+void TrialChannels::wake(ChannelId number, Channel& channel) {
+  if (std::exchange(channel.rests, false)) watch(channel.socket, number);
+}
+
+void TrialChannels::answer(ChannelId number, std::string_view line) {
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = channels_.find(number);
+    if (found == channels_.end()) return;
+    if (--found->second->unanswered <= kMostUnanswered / 2) wake(number, *found->second);
+  }
+  send(number, line);
 }
 
 void TrialChannels::send(ChannelId number, std::string_view line) {

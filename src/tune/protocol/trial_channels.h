@@ -1,13 +1,17 @@
 // The sockets between a study and its trials: each trial inherits one, and its helpers connect to
 // another.
 //
-// Only send() may be called from any thread.
+// A trial that reports faster than the study answers is not read for a while, so that its own
+// socket fills up and not the memory of the study.
+//
+// Only send() and answer() may be called from any thread.
 #pragma once
 
 #include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <random>
 #include <string>
 
 #include "base/fd.h"
@@ -51,15 +55,23 @@ class TrialChannels {
   void read_ready(const Take& take, const Refuse& refuse) { read_round(take, refuse); }
   /// From any thread. What does not fit into the socket is dropped, because nobody reads it.
   void send(ChannelId channel, std::string_view line);
+  /// From any thread: the answer to the first line of the channel that has none. Every report and
+  /// every checkpoint needs one.
+  void answer(ChannelId channel, std::string_view line);
 
  private:
   struct Channel {
     Fd socket;
     std::optional<RunId> id;  // unknown until the hello of a connection
     std::string partial;
+    int unanswered = 0;
+    bool rests = false;    // is not read
+    bool may_rest = true;  // until its run has ended
   };
   void watch(const Fd& fd, ChannelId number);
   void add(ChannelId number, Channel channel);
+  void count_question(Channel& channel);
+  void wake(ChannelId number, Channel& channel);
   /// Whether there was a connection.
   bool accept_all();
   void pause_accepting();
@@ -73,7 +85,8 @@ class TrialChannels {
   SocketDirectory directory_;
   std::filesystem::path path_;
   Fd epoll_, listener_, retry_;
-  std::mutex mutex_;  // of channels_, against send()
+  std::random_device random_;  // kept: making one takes longer than a token
+  std::mutex mutex_;           // of channels_, against send()
   std::map<ChannelId, std::shared_ptr<Channel>> channels_;
   std::map<std::string, RunId> tokens_;
   ChannelId next_ = 2;  // the first numbers are the listener and the timer

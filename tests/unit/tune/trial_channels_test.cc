@@ -66,7 +66,8 @@ TEST_F(TrialChannelsTest, ATrialThatNeverStopsSendingDoesNotKeepTheStudy) {
   ::send(trial.trial_end.get(), many.data(), many.size(), MSG_DONTWAIT);
   // Each round sends as much as it has read.
   int rounds = 0;
-  const TrialChannels::Take feed = [&](ChannelId, RunId, TrialLine) {
+  const TrialChannels::Take feed = [&](ChannelId channel, RunId, TrialLine) {
+    channels_.answer(channel, answer_line({}));
     if (++rounds < 1'000'000)
       ::send(trial.trial_end.get(), report.data(), report.size(), MSG_DONTWAIT);
   };
@@ -74,6 +75,42 @@ TEST_F(TrialChannelsTest, ATrialThatNeverStopsSendingDoesNotKeepTheStudy) {
   channels_.read_ready(feed, refuse_);
   EXPECT_LT(rounds, 1'000'000);
   EXPECT_TRUE(is_ready(0));  // there is more
+}
+
+TEST_F(TrialChannelsTest, ATrialThatReportsFasterThanItIsAnsweredWaits) {
+  const auto trial = channels_.open({1, 1});
+  const std::string report = report_line(Value{{"loss", 1}}, "");
+  const auto sent = [&] {
+    return ::send(trial.trial_end.get(), report.data(), report.size(), MSG_DONTWAIT) > 0;
+  };
+  int said = 0;
+  for (int round = 0; round < 1000; ++round) {
+    while (sent()) ++said;
+    if (!is_ready(0)) break;
+    read_ready();
+  }
+  EXPECT_FALSE(is_ready(0));
+  EXPECT_LT(lines_, said);
+  // With answers it is heard again.
+  for (int answered = 0; answered < said; ++answered) {
+    while (lines_ == answered && is_ready(10'000)) read_ready();
+    channels_.answer(trial.channel, answer_line({}));
+  }
+  EXPECT_EQ(lines_, said);
+}
+
+TEST_F(TrialChannelsTest, ARunThatEndsIsHeardToItsEnd) {
+  const auto trial = channels_.open({1, 1});
+  const std::string report = report_line(Value{{"loss", 1}}, "");
+  int said = 0;
+  for (int round = 0; round < 1000; ++round) {
+    while (::send(trial.trial_end.get(), report.data(), report.size(), MSG_DONTWAIT) > 0) ++said;
+    if (!is_ready(0)) break;
+    read_ready();
+  }
+  EXPECT_LT(lines_, said);
+  channels_.close({1, 1}, take_, refuse_);
+  EXPECT_EQ(lines_, said);
 }
 
 TEST_F(TrialChannelsTest, StrangersAreFewAndSayLittle) {
