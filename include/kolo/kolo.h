@@ -13,3 +13,4 @@
 #include "kolo/topology.h"
 #include "kolo/types.h"
 #include "kolo/version.h"
+#include "kolo/virtual_ranks.h"

@@ -7,6 +7,7 @@
 #include "comm/internals.h"
 #include "comm/meeting.h"
 #include "comm/reduction.h"
+#include "comm/tree_allreduce.h"
 
 namespace kolo::comm {
 
@@ -25,13 +26,24 @@ void Deferred::begin_meeting(const void* mine, std::size_t bytes) {
 
 void Deferred::begin_allreduce(void* data, std::size_t count, DataType type, ReduceOp op,
                                Scaling scaling) {
-  KOLO_CHECK(kind_ == Kind::none && op != ReduceOp::adasum);
-  Card card = reduction_card(OpKind::allreduce, data, data, count, type, op, scaling);
-  sign(card, Agree::all);
+  KOLO_CHECK(op != ReduceOp::adasum);
+  begin(reduction_card(OpKind::allreduce, data, data, count, type, op, scaling),
+        reduction_of(type, op, scaling, group_.size()), 0);
+}
+
+void Deferred::begin_tree_allreduce(void* blocks, std::size_t count, DataType type,
+                                    double postscale, const TreeOrder& order) {
+  begin(tree_card(blocks, count, type, postscale), tree_reduction(type, postscale, order),
+        order.fingerprint());
+}
+
+void Deferred::begin(Card card, const Reduction& how, std::uint64_t salt) {
+  KOLO_CHECK(kind_ == Kind::none);
+  sign(card, Agree::all, salt);
   group_.post(card, nullptr, 0);
   kind_ = Kind::allreduce;
-  count_ = count;
-  how_ = reduction_of(type, op, scaling, group_.size());
+  count_ = card.count;
+  how_ = how;
 }
 
 bool Deferred::advance() {

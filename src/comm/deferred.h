@@ -24,6 +24,9 @@ class Deferred {
   /// allreduce in place of memory that allocate() gave on every rank (not adasum).
   void begin_meeting(const void* mine, std::size_t bytes);
   void begin_allreduce(void* data, std::size_t count, DataType type, ReduceOp op, Scaling scaling);
+  /// The sum of blocks in the order of a tree (tree_allreduce.h), which must outlive it.
+  void begin_tree_allreduce(void* blocks, std::size_t count, DataType type, double postscale,
+                            const TreeOrder& order);
 
   /// Does this rank's part if all ranks have begun; true when that is done. Does not wait. The
   /// other parts of an allreduce are done when the next operation on this communicator is.
@@ -39,6 +42,8 @@ class Deferred {
 
  private:
   enum class Kind { none, meeting, allreduce };
+
+  void begin(Card card, const Reduction& how, std::uint64_t salt);
 
   Group& group_;
   Kind kind_ = Kind::none;

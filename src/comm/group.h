@@ -25,6 +25,8 @@
 
 namespace kolo::comm {
 
+class TreeOrder;
+
 enum class OpKind : std::uint8_t {
   barrier = 1,
   allreduce = 2,
@@ -98,6 +100,10 @@ struct Reduction {
   double postscale = 1.0;
   /// The result is divided by this after postscale; apart from it because integers divide exactly.
   std::int64_t divisor = 1;
+  /// Of an allreduce in place, with sum and without prescale: members bring blocks of `count`
+  /// elements and the order is this one, not theirs (tree_order.h). The result comes where the
+  /// first block was. Null: one block each, in the order of members.
+  const TreeOrder* tree = nullptr;
 };
 
 class Group {

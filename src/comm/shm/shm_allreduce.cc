@@ -3,15 +3,19 @@
 // the bits are the same everywhere; the order is fixed, so they are the same in every run.
 #include <algorithm>
 
+#include "base/errors.h"
 #include "comm/reduce_kernels.h"
 #include "comm/shm/shm_group.h"
 #include "comm/slices.h"
+#include "comm/tree_order.h"
 
 namespace kolo::comm {
 void ShmGroup::allreduce(const void* input, void* output, std::size_t count, const Reduction& how) {
   check_usable();
   if (all_inputs_shared() && all_outputs_shared())
     allreduce_in_place(count, how);
+  else if (how.tree != nullptr)
+    throw_error(ErrorCode::internal, "allreduce in the order of a tree: memory is not shared");
   else
     allreduce_staged(static_cast<const std::byte*>(input), static_cast<std::byte*>(output), count,
                      how);
@@ -31,10 +35,15 @@ void ShmGroup::reduce_own_part(std::size_t count, const Reduction& how) {
   const std::size_t offset = slice.first * element;
   inputs_.clear();
   outputs_.clear();
-  for (int r = 0; r < size(); ++r) {
-    inputs_.push_back(peer_input(r) + offset);
-    outputs_.push_back(peer_output(r) + offset);
+  for (int r = 0; r < size(); ++r) outputs_.push_back(peer_output(r) + offset);
+  if (how.tree != nullptr) {
+    const std::size_t stride = block_stride(count, how.type);
+    for (const TreeOrder::Step& step : how.tree->steps())
+      inputs_.push_back(peer_input(step.member) + static_cast<std::size_t>(step.block) * stride +
+                        offset);
+    return reduce_tree(*how.tree, inputs_, outputs_, slice.count, how);
   }
+  for (int r = 0; r < size(); ++r) inputs_.push_back(peer_input(r) + offset);
   reduce(inputs_, outputs_, slice.count, how);
 }
 

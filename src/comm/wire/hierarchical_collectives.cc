@@ -45,6 +45,8 @@ void HierarchicalGroup::local_broadcast(void* data, std::size_t bytes, int local
 void HierarchicalGroup::allreduce(const void* input, void* output, std::size_t count,
                                   const Reduction& how) {
   if (count == 0) return;
+  if (how.tree != nullptr)
+    return guarded("allreduce", [&] { flat_->allreduce(input, output, count, how); });
   constexpr std::size_t kLag = WireReduction::kLag;
   constexpr std::size_t kSlots = 2 * kLag + 1;
   const auto* in = static_cast<const std::byte*>(input);

@@ -11,6 +11,7 @@
 #include <functional>
 
 #include "comm/reduce_kernels.h"
+#include "comm/tree_order.h"
 #include "comm/wire/places.h"
 #include "comm/wire/wire_group.h"
 #include "comm/wire/wire_reduction.h"
@@ -33,7 +34,7 @@ void WireGroup::allreduce(const void* input, void* output, std::size_t count,
   link_->guarded("allreduce", [&] {
     const std::size_t element = size_of(how.type);
     const std::size_t chunk = WireReduction::chunk_for(count, element, size(), /*overlaps=*/false);
-    WireReduction reduction(*this, how, count, chunk);
+    WireReduction reduction(*this, how, count, chunk, block_stride(count, how.type));
     constexpr std::size_t kLag = WireReduction::kLag;
     for (std::size_t k = 0; k < reduction.chunks() + 2 * kLag; ++k) {
       const std::size_t place = k * chunk * element;

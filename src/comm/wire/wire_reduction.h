@@ -9,6 +9,7 @@
 //   shared  every member sends its part of the whole chunk to all, and each reduces all of it:
 //           1 step, (n-1)·N bytes sent; for two members that is not more than owned
 // 16-bit floats travel as they are and are accumulated in float32 by reduce().
+// With a tree (tree_order.h) a member's part is as many slices as it has blocks.
 //
 // Steps for chunk k, in this order on every member: start(k), reduce(k-1), finish(k-2).
 // A member can be ahead of another by little: it cannot reduce(k) before the other one started k.
@@ -29,7 +30,9 @@ class WireReduction {
   static constexpr std::size_t kLag = 1;  ///< chunks between start and reduce, reduce and finish
 
   /// Chunks of `chunk` elements, the last one shorter; `count` in all, the same on every member.
-  WireReduction(WireGroup& group, const Reduction& how, std::size_t count, std::size_t chunk);
+  /// `stride`: bytes between the blocks of a tree.
+  WireReduction(WireGroup& group, const Reduction& how, std::size_t count, std::size_t chunk,
+                std::size_t stride = 0);
 
   [[nodiscard]] std::size_t chunks() const noexcept { return chunks_; }
   [[nodiscard]] std::size_t count_of(std::size_t k) const noexcept;
@@ -60,14 +63,19 @@ class WireReduction {
   [[nodiscard]] bool is_shared() const noexcept { return is_shared_; }
   /// What member `owner` reduces of chunk k.
   [[nodiscard]] Slice slice(std::size_t k, int owner) const noexcept;
-  [[nodiscard]] std::byte* part(std::size_t k, int from) noexcept;
+  [[nodiscard]] std::size_t blocks_of(int member) const noexcept;
+  [[nodiscard]] std::byte* part(std::size_t k, int from, std::size_t block) noexcept;
+  /// Where the slice that this member reduces is, of a block.
+  [[nodiscard]] const void* own_slice(std::size_t k, int from, std::size_t block) noexcept;
   void expect_parts(std::size_t k);
 
   WireGroup& group_;
   const Reduction how_;
   const std::size_t element_, count_, chunk_, chunks_;
   const bool is_shared_;
-  std::size_t part_bytes_;
+  const std::size_t stride_;              // between blocks
+  std::size_t part_bytes_;                // room for a slice of a block
+  std::vector<std::size_t> first_block_;  // by member, and the number of all
   std::byte* scratch_;
   Slot slots_[kSlots];
   std::vector<const void*> inputs_;
