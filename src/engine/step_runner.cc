@@ -56,7 +56,11 @@ StepRunner::Time StepRunner::run(std::size_t item) {
 
 void StepRunner::show(std::size_t item) {
   const StepAllreduce& what = *plan_.items[item].allreduce;
-  deferred_.begin_allreduce(what.data, what.count, what.type, what.op, what.scaling);
+  if (what.tree != nullptr)
+    deferred_.begin_tree_allreduce(what.data, what.count, what.type, what.scaling.postscale,
+                                   *what.tree);
+  else
+    deferred_.begin_allreduce(what.data, what.count, what.type, what.op, what.scaling);
   shown_ = Shown::item;
 }
 

@@ -7,17 +7,20 @@
 #include <string>
 #include <vector>
 
+#include "comm/tree_order.h"
 #include "kolo/communicator.h"
 
 namespace kolo::runtime {
 
 /// An allreduce in place of memory that the communicator allocated (not adasum).
+/// With a tree: of blocks, in its order; op is sum, and there is no prescale.
 struct StepAllreduce {
   void* data = nullptr;
   std::size_t count = 0;
   DataType type = DataType::float32;
   ReduceOp op = ReduceOp::average;
   Scaling scaling{};
+  const comm::TreeOrder* tree = nullptr;
 };
 
 struct StepItem {
