@@ -16,16 +16,19 @@
 #include "base/env.h"
 #include "base/errors.h"
 #include "base/log.h"
+#include "kolo/torch/threads.h"
 #include "train/dtype.h"
 #include "train/gradient_exchange.h"
 #include "train/optim/serialization.h"
 #include "train/shards.h"
+#include "train/virtual_share.h"
 
 namespace kolo {
 
 using train::GradientExchange;
 using train::ParameterInfo;
 using train::Shards;
+using train::VirtualShare;
 
 namespace {
 
@@ -59,6 +62,12 @@ void check(const DistributedOptimizerOptions& options) {
   if (options.shard_optimizer_state &&
       (options.op == ReduceOp::adasum || options.compression.kind != Compression::Kind::none))
     wrong("shard_optimizer_state works only with average and sum, and without compression");
+  if (virtual_rank_count(options.virtual_ranks) == 0) return;
+  if (options.op == ReduceOp::adasum) wrong("virtual_ranks works only with average and sum");
+  if (options.compression.kind != Compression::Kind::none)
+    wrong("virtual_ranks works only without compression, which depends on who computed what");
+  if (options.shard_optimizer_state)
+    wrong("virtual_ranks works only without shard_optimizer_state, which depends on the ranks");
 }
 
 /// Every step allocates gradients and activations of the same sizes and frees them. By default
@@ -130,7 +139,9 @@ struct DistributedOptimizer::State {
   Options options;
   Engine* engine = nullptr;
   bool is_alone = true;
+  std::uint64_t steps = 0;
   std::vector<torch::Tensor> parameters;
+  std::unique_ptr<VirtualShare> share;
   std::unique_ptr<Shards> shards;
   std::unique_ptr<GradientExchange> exchange;
   bool is_synchronized = false;
@@ -141,6 +152,15 @@ struct DistributedOptimizer::State {
       : optimizer(wrapped), options(std::move(chosen)) {}
 
   void step_with_adasum();
+
+  /// The exchange, if there are virtual ranks.
+  [[nodiscard]] GradientExchange& with_share() const {
+    if (share == nullptr)
+      throw_error(ErrorCode::failed_precondition,
+                  "DistributedOptimizer: there are no virtual ranks; set virtual_ranks, or start "
+                  "with kolo run --virtual-ranks");
+    return *exchange;
+  }
 };
 
 DistributedOptimizer::DistributedOptimizer(
@@ -171,7 +191,13 @@ DistributedOptimizer::DistributedOptimizer(
   assign_groups(infos, state.parameters, state.options);
   const ProcessSetId set = state.options.process_set;
   state.is_alone = !state.engine->is_member(set) || state.engine->size(set) == 1;
-  if (state.is_alone) return;
+  const int virtual_ranks = kolo::virtual_rank_count(state.options.virtual_ranks);
+  if (virtual_ranks > 0 && state.engine->is_member(set)) {
+    if (!compute_threads_are_chosen()) set_compute_threads(1);
+    state.share = std::make_unique<VirtualShare>(
+        VirtualRanks(virtual_ranks, state.engine->size(set)), state.engine->rank(set));
+  }
+  if (state.is_alone && state.share == nullptr) return;
 
   const double factor = state.options.gradient_predivide_factor;
   const Scaling scaling{1.0 / factor, factor};
@@ -183,7 +209,7 @@ DistributedOptimizer::DistributedOptimizer(
   exchange.rules.bucket_bytes = bucket_bytes_of(state.options);
   const auto kind = state.options.compression.kind;
   exchange.autotune = (state.options.autotune || setting_flag("AUTOTUNE").value_or(false)) &&
-                      !state.options.shard_optimizer_state &&
+                      !state.options.shard_optimizer_state && state.share == nullptr &&
                       kind != Compression::Kind::power_sgd && kind != Compression::Kind::top_k;
   exchange.autotune_log = !state.options.autotune_log.empty()
                               ? state.options.autotune_log
@@ -193,12 +219,21 @@ DistributedOptimizer::DistributedOptimizer(
     state.shards = std::make_unique<Shards>(optimizer);
     reducer = state.shards->make_reducer(state.options.op, scaling);
     exchange.rules.shards = state.engine->size(set);
+  } else if (state.share != nullptr) {
+    const bool averages = state.options.op == ReduceOp::average;
+    exchange.share = state.share.get();
+    exchange.leaf_scale = scaling.prescale;
+    reducer = train::make_tree_reducer(state.share->order(),
+                                       scaling.postscale / (averages ? virtual_ranks : 1));
   } else {
     reducer = train::make_gradient_reducer(state.options.compression, state.options.op, scaling);
   }
   state.exchange =
       std::make_unique<GradientExchange>(*state.engine, set, state.parameters, std::move(infos),
                                          std::move(reducer), std::move(exchange));
+  if (state.share != nullptr)
+    train::check_same_bits(state.exchange->pipeline().communicator(), virtual_ranks,
+                           state.options.seed);
   if (state.shards == nullptr) return;
   state.exchange->refuse_zeros();
   state.exchange->when_planned([&state](Communicator& communicator) {
@@ -227,6 +262,7 @@ torch::Tensor DistributedOptimizer::step(const torch::optim::Optimizer::LossClos
   }
   if (state.options.op == ReduceOp::adasum && !state.is_alone) {
     state.step_with_adasum();
+    ++state.steps;
     return loss;
   }
   if (!state.skips) {
@@ -242,6 +278,7 @@ torch::Tensor DistributedOptimizer::step(const torch::optim::Optimizer::LossClos
   state.optimizer.step();
   if (state.shards != nullptr) state.shards->share(state.exchange->pipeline().communicator());
   state.is_synchronized = false;
+  ++state.steps;
   return loss;
 }
 
@@ -320,7 +357,10 @@ void DistributedOptimizer::set_backward_passes_per_step(int passes) {
   if (state_->exchange != nullptr) state_->exchange->set_passes(passes);
 }
 
-void DistributedOptimizer::measure_norms(bool on) noexcept {
+void DistributedOptimizer::measure_norms(bool on) {
+  if (state_->share != nullptr)
+    throw_error(ErrorCode::unsupported,
+                "DistributedOptimizer: norms are not measured with virtual ranks");
   if (state_->exchange != nullptr) state_->exchange->measure_norms(on);
 }
 DistributedOptimizer::Norms DistributedOptimizer::norms() const noexcept {
@@ -371,6 +411,33 @@ std::size_t DistributedOptimizer::bucket_count() const noexcept {
 bool DistributedOptimizer::is_tuning() const noexcept {
   return state_->exchange != nullptr && state_->exchange->is_tuning();
 }
+
+// --- virtual ranks -------------------------------------------------------------------------------
+
+const std::vector<int>& DistributedOptimizer::virtual_ranks() const noexcept {
+  static const std::vector<int> none;
+  return state_->share == nullptr ? none : state_->share->mine();
+}
+
+int DistributedOptimizer::virtual_rank_count() const noexcept {
+  return state_->share == nullptr ? 0 : state_->share->ranks().count();
+}
+
+DistributedOptimizer::MicroBatch DistributedOptimizer::micro_batch(int virtual_rank) {
+  state_->with_share().begin_leaf(virtual_rank);
+  return MicroBatch(stream_seed(state_->options.seed, virtual_rank, state_->steps));
+}
+
+void DistributedOptimizer::average_with_each_step(const std::vector<torch::Tensor>& tensors) {
+  state_->with_share().averages().add(tensors);
+}
+
+torch::Tensor DistributedOptimizer::sum_over_virtual_ranks(const torch::Tensor& rows) {
+  return train::sum_leaves(state_->with_share().pipeline().communicator(), *state_->share, rows);
+}
+
+std::uint64_t DistributedOptimizer::steps() const noexcept { return state_->steps; }
+void DistributedOptimizer::set_steps(std::uint64_t steps) noexcept { state_->steps = steps; }
 
 DistributedOptimizer::SkipSynchronize::SkipSynchronize(DistributedOptimizer& owner)
     : owner_(owner) {

@@ -17,6 +17,7 @@ runtime::StepPlan GradientExchange::plan(Communicator& communicator) {
   put_residuals(communicator);
   if (planned_) planned_(communicator);
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    if (options_.share != nullptr) continue;  // they are in their places already
     if (infos_[i].is_sparse)
       used_[i] = parameters_[i].grad().defined();
     else
@@ -30,7 +31,7 @@ runtime::StepPlan GradientExchange::plan(Communicator& communicator) {
 
 /// A parameter is sparse for all once its gradient is on one.
 void GradientExchange::agree_on_sparse(Communicator& communicator) {
-  if (options_.sparse_as_dense || !options_.uses_hooks) return;
+  if (options_.sparse_as_dense || !options_.uses_hooks || options_.share != nullptr) return;
   std::vector<std::uint8_t> sparse(infos_.size());
   for (std::size_t i = 0; i < infos_.size(); ++i) {
     const torch::Tensor& grad = parameters_[i].grad();
@@ -62,19 +63,33 @@ void GradientExchange::make_buckets(Communicator& communicator) {
     const auto& planned = plan_.buckets[b];
     GradientBucket bucket;
     bucket.plan = &planned;
-    bucket.memory = allocate(communicator, planned.count * size_of(planned.type));
-    bucket.flat = tensor_over(bucket.memory, planned.count, scalar_type(planned.type));
+    const std::size_t places = options_.share != nullptr ? options_.share->places() : 1;
+    bucket.memory =
+        allocate(communicator, (places - 1) * comm::block_stride(planned.count, planned.type) +
+                                   planned.count * size_of(planned.type));
+    const auto flats = places_over(bucket.memory, places, planned.count, scalar_type(planned.type));
+    bucket.flat = flats.front();
     for (const auto& [index, offset] : planned.members) {
       const torch::Tensor& parameter = parameters_[index];
       Parameter& state = states_[index];
       // Memory of other devices, and layouts with holes, come and go by copies.
       state.is_staged = !parameter.is_cpu() || !parameter.is_non_overlapping_and_dense();
       state.bucket = b;
-      torch::Tensor place =
-          bucket.flat.narrow(0, static_cast<std::int64_t>(offset), parameter.numel());
-      state.view = state.is_staged ? place.view(parameter.sizes())
-                                   : place.as_strided(parameter.sizes(), parameter.strides());
+      const auto view_in = [&,
+                            start = static_cast<std::int64_t>(offset)](const torch::Tensor& flat) {
+        const torch::Tensor place = flat.narrow(0, start, parameter.numel());
+        return state.is_staged ? place.view(parameter.sizes())
+                               : place.as_strided(parameter.sizes(), parameter.strides());
+      };
+      state.view = view_in(bucket.flat);
       bucket.views.push_back(state.view);
+      if (options_.share == nullptr) continue;
+      const std::vector<torch::Tensor> before = std::move(state.places);
+      state.places.clear();
+      for (const torch::Tensor& flat : flats) {
+        state.places.push_back(view_in(flat));
+        if (!before.empty()) state.places.back().copy_(before[state.places.size() - 1]);
+      }
     }
     missing_.push_back(planned.members.size());
     buckets_.push_back(std::move(bucket));

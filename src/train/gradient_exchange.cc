@@ -54,6 +54,10 @@ GradientExchange::GradientExchange(Engine& engine, ProcessSetId set,
       states_(parameters_.size()),
       used_(parameters_.size()) {
   is_tuning_ = options_.autotune;
+  if (options_.share != nullptr) {
+    averages_ = std::make_unique<LeafAverages>(*options_.share);
+    refuses_zeros_ = true;
+  }
   if (!options_.uses_hooks) return;
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     if (!parameters_[i].requires_grad()) continue;
@@ -75,19 +79,27 @@ GradientExchange::~GradientExchange() {
 void GradientExchange::on_gradient(std::size_t index) {
   MutexLock lock(mutex_);
   Parameter& state = states_[index];
+  const bool folds = options_.share != nullptr;
+  if (folds && !leaf_)
+    throw_error(ErrorCode::failed_precondition,
+                "DistributedOptimizer: with virtual ranks backward() is called inside a "
+                "micro_batch() of each of virtual_ranks()");
   if (++state.passes > options_.passes)
     throw_error(ErrorCode::failed_precondition,
                 "DistributedOptimizer: '{}' has had {} backward passes since the last step(), but "
                 "backward_passes_per_step is {}; call step() earlier, or raise it",
                 infos_[index].name, state.passes, options_.passes);
   ++passes_seen_;
+  const bool is_complete = state.passes == options_.passes;
+  if (folds && is_complete) fold(index);
   if (plan_.fingerprint == 0) {
-    if (state.passes == 1) order_.push_back(static_cast<std::uint32_t>(index));
+    if (state.passes == 1 && leaf_.value_or(0) == 0)
+      order_.push_back(static_cast<std::uint32_t>(index));
     return;
   }
   if (infos_[index].is_sparse) return;
-  collect(index);
-  if (state.passes < options_.passes || --missing_[state.bucket] > 0) {
+  if (!folds) collect(index);
+  if (!is_complete || !is_last_leaf() || --missing_[state.bucket] > 0) {
     lock.unlock();
     return pipeline_->progress();
   }
@@ -145,7 +157,9 @@ void GradientExchange::collect(std::size_t index) {
 
 void GradientExchange::finish() {
   brings_zeros_ = false;
-  if (plan_.fingerprint != 0) {
+  if (options_.share != nullptr) {
+    end_leaves();
+  } else if (plan_.fingerprint != 0) {
     for (std::size_t i = 0; i < parameters_.size(); ++i) {
       // Places in buckets that are complete belong to the reduction already.
       if (infos_[i].is_sparse)
@@ -161,13 +175,16 @@ void GradientExchange::finish() {
     for (Parameter& state : states_) state.passes = 0;
     for (std::size_t b = 0; b < buckets_.size(); ++b) missing_[b] = plan_.buckets[b].members.size();
     passes_seen_ = 0;
+    leaf_.reset();
   };
   try {
     pipeline_->finish();
   } catch (...) {
     reset();
+    if (averages_) averages_->abandon();
     throw;
   }
+  if (averages_) averages_->accept();
   if (is_tuning_) tune();
   for (std::size_t i = 0; i < parameters_.size(); ++i) hand_back(i);
   reset();
@@ -233,6 +250,7 @@ void GradientExchange::run(Communicator& communicator, std::size_t item) {
 void GradientExchange::end_step(Communicator& communicator) {
   if (brings_zeros_) std::fill(used_.begin(), used_.end(), std::uint8_t{0});
   communicator.allreduce(used_.data(), used_.data(), used_.size(), DataType::uint8, ReduceOp::max);
+  if (averages_) averages_->reduce(communicator);
   if (is_tuning_) communicator.broadcast(&wish_, sizeof wish_, DataType::uint8, 0);
   for (std::size_t i = 0; i < parameters_.size(); ++i)
     if (infos_[i].is_sparse && used_[i] != 0) gather_sparse(communicator, i);
@@ -284,7 +302,7 @@ runtime::StepPlan GradientExchange::step_plan() const {
   runtime::StepPlan plan{plan_.fingerprint};
   for (std::size_t b = 0; b < buckets_.size(); ++b)
     plan.items.push_back(
-        {name_of(b), buckets_[b].memory->size(), reducer_->as_allreduce(buckets_[b])});
+        {name_of(b), buckets_[b].flat.nbytes(), reducer_->as_allreduce(buckets_[b])});
   plan.items.push_back({"end of step", used_.size()});
   return plan;
 }

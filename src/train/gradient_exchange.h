@@ -19,7 +19,9 @@
 #include "engine/step_pipeline.h"
 #include "kolo/torch/distributed_optimizer.h"
 #include "train/gradient_reducer.h"
+#include "train/leaf_averages.h"
 #include "train/step_tuner.h"
+#include "train/virtual_share.h"
 
 namespace kolo::train {
 
@@ -31,6 +33,9 @@ struct ExchangeOptions {
   ReduceOp op = ReduceOp::average;
   bool autotune = false;
   std::string autotune_log;
+  /// With virtual ranks; must outlive the exchange.
+  const VirtualShare* share = nullptr;
+  double leaf_scale = 1.0;  ///< with virtual ranks: factor of each one's gradient
 };
 
 class GradientExchange final : public runtime::StepWork {
@@ -56,6 +61,11 @@ class GradientExchange final : public runtime::StepWork {
   /// what was left out. Before the first step or between steps.
   void load_residuals(const std::vector<std::string>& of_ranks);
 
+  // --- virtual ranks (gradient_leaves.cc) --------------------------------------------------------
+  /// This rank's virtual ranks come in order, each with its backward passes, then finish().
+  void begin_leaf(int virtual_rank);
+  [[nodiscard]] LeafAverages& averages() noexcept { return *averages_; }
+
   [[nodiscard]] runtime::StepPipeline& pipeline() noexcept { return *pipeline_; }
   [[nodiscard]] const BucketPlan& buckets_planned() const noexcept { return plan_; }
   [[nodiscard]] std::vector<GradientBucket>& buckets() noexcept { return buckets_; }
@@ -79,7 +89,9 @@ class GradientExchange final : public runtime::StepWork {
     std::size_t bucket = 0;
     torch::Tensor view;      // its place in the bucket
     bool is_staged = false;  // the gradient cannot be that place (another device or layout)
-    int passes = 0;          // since the last finish()
+    int passes = 0;          // since the last finish(), or of the virtual rank under way
+    std::vector<torch::Tensor> places;  // with virtual ranks; the first is `view`
+    bool is_folded = false;             // the virtual rank under way is in the places
     std::uintptr_t hook = 0;
     std::shared_ptr<torch::autograd::Node> keeps_accumulator;
   };
@@ -90,6 +102,15 @@ class GradientExchange final : public runtime::StepWork {
   /// Brings the gradient to its place; zero if there is none.
   void collect(std::size_t index);
   void hand_back(std::size_t index);
+  /// Adds the gradient of the virtual rank under way to the places.
+  void fold(std::size_t index);
+  void end_leaf();
+  /// Before the reduction. Throws failed_precondition if there are virtual ranks left.
+  void end_leaves();
+  /// Whether the gradients that come now are the last of the step.
+  [[nodiscard]] bool is_last_leaf() const noexcept {
+    return options_.share == nullptr || (leaf_ && *leaf_ + 1 == options_.share->mine().size());
+  }
   void agree_on_sparse(Communicator& communicator);
   void make_buckets(Communicator& communicator);
   /// The buckets, and an item after them: who used what, and the sparse gradients.
@@ -118,6 +139,8 @@ class GradientExchange final : public runtime::StepWork {
   std::vector<std::uint32_t> order_;  // in which gradients came; once there is a plan, the agreed
   std::vector<std::size_t> missing_;  // by bucket: members that have not come
   int passes_seen_ = 0;
+  std::optional<std::size_t> leaf_;         // with virtual ranks: the one under way
+  std::unique_ptr<LeafAverages> averages_;  // with virtual ranks
 
   BucketPlan plan_;
   std::vector<GradientBucket> buckets_;

@@ -3,6 +3,7 @@
 #include <torch/torch.h>
 
 #include "base/errors.h"
+#include "comm/tree_allreduce.h"
 #include "train/dtype.h"
 
 namespace kolo::train {
@@ -37,6 +38,34 @@ class PlainReducer final : public GradientReducer {
  private:
   ReduceOp op_;
   Scaling scaling_;
+};
+
+/// Blocks of virtual ranks. Where the tree is the usual order of the ranks, it is an allreduce like
+/// any other.
+class TreeReducer final : public GradientReducer {
+ public:
+  TreeReducer(const comm::TreeOrder& order, double postscale)
+      : order_(order), postscale_(postscale) {}
+
+  [[nodiscard]] std::optional<runtime::StepAllreduce> as_allreduce(
+      const GradientBucket& bucket) const override {
+    return runtime::StepAllreduce{
+        bucket.memory->data(), bucket.plan->count,
+        bucket.plan->type,     ReduceOp::sum,
+        {1.0, postscale_},     order_.is_plain(bucket.plan->type) ? nullptr : &order_};
+  }
+
+  void reduce(Communicator& communicator, std::size_t, GradientBucket& bucket) override {
+    const auto [data, count, type, op, scaling, tree] = *as_allreduce(bucket);
+    if (tree != nullptr)
+      comm::tree_allreduce(communicator, data, count, type, postscale_, *tree);
+    else
+      communicator.allreduce(data, data, count, type, op, scaling);
+  }
+
+ private:
+  const comm::TreeOrder& order_;
+  double postscale_;
 };
 
 /// In 16 bits; sums are made in float32 on the way.
@@ -89,9 +118,22 @@ SharedBytes allocate(Communicator& communicator, std::size_t bytes) {
 }
 
 torch::Tensor tensor_over(const SharedBytes& memory, std::size_t count, torch::ScalarType type) {
-  return torch::from_blob(
-      memory->data(), {static_cast<std::int64_t>(count)}, [memory](void*) {},
-      torch::TensorOptions().dtype(type));
+  return places_over(memory, 1, count, type).front();
+}
+
+std::vector<torch::Tensor> places_over(const SharedBytes& memory, std::size_t places,
+                                       std::size_t count, torch::ScalarType type) {
+  const std::size_t stride = comm::block_stride(count, data_type(type));
+  std::vector<torch::Tensor> all;
+  for (std::size_t p = 0; p < places; ++p)
+    all.push_back(torch::from_blob(
+        memory->data() + p * stride, {static_cast<std::int64_t>(count)}, [memory](void*) {},
+        torch::TensorOptions().dtype(type)));
+  return all;
+}
+
+std::unique_ptr<GradientReducer> make_tree_reducer(const comm::TreeOrder& order, double postscale) {
+  return std::make_unique<TreeReducer>(order, postscale);
 }
 
 std::unique_ptr<GradientReducer> make_gradient_reducer(const Compression& compression, ReduceOp op,

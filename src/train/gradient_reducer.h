@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "comm/tree_order.h"
 #include "engine/bucket_plan.h"
 #include "engine/step_work.h"
 #include "kolo/communicator.h"
@@ -57,6 +58,9 @@ class GradientReducer {
 
 std::unique_ptr<GradientReducer> make_gradient_reducer(const Compression& compression, ReduceOp op,
                                                        Scaling scaling);
+/// With virtual ranks: the buckets' blocks in the order of the tree, times `postscale`. The order
+/// must outlive it.
+std::unique_ptr<GradientReducer> make_tree_reducer(const comm::TreeOrder& order, double postscale);
 std::unique_ptr<GradientReducer> make_power_sgd_reducer(int rank, ReduceOp op);
 std::unique_ptr<GradientReducer> make_top_k_reducer(double ratio, ReduceOp op);
 
@@ -67,5 +71,8 @@ std::unique_ptr<GradientReducer> make_top_k_reducer(double ratio, ReduceOp op);
 SharedBytes allocate(Communicator& communicator, std::size_t bytes);
 /// A flat tensor over memory of the communicator, which it keeps alive.
 torch::Tensor tensor_over(const SharedBytes& memory, std::size_t count, torch::ScalarType type);
+/// As many of them as fit at the strides of blocks (comm/tree_order.h).
+std::vector<torch::Tensor> places_over(const SharedBytes& memory, std::size_t places,
+                                       std::size_t count, torch::ScalarType type);
 
 }  // namespace kolo::train

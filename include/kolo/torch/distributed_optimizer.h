@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "kolo/engine.h"
+#include "kolo/random.h"
 
 namespace kolo {
 
@@ -82,6 +83,16 @@ struct DistributedOptimizerOptions {
   /// The first rank writes there what was tried (CSV). Empty: KOLO_AUTOTUNE_LOG, else nowhere.
   std::string autotune_log{};
 
+  /// The same bits whatever the number of ranks: each step consists of this many micro-batches,
+  /// one per virtual rank, which the ranks share out (docs/elastic.md). Gradients are added in a
+  /// tree over virtual ranks, and op average divides by their number. 0: KOLO_VIRTUAL_RANKS, else
+  /// none. Every rank computes with the same number of threads; where nobody has chosen one, with
+  /// one thread. Not with adasum, compression, shard_optimizer_state, autotune or join(); sparse
+  /// gradients need sparse_as_dense.
+  int virtual_ranks = 0;
+  /// With virtual ranks: what their random streams depend on, besides virtual rank and step.
+  std::uint64_t seed = 0;
+
   /// The engine to work with. Null: the default one.
   Engine* engine = nullptr;
 };
@@ -141,6 +152,56 @@ class DistributedOptimizer {
 
   void set_backward_passes_per_step(int passes);
 
+  // --- virtual ranks ----------------------------------------------------------------------------
+  //
+  //   for (int v : optimizer.virtual_ranks()) {
+  //     auto micro_batch = optimizer.micro_batch(v);
+  //     loss_of(net, batch_of(v, optimizer.steps())).backward();
+  //   }
+  //   optimizer.step();
+
+  /// Those that this rank computes in every step, ascending. Empty without virtual ranks.
+  [[nodiscard]] const std::vector<int>& virtual_ranks() const noexcept;
+  /// How many there are, of all ranks. 0: none.
+  [[nodiscard]] int virtual_rank_count() const noexcept;
+
+  /// While it lives, libtorch draws from the stream of the virtual rank and step; afterwards it
+  /// goes on where it was before.
+  class MicroBatch {
+   public:
+    ~MicroBatch();
+    MicroBatch(const MicroBatch&) = delete;
+    MicroBatch& operator=(const MicroBatch&) = delete;
+
+    /// For draws of the program's own.
+    [[nodiscard]] Random random() const { return Random(seed_); }
+
+   private:
+    friend class DistributedOptimizer;
+    explicit MicroBatch(std::uint64_t seed);
+    std::uint64_t seed_;
+    torch::Tensor generator_before_;
+  };
+  /// Begins the part of a virtual rank in this step: gradients become undefined, and those of the
+  /// backward passes that follow (backward_passes_per_step) are the virtual rank's. To be called
+  /// for all of virtual_ranks(), in their order, before step(). A virtual rank without a backward
+  /// pass brings zeros. Throws failed_precondition.
+  [[nodiscard]] MicroBatch micro_batch(int virtual_rank);
+
+  /// With every step these tensors become their averages over virtual ranks, each of which begins
+  /// with the values before the step: running statistics of batch normalisation
+  /// (`net->buffers()`), a loss. Integers are not averaged, but taken from one virtual rank. The
+  /// same on every rank, before the first step.
+  void average_with_each_step(const std::vector<torch::Tensor>& tensors);
+
+  /// Sums over virtual ranks, in the order of the tree. `rows` has one row for each of
+  /// virtual_ranks(). Collective, between steps.
+  [[nodiscard]] torch::Tensor sum_over_virtual_ranks(const torch::Tensor& rows);
+
+  /// Steps that were made, which name the random streams: to be set when a run is resumed.
+  [[nodiscard]] std::uint64_t steps() const noexcept;
+  void set_steps(std::uint64_t steps) noexcept;
+
   /// The wrapped optimizer. With shard_optimizer_state its groups hold this rank's shares.
   [[nodiscard]] torch::optim::Optimizer& optimizer() noexcept;
   [[nodiscard]] std::vector<torch::optim::OptimizerParamGroup>& param_groups() noexcept {
@@ -153,7 +214,8 @@ class DistributedOptimizer {
     double local_squared = 0;
     double reduced_squared = 0;
   };
-  void measure_norms(bool on) noexcept;
+  /// Throws unsupported with virtual ranks.
+  void measure_norms(bool on);
   [[nodiscard]] Norms norms() const noexcept;
 
   /// How long this rank's part of the reductions took since the last call, over all steps, and how

@@ -45,8 +45,11 @@ class Callback {
 
 struct TrainerOptions {
   std::uint64_t epochs = 1;
-  std::size_t batch_per_rank = 32;
+  std::size_t batch_per_rank = 32;  ///< with virtual ranks: for each of those
   SamplerOptions sampler{};
+  /// With virtual ranks the result does not depend on the number of ranks: samples and validation
+  /// are shared out to virtual ranks, buffers of floating point (batch normalisation) become their
+  /// averages with every step, and losses and metrics are those of all virtual ranks.
   DistributedOptimizerOptions distributed{};
 };
 
@@ -85,7 +88,8 @@ class Trainer {
 
   /// Trains to the last epoch. Returns the metrics of each epoch: loss, the metrics added, and with
   /// `validation` the same as val_loss and so on. Those of training are this rank's own unless a
-  /// MetricAverageCallback is there; those of validation are over all samples and ranks.
+  /// MetricAverageCallback or virtual ranks are there; those of validation are over all samples and
+  /// ranks.
   /// Collective.
   std::vector<Metrics> fit(const Dataset& train, const Dataset* validation = nullptr);
 
@@ -116,8 +120,14 @@ class Trainer {
 
  private:
   struct Sums;
+  [[nodiscard]] bool has_virtual_ranks() const noexcept {
+    return distributed_ != nullptr && distributed_->virtual_rank_count() > 0;
+  }
+  void make_samplers(std::size_t samples);
   Metrics train_epoch(const Dataset& data);
   double train_step(const Batch& batch, Sums& sums);
+  double train_virtual_step(const Dataset& data, Sums& sums);
+  void add_share(Sums& sums, const Dataset& data, int rank, int ranks) const;
   void add_batch(Sums& sums, const torch::Tensor& outputs, const Batch& batch, double loss) const;
   template <class F>
   void each_callback(F f) {
@@ -132,7 +142,9 @@ class Trainer {
   std::vector<std::pair<std::string, BatchMetric>> metrics_;
   std::vector<std::unique_ptr<Callback>> callbacks_;
   std::unique_ptr<DistributedOptimizer> distributed_;
-  std::unique_ptr<DistributedSampler> sampler_;
+  /// One, or one for each virtual rank of this rank.
+  std::vector<std::unique_ptr<DistributedSampler>> samplers_;
+  torch::Tensor report_;  // with virtual ranks: what one says of its micro-batch
   TrainingState state_;
   int rank_ = 0, ranks_ = 1;
   std::uint64_t epoch_ = 0, steps_ = 0;

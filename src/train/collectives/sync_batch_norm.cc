@@ -11,6 +11,7 @@
 
 #include "base/errors.h"
 #include "kolo/context.h"
+#include "train/micro_batch.h"
 
 namespace kolo {
 namespace {
@@ -139,6 +140,10 @@ torch::Tensor SyncBatchNormImpl::forward(const torch::Tensor& input) {
         ErrorCode::invalid_argument,
         "SyncBatchNorm: expected a tensor of samples x {} features x …, but it has {} dimensions",
         options.num_features(), input.dim());
+  if (is_training() && train::is_in_micro_batch())
+    throw_error(ErrorCode::unsupported,
+                "SyncBatchNorm: with virtual ranks the samples of a step are never all there at "
+                "once; use BatchNorm and average_with_each_step(net->buffers())");
   const bool in_job = options.engine() != nullptr || is_initialized();
   CollectiveOptions how;
   how.process_set = options.process_set();

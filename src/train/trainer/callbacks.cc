@@ -24,7 +24,10 @@ void BroadcastCallback::on_train_begin(Trainer& trainer) {
 }
 
 void MetricAverageCallback::on_epoch_end(Trainer& trainer, Metrics& metrics) {
-  if (trainer.ranks() > 1) metrics = average_metrics(metrics);
+  // With virtual ranks they are averages already, with the same bits everywhere.
+  const bool is_average =
+      trainer.distributed() != nullptr && trainer.distributed()->virtual_rank_count() > 0;
+  if (trainer.ranks() > 1 && !is_average) metrics = average_metrics(metrics);
 }
 
 RateCallback::RateCallback(schedule::Rate rate, bool momentum_correction, bool count_from_one)

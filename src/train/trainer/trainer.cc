@@ -9,6 +9,7 @@
 
 #include "base/errors.h"
 #include "kolo/context.h"
+#include "kolo/virtual_ranks.h"
 
 namespace kolo {
 
@@ -24,6 +25,21 @@ torch::Tensor cross_entropy(const torch::Tensor& outputs, const torch::Tensor& t
 struct Trainer::Sums {
   double samples = 0, loss = 0;
   std::vector<double> metrics;
+
+  explicit Sums(std::size_t metric_count) : metrics(metric_count) {}
+
+  /// All of them in a row, and a row added.
+  [[nodiscard]] torch::Tensor row() const {
+    std::vector<double> all{samples, loss};
+    all.insert(all.end(), metrics.begin(), metrics.end());
+    return torch::tensor(all, torch::kFloat64);
+  }
+  void add(const torch::Tensor& row) {
+    samples += row[0].item<double>();
+    loss += row[1].item<double>();
+    for (std::size_t i = 0; i < metrics.size(); ++i)
+      metrics[i] += row[static_cast<std::int64_t>(i) + 2].item<double>();
+  }
 
   Metrics means(const std::vector<std::pair<std::string, BatchMetric>>& known,
                 const std::string& prefix) const {
@@ -46,6 +62,8 @@ Trainer::Trainer(std::shared_ptr<torch::nn::Module> module, Forward forward, Los
   if (options_.batch_per_rank == 0)
     throw_error(ErrorCode::invalid_argument,
                 "Trainer: batch_per_rank is 0, but must be at least 1");
+  if (!is_initialized() && virtual_rank_count(options_.distributed.virtual_ranks) > 0)
+    throw_error(ErrorCode::failed_precondition, "Trainer: virtual ranks need init() first");
   if (is_initialized()) {
     rank_ = kolo::rank();
     ranks_ = kolo::size();
@@ -60,6 +78,10 @@ Trainer::Trainer(std::shared_ptr<torch::nn::Module> module, Forward forward, Los
 Trainer::~Trainer() = default;
 
 Trainer& Trainer::metric(std::string name, BatchMetric metric) {
+  if (report_.defined())
+    throw_error(ErrorCode::failed_precondition,
+                "Trainer: with virtual ranks metrics are added before the first fit(), '{}' too",
+                name);
   metrics_.emplace_back(std::move(name), std::move(metric));
   return *this;
 }
@@ -72,20 +94,40 @@ Trainer& Trainer::add(std::unique_ptr<Callback> callback) {
 void Trainer::begin_at(std::uint64_t epoch, std::uint64_t steps) {
   epoch_ = epoch;
   steps_ = steps;
+  if (distributed_ != nullptr) distributed_->set_steps(steps);
+}
+
+void Trainer::make_samplers(std::size_t samples) {
+  samplers_.clear();
+  SamplerOptions options = options_.sampler;
+  if (!has_virtual_ranks()) {
+    samplers_.push_back(std::make_unique<DistributedSampler>(samples, options));
+  } else {
+    options.ranks = distributed_->virtual_rank_count();
+    for (const int v : distributed_->virtual_ranks()) {
+      options.rank = v;
+      samplers_.push_back(std::make_unique<DistributedSampler>(samples, options));
+    }
+    if (!report_.defined()) {
+      report_ = Sums(metrics_.size()).row();
+      distributed_->average_with_each_step(module_->buffers());
+      distributed_->average_with_each_step({report_});
+    }
+  }
+  state_.sampler = samplers_.front().get();
 }
 
 std::vector<Metrics> Trainer::fit(const Dataset& train, const Dataset* validation) {
-  sampler_ = std::make_unique<DistributedSampler>(train.size(), options_.sampler);
-  state_.sampler = sampler_.get();
+  make_samplers(train.size());
   steps_per_epoch_ =
-      kolo::steps_per_epoch(train.size(), options_.batch_per_rank, sampler_->ranks(),
+      kolo::steps_per_epoch(train.size(), options_.batch_per_rank, samplers_.front()->ranks(),
                             options_.sampler.tail, !options_.sampler.drop_partial_batch);
-  epoch_ = steps_ = 0;
+  begin_at(0, 0);
   stopped_ = false;
   each_callback([&](Callback& callback) { callback.on_train_begin(*this); });
   std::vector<Metrics> history;
   for (; epoch_ < options_.epochs && !stopped_; ++epoch_) {
-    sampler_->set_epoch(epoch_);
+    for (auto& sampler : samplers_) sampler->set_epoch(epoch_);
     each_callback([&](Callback& callback) { callback.on_epoch_begin(*this); });
     Metrics metrics = train_epoch(train);
     if (validation != nullptr)
@@ -99,16 +141,41 @@ std::vector<Metrics> Trainer::fit(const Dataset& train, const Dataset* validatio
 
 Metrics Trainer::train_epoch(const Dataset& data) {
   module_->train();
-  Sums sums;
-  sums.metrics.assign(metrics_.size(), 0.0);
+  Sums sums(metrics_.size());
   step_of_epoch_ = 0;
-  while (auto samples = sampler_->next(options_.batch_per_rank)) {
-    const double loss = train_step(data.batch(*samples), sums);
+  const auto end_step = [&](double loss) {
     ++step_of_epoch_;
     ++steps_;
     each_callback([&](Callback& callback) { callback.on_step_end(*this, loss); });
-  }
+  };
+  if (has_virtual_ranks())
+    while (step_of_epoch_ < steps_per_epoch_) end_step(train_virtual_step(data, sums));
+  else
+    while (auto samples = samplers_.front()->next(options_.batch_per_rank))
+      end_step(train_step(data.batch(*samples), sums));
   return sums.means(metrics_, "");
+}
+
+/// A virtual rank whose samples are used up brings zeros.
+double Trainer::train_virtual_step(const Dataset& data, Sums& sums) {
+  for (std::size_t i = 0; i < samplers_.size(); ++i) {
+    auto micro_batch = distributed_->micro_batch(distributed_->virtual_ranks()[i]);
+    Sums mine(metrics_.size());
+    if (auto samples = samplers_[i]->next(options_.batch_per_rank)) {
+      const Batch batch = data.batch(*samples);
+      torch::Tensor outputs = forward_(batch.inputs);
+      torch::Tensor loss = loss_(outputs, batch.targets);
+      loss.backward();
+      add_batch(mine, outputs.detach(), batch, loss.item<double>());
+    }
+    report_.copy_(mine.row());
+  }
+  each_callback([&](Callback& callback) { callback.on_step(*this); });
+  distributed_->step();
+  Sums of_step(metrics_.size());
+  of_step.add(report_);
+  sums.add(report_);
+  return of_step.loss / of_step.samples;
 }
 
 double Trainer::train_step(const Batch& batch, Sums& sums) {
@@ -139,23 +206,36 @@ Metrics Trainer::evaluate(const Dataset& data) {
   torch::NoGradGuard no_grad;
   const bool was_training = module_->is_training();
   module_->eval();
-  Sums sums;
-  sums.metrics.assign(metrics_.size(), 0.0);
+  Sums sums(metrics_.size());
+  if (has_virtual_ranks()) {
+    std::vector<torch::Tensor> rows;
+    for (const int v : distributed_->virtual_ranks()) {
+      Sums mine(metrics_.size());
+      add_share(mine, data, v, distributed_->virtual_rank_count());
+      rows.push_back(mine.row());
+    }
+    sums.add(distributed_->sum_over_virtual_ranks(torch::stack(rows)));
+  } else {
+    add_share(sums, data, rank_, ranks_);
+  }
+  if (was_training) module_->train();
+  Metrics means = sums.means(metrics_, "");
+  if (ranks_ > 1 && !has_virtual_ranks()) means = average_metrics(means, sums.samples);
+  return means;
+}
+
+void Trainer::add_share(Sums& sums, const Dataset& data, int rank, int ranks) const {
   SamplerOptions in_order;
   in_order.shuffle = false;
   in_order.tail = Tail::uneven;
-  in_order.rank = rank_;
-  in_order.ranks = ranks_;
-  DistributedSampler mine(data.size(), in_order);
-  while (auto samples = mine.next(std::max<std::size_t>(options_.batch_per_rank, 256))) {
+  in_order.rank = rank;
+  in_order.ranks = ranks;
+  DistributedSampler share(data.size(), in_order);
+  while (auto samples = share.next(std::max<std::size_t>(options_.batch_per_rank, 256))) {
     const Batch batch = data.batch(*samples);
     torch::Tensor outputs = forward_(batch.inputs);
     add_batch(sums, outputs, batch, loss_(outputs, batch.targets).item<double>());
   }
-  if (was_training) module_->train();
-  Metrics means = sums.means(metrics_, "");
-  if (ranks_ > 1) means = average_metrics(means, sums.samples);
-  return means;
 }
 
 }  // namespace kolo
