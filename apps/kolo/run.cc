@@ -10,6 +10,7 @@
 #include "comm/transports.h"
 #include "commands.h"
 #include "exec/binding.h"
+#include "kolo/virtual_ranks.h"
 #include "launch/mpirun.h"
 #include "launch/slurm.h"
 #include "launch/supervisor.h"
@@ -86,6 +87,16 @@ void add_engine_settings(const RunOptions& options, std::vector<std::string>& va
   if (options.stall_shutdown) add("STALL_SHUTDOWN_TIME_SECONDS", *options.stall_shutdown);
 }
 
+/// The number of threads changes bits, so it must not follow from the number of ranks.
+void add_virtual_ranks(int count, launch::Job& job) {
+  int ranks = 0;
+  for (const auto& placement : job.placements) ranks += placement.ranks;
+  const VirtualRanks shares(count, ranks);  // throws if there are more ranks
+  job.environment.push_back(fmt::format("KOLO_VIRTUAL_RANKS={}", shares.count()));
+  const std::string threads = environment("OMP_NUM_THREADS").value_or("");
+  job.environment.push_back("OMP_NUM_THREADS=" + (threads.empty() ? "1" : threads));
+}
+
 launch::Job job_of(const RunOptions& options, const OptionSet& given) {
   launch::Job job;
   job.argv = options.program;
@@ -120,6 +131,7 @@ launch::Job job_of(const RunOptions& options, const OptionSet& given) {
     job.environment.push_back("KOLO_LOG_LEVEL=" + options.log_level);
   }
   add_engine_settings(options, job.environment);
+  if (options.virtual_ranks) add_virtual_ranks(*options.virtual_ranks, job);
   const auto own = current_environment();
   for (const auto& variable : options.env)
     job.environment = launch::merge_environment(std::move(job.environment),

@@ -19,6 +19,10 @@ constexpr Option<RunOptions> kRunRanks[] = {
      "Start N ranks in total. The hosts must have at least as many slots.", aliases("-np -n"),
      variables("NUM_PROC"), fallback("one rank for each slot of the hosts"), least(1),
      most(1'000'000)},
+    {&RunOptions::virtual_ranks, "virtual-ranks", "N",
+     "Train with the same bits whatever the number of ranks: each step has N micro-batches, which "
+     "the ranks share out. Ranks compute with one thread unless OMP_NUM_THREADS is set.",
+     variables("VIRTUAL_RANKS"), fallback("none"), least(1), most(65'536)},
     {&RunOptions::hosts, "hosts", "HOSTS",
      "Run on these hosts, with so many slots each, as in `a:4,b,[fe80::1]:2`. A host without a "
      "number has one slot.",

@@ -10,7 +10,7 @@
 namespace kolo::app {
 
 struct RunOptions {
-  std::optional<int> num_proc;
+  std::optional<int> num_proc, virtual_ranks;
   std::string hosts, hostfile;
   std::vector<std::string> env;
   std::string transport;

@@ -216,6 +216,18 @@ TEST_F(RunUsageTest, ThreadsAreSharedOut) {
   EXPECT_EQ(run.out.find(":0\n"), std::string::npos);
 }
 
+TEST_F(RunUsageTest, VirtualRanksAndTheirThreadsDoNotDependOnTheRanks) {
+  KoloProcess::Options process{{"OMP_NUM_THREADS="}, "", false};
+  const std::vector<std::string> one{"-np", "1", "--virtual-ranks", "8"};
+  EXPECT_EQ(ranks_see(one, "$KOLO_VIRTUAL_RANKS $OMP_NUM_THREADS", process), "[0]<stdout>:8 1\n");
+  process.environment = {"OMP_NUM_THREADS=3", "KOLO_VIRTUAL_RANKS=4"};
+  EXPECT_EQ(ranks_see({"-np", "1"}, "$KOLO_VIRTUAL_RANKS $OMP_NUM_THREADS", process),
+            "[0]<stdout>:4 3\n");
+  Finished run = run_kolo({"run", "-np", "3", "--virtual-ranks", "2", "true"});
+  EXPECT_NE(run.status, 0);
+  EXPECT_THAT(run.err, HasSubstr("2 virtual ranks cannot be shared out among 3 ranks"));
+}
+
 TEST_F(RunUsageTest, RanksAreBoundWhenAsked) {
   EXPECT_EQ(ranks_see({"-np", "2", "--bind-to", "core"},
                       "$(grep Cpus_allowed_list /proc/self/status | wc -l)"),
