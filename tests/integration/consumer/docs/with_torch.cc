@@ -26,6 +26,19 @@ void checkpoints(Net net, kolo::DistributedOptimizer& optimizer, kolo::RateSched
 }
 }  // namespace training_page
 
+namespace elastic_page {
+using training_page::Net;
+kolo::Batch batch_of(int virtual_rank, std::size_t step);
+torch::Tensor loss_of(const torch::Tensor& outputs, const torch::Tensor& targets);
+void loop(Net net, torch::optim::SGD& sgd, std::size_t steps) {
+  //@ docs/elastic.md 1
+}
+void with_trainer(Net net, torch::optim::SGD& sgd, const kolo::Dataset& train,
+                  const kolo::Dataset& test) {
+  //@ docs/elastic.md 2
+}
+}  // namespace elastic_page
+
 namespace nas_page {
 kolo::nas::DataSplit load_data();
 //@ docs/nas.md 1
