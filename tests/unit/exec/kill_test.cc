@@ -156,7 +156,7 @@ TEST(KillTest, DescriptorsAndMemoryStayFlat) {
             owner.link().start(Owner::shell(begun, "exit 0"));
           return ended == count;
         },
-        200s);
+        std::chrono::seconds(test::scaled(200)));
     return ended;
   };
   ASSERT_EQ(run(200), 200U);
