@@ -1,0 +1,131 @@
+// Virtual ranks: the same weights, bit for bit, after every step, whatever the number of ranks, the
+// hosts they are on and the way bytes move between them.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+
+#include "comm/wire/messenger.h"
+#include "multiproc/train/bits.h"
+#include "multiproc/train/toy.h"
+#include "support/scale.h"
+
+namespace kolo::test {
+namespace {
+
+/// KOLO_TEST_STEPS=500 is the long way.
+const int kSteps = [] {
+  const char* given = std::getenv("KOLO_TEST_STEPS");
+  return given != nullptr ? std::atoi(given) : kSanitized ? 20 : 60;
+}();
+
+std::vector<std::string> bits_of(const std::vector<int>& host_of_rank,
+                                 const std::string& transport) {
+  ::setenv("KOLO_NETWORK_INTERFACE", "lo", 1);
+  ProcessRanks ranks({.host_of_rank = host_of_rank}, [&](ProcessRank& me) {
+    at::set_num_threads(1);
+    Context context(me.options(std::chrono::seconds(30), transport));
+    Engine engine(context);
+    std::string lines = bits_of_each_step(engine, kSteps);
+    engine.barrier();
+    return lines;
+  });
+  std::vector<std::string> all;
+  for (const Outcome& outcome : ranks.finish()) {
+    EXPECT_EQ(outcome.error, "");
+    all.push_back(outcome.result);
+  }
+  return all;
+}
+
+const std::string& bits_of_one_rank() {
+  static const std::string bits = bits_of({0}, "auto").front();
+  return bits;
+}
+
+void expect_the_bits_of_one_rank(const std::vector<int>& host_of_rank,
+                                 const std::string& transport) {
+  ASSERT_EQ(std::count(bits_of_one_rank().begin(), bits_of_one_rank().end(), '\n'), kSteps);
+  int rank = 0;
+  for (const std::string& bits : bits_of(host_of_rank, transport))
+    EXPECT_EQ(first_difference(bits_of_one_rank(), bits), "") << "rank " << rank++;
+}
+
+struct Ranks {
+  std::string name, transport;
+  std::vector<int> host_of_rank;
+};
+
+class ElasticBits : public testing::TestWithParam<Ranks> {};
+
+TEST_P(ElasticBits, AreThoseOfOneRank) {
+  expect_the_bits_of_one_rank(GetParam().host_of_rank, GetParam().transport);
+}
+
+const auto kNameOf = [](const auto& info) { return info.param.name; };
+
+INSTANTIATE_TEST_SUITE_P(SharedMemory, ElasticBits,
+                         testing::Values(Ranks{"two", "shm", {0, 0}},
+                                         Ranks{"three", "shm", {0, 0, 0}},
+                                         Ranks{"four", "shm", {0, 0, 0, 0}},
+                                         Ranks{"eight", "shm", {0, 0, 0, 0, 0, 0, 0, 0}}),
+                         kNameOf);
+INSTANTIATE_TEST_SUITE_P(Tcp, ElasticBits,
+                         testing::Values(Ranks{"two", "tcp", {0, 0}},
+                                         Ranks{"three", "tcp", {0, 0, 0}},
+                                         Ranks{"four", "tcp", {0, 0, 0, 0}},
+                                         Ranks{"eight", "tcp", {0, 0, 0, 0, 0, 0, 0, 0}}),
+                         kNameOf);
+INSTANTIATE_TEST_SUITE_P(ThreeHosts, ElasticBits,
+                         testing::Values(Ranks{"three", "auto", {0, 1, 2}},
+                                         Ranks{"four", "auto", {0, 0, 1, 2}},
+                                         Ranks{"eight", "auto", {0, 0, 0, 1, 1, 1, 2, 2}},
+                                         Ranks{"dealt_out", "auto", {0, 1, 2, 0, 1, 2, 0, 1}}),
+                         kNameOf);
+
+/// What a command prints.
+std::string output_of(const std::string& command) {
+  std::FILE* pipe = ::popen(command.c_str(), "r");
+  if (pipe == nullptr) return "";
+  std::string output;
+  for (std::array<char, 4096> part{};
+       const std::size_t got = std::fread(part.data(), 1, part.size(), pipe);)
+    output.append(part.data(), got);
+  return ::pclose(pipe) == 0 ? output : "failed: " + output;
+}
+
+/// The first lines of a text.
+std::string head(const std::string& text, int lines) {
+  std::size_t end = 0;
+  for (; lines > 0 && end != std::string::npos; --lines) end = text.find('\n', end) + 1;
+  return text.substr(0, end);
+}
+
+class ElasticBitsMpi : public testing::TestWithParam<int> {};
+
+TEST_P(ElasticBitsMpi, AreThoseOfOneRank) {
+  std::string why;
+  if (!comm::wire_plugin_available("openmpi", &why)) GTEST_SKIP() << why;
+  if (std::system("command -v mpirun.openmpi > /dev/null") != 0)
+    GTEST_SKIP() << "mpirun.openmpi is not installed";
+  const auto program =
+      std::filesystem::read_symlink("/proc/self/exe").parent_path() / "kolo_bits_rank";
+  // Ranks that wait spin: with more of them than cores a step takes long.
+  const int steps = std::getenv("KOLO_TEST_STEPS") != nullptr ? kSteps : std::min(kSteps, 20);
+  const std::string output = output_of(
+      fmt::format("OMP_NUM_THREADS=1 KOLO_TRANSPORT=mpi timeout 200 mpirun.openmpi "
+                  "--allow-run-as-root --oversubscribe --mca mpi_yield_when_idle 1 -np {} '{}' {} "
+                  "2>&1 < /dev/null",
+                  GetParam(), program.string(), steps));
+  EXPECT_EQ(first_difference(head(bits_of_one_rank(), steps), output), "");
+}
+
+INSTANTIATE_TEST_SUITE_P(Ranks, ElasticBitsMpi, testing::Values(2, 3, 4, 8));
+
+}  // namespace
+}  // namespace kolo::test
