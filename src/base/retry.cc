@@ -2,9 +2,16 @@
 
 #include <algorithm>
 
+#include "base/errors.h"
 #include "base/log.h"
 
 namespace kolo {
+
+Retry::Retry(std::string what, const Clock& clock, std::optional<Clock::Duration> patience,
+             std::function<void(const std::string&)> tell)
+    : what_(std::move(what)), clock_(clock), patience_(patience), tell_(std::move(tell)) {
+  if (!tell_) tell_ = [](const std::string& text) { log::warning("{}", text); };
+}
 
 bool Retry::may_pass(const Error& error) noexcept {
   return error.code() == ErrorCode::unavailable || error.code() == ErrorCode::io ||
@@ -16,7 +23,7 @@ void Retry::failed(const Error& error) {
   const auto now = clock_.now();
   if (!next_) {
     failing_since_ = now;
-    log::warning("{} does not answer and is tried again: {}", what_, error.message());
+    tell_(fmt::format("{} fails and is tried again: {}", what_, error.message()));
   } else if (patience_ && now - failing_since_ > *patience_) {
     throw error;
   }
@@ -25,7 +32,7 @@ void Retry::failed(const Error& error) {
 }
 
 void Retry::succeeded() {
-  log::info("{} answers again", what_);
+  tell_(what_ + " works again");
   next_.reset();
   backoff_ = kFirst;
 }

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -19,11 +20,12 @@ namespace kolo {
 
 class Retry {
  public:
-  /// `what` begins a sentence of the log. The clock must outlive this. When attempts have failed
-  /// for longer than `patience`, the next error is thrown.
+  /// `what` begins the sentence that is told when attempts begin to fail, and when they work again;
+  /// by default to the log. The clock must outlive this. When attempts have failed for longer than
+  /// `patience`, the next error is thrown.
   explicit Retry(std::string what, const Clock& clock = system_clock(),
-                 std::optional<Clock::Duration> patience = std::nullopt)
-      : what_(std::move(what)), clock_(clock), patience_(patience) {}
+                 std::optional<Clock::Duration> patience = std::nullopt,
+                 std::function<void(const std::string&)> tell = {});
 
   /// Whether trying again may help: unavailable, io and timeout.
   [[nodiscard]] static bool may_pass(const Error& error) noexcept;
@@ -59,6 +61,7 @@ class Retry {
   std::string what_;
   const Clock& clock_;
   std::optional<Clock::Duration> patience_;
+  std::function<void(const std::string&)> tell_;
   std::optional<Clock::Time> next_;
   Clock::Time failing_since_{};
   std::chrono::milliseconds backoff_ = kFirst;

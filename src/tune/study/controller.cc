@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "base/errors.h"
+#include "base/retry.h"
 #include "tune/study/replay.h"
 #include "tune/study/study_view.h"
 
@@ -12,8 +13,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Between attempts to write into a database or a folder that cannot be written.
-constexpr auto kRetry = 500ms;
 /// So many calls of loggers and callbacks may wait while trials wait for answers.
 constexpr std::size_t kBacklog = 256;
 /// How long runs that cannot be killed are waited for, beyond the grace time.
@@ -21,11 +20,6 @@ constexpr auto kLastWait = 5s;
 /// Who ends an allocation or a terminal tells all processes at once, and a trial may be faster than
 /// this process: so long after a trial ended by SIGTERM this one may be told, too.
 constexpr auto kMoment = 250ms;
-
-bool may_pass(const Error& error) {
-  return error.code() == ErrorCode::unavailable || error.code() == ErrorCode::io ||
-         error.code() == ErrorCode::timeout;
-}
 
 }  // namespace
 
@@ -38,7 +32,7 @@ class Controller::RequestWatcher {
             try {
               if (watch_->wait(Deadline::after(10s))) inbox->put({});
             } catch (const std::exception&) {
-              std::this_thread::sleep_for(kRetry);  // the study itself meets the same error
+              std::this_thread::sleep_for(500ms);  // the study itself meets the same error
             }
           }
         }) {}
@@ -162,7 +156,7 @@ void Controller::look_at_requests() {
   try {
     requests = state_.journal.store().requests(state_.journal.study().id);
   } catch (const Error& error) {
-    if (!may_pass(error)) throw;
+    if (!Retry::may_pass(error)) throw;
     look_for_requests_ = true;  // the commit of this step meets the same error and waits
     return;
   }
@@ -265,18 +259,12 @@ void Controller::wait_for_the_last() {
 }
 
 void Controller::patiently(const std::function<void()>& write) {
-  const auto give_up = state_.clock.now() +
-                       std::chrono::duration_cast<Clock::Duration>(state_.options.storage_patience);
-  for (bool said = false;; said = true) {
-    try {
-      write();
-      if (said) state_.announce.message("writing works again; the study goes on");
-      return;
-    } catch (const Error& error) {
-      if (!may_pass(error) || is_interrupted() || state_.clock.now() > give_up) throw;
-      if (!said) state_.announce.message(fmt::format("the study waits: {}", error.message()));
-      std::this_thread::sleep_for(kRetry);
-    }
+  Retry retry("the storage of the study", system_clock(),
+              std::chrono::duration_cast<Clock::Duration>(state_.options.storage_patience),
+              [this](const std::string& text) { state_.announce.message(text); });
+  while (!retry.attempt(write)) {
+    if (is_interrupted()) return write();  // for the last time
+    std::this_thread::sleep_until(retry.next());
   }
 }
 

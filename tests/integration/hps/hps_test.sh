@@ -123,7 +123,7 @@ END
   chmod +x run.sh
   "$kolo" hps random --problem space.yaml --num-workers 1 --max-evals 12 --log-dir disk/log --quiet -- "$scratch/run.sh" >out 2>&1 &
   local search=$!
-  eventually 30 file_has out 'waits'
+  eventually 30 file_has out 'is tried again'
   rm disk/log/search/*/large
   wait "$search" || fail "$(cat out)"
   has "$(cat out)" '12 evaluations'

@@ -86,7 +86,7 @@ case "$case_name" in
       -- sh -c 'cd "$KOLO_TRIAL_DIR/.."; test -e once || { touch once; chmod 555 .; }; echo loss=1' >said 2>&1 &
     study=$!
     # tail ends with the study, should that end without a word.
-    grep -qm1 'the study waits: cannot make' < <(tail -n +1 -f --pid="$study" said) || fail "$(<said)"
+    grep -qm1 'is tried again: cannot make' < <(tail -n +1 -f --pid="$study" said) || fail "$(<said)"
     chmod 755 open/c
     wait "$study" || fail "the study ended with $?: $(<said)"
     has "$(<said)" 'the study goes on'
