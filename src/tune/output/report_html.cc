@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <filesystem>
 #include <map>
 #include <set>
@@ -13,7 +14,6 @@
 #include "tune/output/report_page.h"
 #include "tune/output/study_importance.h"
 #include "tune/protocol/value_text.h"
-#include "tune/study/slot_moves.h"
 #include "tune/study/study_reader.h"
 #include "tune/study/study_spec.h"
 
@@ -26,6 +26,15 @@ constexpr std::size_t kMostPoints = 200;
 
 /// JSON has no such numbers; the page leaves them out.
 Json finite(double value) { return std::isfinite(value) ? Json(value) : Json(); }
+
+/// Where a trial ran before it was resumed, from the detail of that event; "" = not known.
+std::string slot_before(const std::string& detail) {
+  if (const auto move = try_parse_json(detail); move && move->is_object())
+    return move->value("slot_before", "");
+  int now = 0, before = 0;  // as older studies have it
+  if (std::sscanf(detail.c_str(), "on slot %d, before on slot %d", &now, &before) != 2) return {};
+  return std::to_string(before);
+}
 
 /// Where a trial ran, from when to when: pauses cut it into pieces.
 Json runs_of(const store::TrialRecord& record, const std::vector<store::EventRecord>& events,
@@ -41,8 +50,8 @@ Json runs_of(const store::TrialRecord& record, const std::vector<store::EventRec
       running = false;
     } else if (event.kind == "resume") {
       // Only now is said where it ran until then.
-      if (const auto move = slot_move_in(event.detail); move && !runs.empty())
-        runs.back()[2] = std::to_string(move->from);
+      if (const auto slot = slot_before(event.detail); !slot.empty() && !runs.empty())
+        runs.back()[2] = slot;
       running = true;
       since = event.time;
     }

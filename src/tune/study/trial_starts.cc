@@ -1,11 +1,10 @@
 #include "tune/study/trial_starts.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <utility>
 
+#include "base/json.h"
 #include "tune/protocol/value_text.h"
-#include "tune/study/slot_moves.h"
 #include "tune/trial/trial_names.h"
 
 namespace kolo::tune {
@@ -103,8 +102,10 @@ void TrialStarts::start(StudyTrial& trial, Grant place) {
   if (again)
     state_.journal.event(
         "resume", record.number,
-        slot_move_text({place.slot, std::atoi(slot_before.c_str())},
-                       trial.checkpoints.empty() ? "" : trial.checkpoints.back().path.string()));
+        json_text({{"slot", record.place},
+                   {"slot_before", slot_before},
+                   {"checkpoint",
+                    trial.checkpoints.empty() ? "" : trial.checkpoints.back().path.string()}}));
   const bool was_held = trial.phase == TrialPhase::held;
   state_.trials.set_status(trial, TrialPhase::running);
   state_.trials.occupy(trial, std::move(place));

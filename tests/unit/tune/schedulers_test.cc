@@ -216,20 +216,32 @@ TEST_F(TuneSchedulers, TheTimelineOfTheReportHasOneTrialPerSlot) {
   tune::run(curve(true), how);
   auto database = store::open_database((scratch_.path() / "kolo.db").string());
   store::StudyStore store(*database);
-  const std::string page = report_html(store, "slots");
-  const std::string mark = R"(<script id="data" type="application/json">)";
-  const auto start = page.find(mark) + mark.size();
-  const Json study = Json::parse(page.substr(start, page.find("</script>", start) - start));
-  std::map<std::string, std::vector<std::pair<double, double>>> slots;
-  for (const auto& trial : study.at("trials"))
-    for (const auto& run : trial.at("runs"))
-      slots[run[2].get<std::string>()].emplace_back(run[0].get<double>(), run[1].get<double>());
+  using Slots = std::map<std::string, std::vector<std::pair<double, double>>>;
+  const auto timeline = [&store] {
+    const std::string page = report_html(store, "slots");
+    const std::string mark = R"(<script id="data" type="application/json">)";
+    const auto start = page.find(mark) + mark.size();
+    const Json study = Json::parse(page.substr(start, page.find("</script>", start) - start));
+    Slots slots;
+    for (const auto& trial : study.at("trials"))
+      for (const auto& run : trial.at("runs"))
+        slots[run[2].get<std::string>()].emplace_back(run[0].get<double>(), run[1].get<double>());
+    for (auto& [slot, runs] : slots) std::sort(runs.begin(), runs.end());
+    return slots;
+  };
+  const Slots slots = timeline();
   EXPECT_EQ(slots.size(), 2U);
-  for (auto& [slot, runs] : slots) {
-    std::sort(runs.begin(), runs.end());
+  for (const auto& [slot, runs] : slots)
     for (std::size_t i = 1; i < runs.size(); ++i)
       EXPECT_LE(runs[i - 1].second, runs[i].first) << "in slot " << slot;
-  }
+  // Studies of earlier versions have a text instead of JSON.
+  ASSERT_GT(database
+                ->prepare("UPDATE events SET detail = 'on slot ' || json_extract(detail, '$.slot') "
+                          "|| ', before on slot ' || json_extract(detail, '$.slot_before') "
+                          "WHERE kind = 'resume'")
+                .run(),
+            0);
+  EXPECT_EQ(timeline(), slots);
 }
 
 // Also of a study whose space is written in C++, with functions in it.
