@@ -12,10 +12,12 @@
 
 #include <algorithm>
 #include <atomic>
+#include <set>
 
 #include "base/errors.h"
 #include "base/files.h"
 #include "base/host.h"
+#include "base/mutex.h"
 #include "base/registry.h"
 #include "store/raw.h"
 #include "store/study_schema.h"
@@ -58,6 +60,32 @@ StudyRecord read_study(const Statement& row) {
   study.logged = row.integer(8);
   study.first_name = row.text(9);
   return study;
+}
+
+/// The owners in this process that hold a study. A row may name one that could not let go, because
+/// the database failed.
+class HoldersHere {
+ public:
+  void add(const std::string& owner) {
+    const MutexLock lock(mutex_);
+    owners_.insert(owner);
+  }
+  void remove(const std::string& owner) {
+    const MutexLock lock(mutex_);
+    owners_.erase(owner);
+  }
+  bool has(std::string_view owner) {
+    const MutexLock lock(mutex_);
+    return owners_.contains(owner);
+  }
+
+ private:
+  Mutex mutex_;
+  std::set<std::string, std::less<>> owners_ KOLO_GUARDED_BY(mutex_);
+};
+HoldersHere& holders_here() {
+  static HoldersHere all;
+  return all;
 }
 
 }  // namespace
@@ -158,8 +186,11 @@ std::optional<Holder> StudyStore::holder(StudyId study, double now) {
   std::optional<Holder> found;
   if (row.next() && !row.is_null(0)) {
     const Holder holder{std::string(row.text(1)), row.integer(2), row.number(4)};
-    const bool gone = holder.host == host_identity() ? start_of(holder.pid) != row.integer(3)
-                                                     : now - holder.heard > kLeaseSeconds;
+    const bool is_own = holder.pid == ::getpid();
+    const bool gone = holder.host != host_identity()
+                          ? now - holder.heard > kLeaseSeconds
+                          : start_of(holder.pid) != row.integer(3) ||
+                                (is_own && !holders_here().has(row.text(0)));
     if (!gone) found = holder;
   }
   row.reset();
@@ -186,16 +217,18 @@ void StudyStore::claim(StudyId study, double now) {
       .bind(6, raw(study))
       .run();
   change.commit();
+  holders_here().add(owner_);
 }
 
 void StudyStore::release(StudyId study) noexcept {
+  holders_here().remove(owner_);
   try {
     database_.prepare("UPDATE studies SET owner = NULL WHERE id = $1 AND owner = $2")
         .bind(1, raw(study))
         .bind(2, owner_)
         .run();
   } catch (const std::exception&) {
-    // The process is about to end, which says the same.
+    // The row still names this process, whose later claims know better.
   }
 }
 

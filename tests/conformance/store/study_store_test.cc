@@ -229,5 +229,19 @@ TEST_P(StudyStoreTest, StudiesAreCopiedRenamedAndRemoved) {
   EXPECT_EQ(store_->trial_count(copy), 1);
 }
 
+TEST_P(StudyStoreTest, AClaimThatCouldNotBeReleasedDoesNotHinderItsOwnProcess) {
+  {
+    const auto failing = connect(20ms);
+    StudyStore first(*failing);
+    first.claim(study_, 11);
+    const auto busy = connect();
+    busy->begin(Locking::all);
+    busy->prepare("UPDATE studies SET heard = 12").run();
+    first.release(study_);
+    busy->rollback();
+  }
+  EXPECT_NO_THROW(store_->claim(study_, 13));
+}
+
 }  // namespace
 }  // namespace kolo::test
