@@ -15,6 +15,7 @@
 #include "launch/slurm.h"
 #include "launch/supervisor.h"
 #include "run_options.h"
+#include "tune/protocol/trial_client.h"
 
 namespace kolo::app {
 namespace {
@@ -115,6 +116,8 @@ launch::Job job_of(const RunOptions& options, const OptionSet& given) {
   job.start_timeout =
       std::chrono::milliseconds(static_cast<long long>(options.start_timeout * 1000));
   job.ssh = ssh_of(options);
+  // Inside a trial the ranks speak to the study over the connection of this process.
+  if (const auto fd = tune::inherited_trial_fd()) job.descriptors = {{*fd, tune::kTrialFd}};
   job.network_interface = options.network_interface;
   job.bind_to = launch::parse_bind_to(options.bind_to);
   job.output.timestamps = options.timestamps;

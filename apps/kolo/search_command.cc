@@ -99,7 +99,7 @@ const SearchRow& make_plan(SearchOptions& options, const cli::OptionSet& given,
   auto& how = plan.evaluator;
   if (options.eval_timeout_minutes > 0)
     how.timeout = std::chrono::duration<double>(60 * options.eval_timeout_minutes);
-  how.hosts = cli::split(options.hosts, ',');
+  if (!options.hosts.empty()) how.hosts = launch::parse_hosts(options.hosts);
   plan.kolo = program_beside("kolo");
   return row;
 }

@@ -113,7 +113,9 @@ constexpr Option<EvaluatorOptions> kEvaluator[] = {
 };
 constexpr Option<SearchOptions> kHostsRow[] = {
     {&SearchOptions::hosts, "hosts", "HOST:SLOTS,…",
-     "Run evaluations of several nodes on these hosts (evaluator ranks).", aliases("-H")},
+     "Run evaluations on these hosts, which are reached by ssh; a slot holds one thread of a rank "
+     "(evaluators process and ranks).",
+     aliases("-H"), fallback("this machine")},
 };
 
 constexpr Option<SearchOptions> kModels[] = {

@@ -71,6 +71,9 @@ constexpr Option<TuneOptions> kTuneTrials[] = {
 constexpr Option<TuneOptions> kTuneResources[] = {
     {&TuneOptions::np, "np", "N", "Run each trial as N ranks, as `kolo run -np N` does.",
      aliases("-np"), fallback("1"), least(1)},
+    {&TuneOptions::hosts, "hosts", "HOST:SLOTS,…",
+     "Run trials on these hosts, which are reached by ssh; a slot holds one processor of a trial.",
+     aliases("-H"), fallback("this machine")},
     {&TuneOptions::executor, "executor", "NAME",
      "Run trials by this executor; `kolo list executors` shows the names.", aliases("--evaluator"),
      fallback("process, or ranks with --np"), names(executor_names)},
@@ -109,6 +112,8 @@ constexpr Option<ResumeOptions> kResumeRows[] = {
     {&ResumeOptions::num_samples, "num-samples", "N",
      "Run N trials in total; a larger number than before extends a finished study.",
      fallback("as before"), least(-1)},
+    {&ResumeOptions::hosts, "hosts", "HOST:SLOTS,…", "Run trials on these hosts from now on.",
+     aliases("-H"), fallback("as before")},
     {&ResumeOptions::errored, "errored", "", "Run the trials that failed again."},
 };
 

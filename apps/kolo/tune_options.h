@@ -20,7 +20,7 @@ struct TuneOptions {
   std::string file;  ///< with a description of the study
   std::vector<std::string> program;
   std::string space;
-  std::string metric, mode, search, scheduler, executor;
+  std::string metric, mode, search, scheduler, executor, hosts;
   std::optional<std::int64_t> num_samples, seed;
   std::vector<std::string> stop;
   std::optional<double> time_budget, trial_time_limit;
@@ -38,7 +38,7 @@ struct TuneOptions {
 };
 
 struct ResumeOptions {
-  std::string study, storage;
+  std::string study, storage, hosts;
   std::optional<std::int64_t> num_samples;
   bool errored = false;
   WatchOptions watch;

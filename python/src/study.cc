@@ -293,7 +293,11 @@ py::dict run_study(const py::dict& items) {
   given.read("kolo", trials.kolo);
   given.read("num_hosts", trials.shape.nodes);
   given.read("num_slots", trials.shape.ranks_per_node);
-  given.read("hosts", trials.shape.hosts);
+  std::vector<std::string> hosts;
+  given.read("hosts", hosts);
+  if (trials.shape.nodes > 1) trials.shape.hosts = launch::parse_hosts(hosts);
+  for (auto& host : trials.shape.hosts)
+    host.slots = std::max(host.slots, trials.shape.ranks_per_node);
   if (executor == "thread")
     trials.trainable = to_runnable(given.at("trainable"), given.at("is_class").cast<bool>(), name);
   else

@@ -199,7 +199,7 @@ void Custodian::obey(OwnerId id, Owner& owner, const Frame& order) {
   const auto kind = static_cast<Kind>(order.type);
   if (!owner.is_trusted && kind != Kind::claim)
     throw_error(ErrorCode::failed_precondition, "an order came before the claim");
-  if (owner.lease.count() > 0) owner.lost_at = Clock::now() + owner.lease;
+  renew_lease(owner);
   switch (kind) {
     case Kind::claim: check_claim(owner, decode_claim(order.payload)); break;
     case Kind::environment:
@@ -209,6 +209,11 @@ void Custodian::obey(OwnerId id, Owner& owner, const Frame& order) {
     case Kind::end: table_.end(id, decode_task_id(order.payload), Clock::now()); break;
     case Kind::kill: table_.kill(id, decode_task_id(order.payload), Clock::now()); break;
     case Kind::renew: break;
+    case Kind::lease:
+      owner.lease = decode_lease(order.payload);
+      owner.lost_at.reset();
+      renew_lease(owner);
+      break;
     case Kind::finish: owner.is_finished = true; break;
     default: throw_error(ErrorCode::corruption, "an order of kind {} is unknown", order.type);
   }
@@ -224,8 +229,12 @@ void Custodian::check_claim(Owner& owner, const Claim& claim) {
   owner.name = claim.owner;
   owner.lease = claim.lease;
   owner.lost_at.reset();
-  if (owner.lease.count() > 0) owner.lost_at = Clock::now() + owner.lease;
+  renew_lease(owner);
   owner.channel.send(frame(Kind::welcome, secret_->prove(kCustodianLabel, text)));
+}
+
+void Custodian::renew_lease(Owner& owner) {
+  if (owner.lease.count() > 0) owner.lost_at = Clock::now() + owner.lease;
 }
 
 void Custodian::lose(OwnerId id) {

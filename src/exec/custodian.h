@@ -79,6 +79,7 @@ class Custodian final : private Processes {
   void read_orders(OwnerId id);
   void obey(OwnerId id, Owner& owner, const Frame& order);
   void check_claim(Owner& owner, const Claim& claim);
+  static void renew_lease(Owner& owner);
   void start(OwnerId id, Owner& owner, Task task);
   void lose(OwnerId id);
   void lose_silent_owners(Time now);

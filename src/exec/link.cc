@@ -151,6 +151,7 @@ void Link::start(const Task& task) {
 
 void Link::end(TaskId task) { send(Kind::end, encode(task)); }
 void Link::kill(TaskId task) { send(Kind::kill, encode(task)); }
+void Link::set_lease(std::chrono::milliseconds lease) { send(Kind::lease, encode(lease)); }
 void Link::renew() { send(Kind::renew); }
 void Link::finish() { send(Kind::finish); }
 

@@ -60,6 +60,9 @@ class Link {
   void start(const Task& task);
   void end(TaskId task);
   void kill(TaskId task);
+  /// From now on the custodian ends the tasks if it hears nothing for so long, as on a host that is
+  /// cut off: call renew() more often. 0 = only a closed line tells.
+  void set_lease(std::chrono::milliseconds lease);
   void renew();
   /// No task will follow. A custodian that was started for this link then ends by itself when its
   /// tasks have, even if the link is cut and nobody can tell it.

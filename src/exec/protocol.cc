@@ -173,4 +173,14 @@ TaskId decode_task_id(std::string_view payload) {
   return decode_whole(payload, [](ByteReader& reader) { return reader.u64(); });
 }
 
+std::string encode(milliseconds lease) {
+  ByteWriter writer;
+  writer.u32(count_of(lease));
+  return writer.bytes();
+}
+
+milliseconds decode_lease(std::string_view payload) {
+  return decode_whole(payload, [](ByteReader& reader) { return read_milliseconds(reader); });
+}
+
 }  // namespace kolo::exec

@@ -32,6 +32,7 @@ enum class Kind : std::uint8_t {
   kill = 5,         ///< TaskId: SIGKILL
   renew = 6,        ///< the lease begins anew
   finish = 7,       ///< no task will follow: the custodian may end when all have ended
+  lease = 8,        ///< milliseconds: an owner that is silent for longer is lost; 0 = never
   // custodian to owner
   hello = 64,    ///< Hello
   output = 65,   ///< Output
@@ -70,6 +71,7 @@ std::string encode(const Exited& message);
 std::string encode(const TaskEnd& message);
 std::string encode(const std::vector<std::string>& environment);
 std::string encode(TaskId task);
+std::string encode(std::chrono::milliseconds lease);
 
 // Each throws corruption unless the payload is exactly one such message.
 Hello decode_hello(std::string_view payload);
@@ -80,6 +82,7 @@ Exited decode_exited(std::string_view payload);
 TaskEnd decode_task_end(std::string_view payload);
 std::vector<std::string> decode_environment(std::string_view payload);
 TaskId decode_task_id(std::string_view payload);
+std::chrono::milliseconds decode_lease(std::string_view payload);
 
 inline std::string frame(Kind kind, std::string_view payload = {}) {
   return encode_frame(static_cast<std::uint8_t>(kind), payload);

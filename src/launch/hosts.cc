@@ -124,6 +124,13 @@ std::vector<Host> parse_hosts(std::string_view text) {
   }
 }
 
+std::vector<Host> parse_hosts(const std::vector<std::string>& texts) {
+  std::vector<Host> hosts;
+  for (const auto& text : texts)
+    for (auto& host : parse_hosts(std::string_view(text))) add(hosts, std::move(host));
+  return hosts;
+}
+
 std::vector<Host> parse_hostfile(std::string_view text, const std::string& file_name) {
   std::vector<Host> hosts;
   for (int number = 1; !text.empty(); ++number) {
@@ -176,6 +183,15 @@ std::vector<Placement> place_ranks(const std::vector<Host>& hosts, int ranks) {
                 "give more slots as HOST:SLOTS",
                 ranks, placed);
   return placements;
+}
+
+/// With k groups a host holds at most one part of each, so it has min(parts that fit, k) places.
+int groups_at_once(const std::vector<Host>& hosts, int nodes, int slots) {
+  for (int groups = 0;; ++groups) {
+    int places = 0;
+    for (const Host& host : hosts) places += std::min(host.slots / slots, groups + 1);
+    if (places < nodes * (groups + 1)) return groups;
+  }
 }
 
 bool is_this_machine(const std::string& host) {

@@ -19,6 +19,9 @@ struct Host {
 /// Throws invalid_argument naming the part that is wrong.
 std::vector<Host> parse_hosts(std::string_view text);
 
+/// The same for several such texts.
+std::vector<Host> parse_hosts(const std::vector<std::string>& texts);
+
 /// One host per line as "name slots=N", "name:N" or "name"; '#' starts a comment, blank lines are
 /// skipped. Throws invalid_argument naming file and line.
 std::vector<Host> parse_hostfile(std::string_view text, const std::string& file_name);
@@ -37,6 +40,9 @@ struct Placement {
 /// Fills hosts in the order given, slot by slot, until `ranks` are placed; hosts that get none are
 /// left out. Throws invalid_argument if there are not enough slots. `is_local` is not looked at.
 std::vector<Placement> place_ranks(const std::vector<Host>& hosts, int ranks);
+
+/// How many groups fit at once, if each takes `slots` slots on each of `nodes` hosts.
+int groups_at_once(const std::vector<Host>& hosts, int nodes, int slots);
 
 /// Whether a name means this machine: localhost, its own name, or one of its addresses.
 bool is_this_machine(const std::string& host);

@@ -38,4 +38,20 @@ MeetingAddresses choose_meeting_addresses(const std::vector<HostRoute>& hosts,
   return chosen;
 }
 
+MeetingPlace open_meeting_place(int ranks, const Secret& secret,
+                                const std::vector<HostRoute>& hosts, const std::string& interface) {
+  MeetingPlace place;
+  place.of_host.resize(hosts.size());
+  if (ranks == 1) return place;
+  MeetingAddresses addresses = choose_meeting_addresses(hosts, interface);
+  comm::rendezvous::ServerOptions options;
+  options.size = ranks;
+  options.secret = secret;
+  options.listen = std::move(addresses.listen);
+  place.server = std::make_unique<comm::rendezvous::Server>(std::move(options));
+  for (std::size_t i = 0; i < hosts.size(); ++i)
+    place.of_host[i] = place.server->addresses()[addresses.of_host[i]].str();
+  return place;
+}
+
 }  // namespace kolo::launch

@@ -2,10 +2,13 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "base/secret.h"
 #include "base/socket.h"
+#include "comm/rendezvous/server.h"
 
 namespace kolo::launch {
 
@@ -26,5 +29,15 @@ struct MeetingAddresses {
 /// Throws not_found for an unknown interface, unavailable if a host cannot be told an address.
 MeetingAddresses choose_meeting_addresses(const std::vector<HostRoute>& hosts,
                                           const std::string& interface);
+
+/// The server at which ranks meet, and how each host reaches it.
+struct MeetingPlace {
+  std::unique_ptr<comm::rendezvous::Server> server{};  ///< none for a rank alone
+  std::vector<std::string> of_host{};                  ///< "" for a rank alone
+};
+
+/// Throws as choose_meeting_addresses() does.
+MeetingPlace open_meeting_place(int ranks, const Secret& secret,
+                                const std::vector<HostRoute>& hosts, const std::string& interface);
 
 }  // namespace kolo::launch

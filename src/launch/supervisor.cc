@@ -1,6 +1,5 @@
 #include "launch/supervisor.h"
 
-#include <fcntl.h>
 #include <fmt/ranges.h>
 #include <poll.h>
 #include <signal.h>
@@ -13,7 +12,6 @@
 #include <optional>
 #include <set>
 
-#include "base/env.h"
 #include "base/errors.h"
 #include "base/secret.h"
 #include "base/subprocess.h"
@@ -82,17 +80,6 @@ class Supervisor {
   Deadline start_deadline_;
   std::optional<Deadline> give_up_;
 };
-
-/// Of a run inside a trial: its ranks speak to the study over the descriptor that this process has
-/// inherited.
-std::vector<exec::PassedDescriptor> descriptor_of_trial() {
-  constexpr const char* kVariable = "KOLO_TRIAL_FD";
-  const auto number = environment(kVariable);
-  if (!number) return {};
-  const int fd = std::atoi(number->c_str());
-  if (fd < 3 || ::fcntl(fd, F_GETFD) < 0) return {};
-  return {{fd, kVariable}};
-}
 
 int total_ranks(const Job& job) {
   int ranks = 0;
@@ -165,22 +152,15 @@ void Supervisor::start_if_all_ready() {
   std::vector<HostRoute> routes;
   for (const auto& host : hosts_)
     routes.push_back({host.placement->host, !host.placement->is_local, host.hello.from});
-  std::vector<std::string> rendezvous(hosts_.size());
+  MeetingPlace meeting;
   try {
-    if (size_ > 1) {
-      MeetingAddresses addresses = choose_meeting_addresses(routes, job_.network_interface);
-      comm::rendezvous::ServerOptions options;
-      options.size = size_;
-      options.secret = secret_;
-      options.listen = addresses.listen;
-      server_ = std::make_unique<comm::rendezvous::Server>(std::move(options));
-      for (std::size_t i = 0; i < hosts_.size(); ++i)
-        rendezvous[i] = server_->addresses()[addresses.of_host[i]].str();
-    }
+    meeting = open_meeting_place(size_, secret_, routes, job_.network_interface);
   } catch (const Error& error) {
     fail(1, error.message());
     return;
   }
+  server_ = std::move(meeting.server);
+  const auto& rendezvous = meeting.of_host;
   for (std::size_t i = 0; i < hosts_.size(); ++i) {
     detail("starting {} ranks on {}{}", hosts_[i].alive.size(), hosts_[i].placement->host,
            rendezvous[i].empty() ? "" : ", meeting at " + rendezvous[i]);
@@ -200,7 +180,7 @@ void Supervisor::start_host(HostEntry& host, const std::string& rendezvous) {
     task.environment = rank_variables(job_.placements, placement, local, rendezvous);
     task.directory = job_.directory;
     task.streams.to_owner = true;
-    if (placement.is_local) task.descriptors = descriptor_of_trial();
+    if (placement.is_local) task.descriptors = job_.descriptors;
     task.secret = secret_.bytes();
     task.share = {local, placement.ranks, job_.bind_to};
     task.grace = {job_.grace, job_.grace, job_.grace};

@@ -24,6 +24,7 @@ struct Job {
   std::vector<Placement> placements;
   std::filesystem::path directory;  ///< where ranks start, on every host
   Environment environment;          ///< NAME=VALUE for every rank, on top of what it has anyway
+  std::vector<exec::PassedDescriptor> descriptors;  ///< that ranks of this machine inherit
   SshOptions ssh;
   std::chrono::milliseconds start_timeout{30'000};
   std::chrono::milliseconds grace{5'000};  ///< between SIGTERM and SIGKILL

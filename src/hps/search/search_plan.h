@@ -13,6 +13,7 @@
 #include "kolo/hps/run.h"
 #include "kolo/search/space.h"
 #include "kolo/tune/options.h"
+#include "launch/hosts.h"
 #include "tune/output/observer.h"
 
 namespace kolo::hps {
@@ -26,7 +27,7 @@ struct EvaluatorOptions {
   int num_threads_per_rank = 1;
   int num_evals_per_node = 1;  ///< of `jobs`
   double num_gpus_per_task = 0;
-  std::vector<std::string> hosts{};  ///< of `ranks` with several nodes: HOST:SLOTS …
+  std::vector<launch::Host> hosts{};  ///< of `process` and `ranks`; none = this machine
   std::optional<std::chrono::duration<double>> timeout{};  ///< of one evaluation
 };
 

@@ -175,6 +175,9 @@ int workers_of(const SearchPlan& plan) {
       return workers_in(*allocation);
     }
   }
+  if (!how.hosts.empty())
+    return std::max(1, launch::groups_at_once(how.hosts, how.num_nodes_per_eval,
+                                              how.num_ranks_per_node * how.num_threads_per_rank));
   const auto processors = static_cast<int>(std::max(1.0, tune::machine_resources().cpu));
   return workers_here(processors, how.num_ranks_per_node, how.num_threads_per_rank);
 }

@@ -12,8 +12,8 @@ struct Running {
   struct One {
     Value config, report;
   };
-  std::mutex mutex;
-  std::map<std::int64_t, One> trials;
+  Mutex mutex;
+  std::map<std::int64_t, One> trials KOLO_GUARDED_BY(mutex);
 };
 
 class CachingExecutor final : public TrialExecutor {
@@ -22,7 +22,7 @@ class CachingExecutor final : public TrialExecutor {
                   std::shared_ptr<ResultCache> cache)
       : inbox_(std::move(inbox)), inner_(std::move(inner)), cache_(std::move(cache)) {
     inbox_->witness = [running = running_, cache = cache_](const Message& message) {
-      const std::lock_guard lock(running->mutex);
+      const MutexLock lock(running->mutex);
       const auto found = running->trials.find(message.id.trial);
       if (found == running->trials.end()) return;
       auto& [config, report] = found->second;
@@ -43,7 +43,7 @@ class CachingExecutor final : public TrialExecutor {
       return;
     }
     {
-      const std::lock_guard lock(running_->mutex);
+      const MutexLock lock(running_->mutex);
       running_->trials[order.id.trial] = {order.config, {}};
     }
     inner_->start(std::move(order));
@@ -80,12 +80,12 @@ void ResultCache::add(const Value& config, const Value& report) {
     const Value* value = report.find_path(metric);
     if (value == nullptr || !value->is_number()) return;
   }
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   reports_.insert_or_assign(encode(config), report);
 }
 
 std::optional<Value> ResultCache::find(const Value& config) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto found = reports_.find(encode(config));
   if (found == reports_.end()) return std::nullopt;
   ++used_;
@@ -93,7 +93,7 @@ std::optional<Value> ResultCache::find(const Value& config) {
 }
 
 std::int64_t ResultCache::used() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return used_;
 }
 

@@ -4,12 +4,12 @@
 
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/mutex.h"
 #include "tune/executor/executor.h"
 
 namespace kolo::tune {
@@ -27,9 +27,9 @@ class ResultCache {
 
  private:
   const std::vector<std::string> metrics_;
-  mutable std::mutex mutex_;
-  std::map<std::string, Value> reports_;
-  std::int64_t used_ = 0;
+  mutable Mutex mutex_;
+  std::map<std::string, Value> reports_ KOLO_GUARDED_BY(mutex_);
+  std::int64_t used_ KOLO_GUARDED_BY(mutex_) = 0;
 };
 
 /// Answers what the cache knows by itself and leaves the rest to `inner`, whose results it adds.

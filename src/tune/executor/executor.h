@@ -5,18 +5,17 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/deadline.h"
+#include "base/mutex.h"
 #include "kolo/tune/session.h"
 #include "kolo/tune/trainable.h"
 #include "tune/study/resource_pool.h"
@@ -84,7 +83,7 @@ class Inbox {
   void put(Message message) {
     bool was_empty = false;
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       if (witness) witness(message);
       was_empty = messages_.empty();
       messages_.push_back(std::move(message));
@@ -93,25 +92,26 @@ class Inbox {
   }
 
   [[nodiscard]] bool empty() {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return messages_.empty();
   }
 
   /// Takes all messages, in order. Waits for the first one until the deadline.
   std::vector<Message> take(Deadline deadline) {
     if (simulate && empty()) simulate(deadline);
-    std::unique_lock lock(mutex_);
+    MutexLock lock(mutex_);
     if (!simulate)
-      arrived_.wait_until(lock, deadline.when(), [this] { return !messages_.empty(); });
+      arrived_.wait_until(lock, deadline.when(),
+                          [this]() KOLO_REQUIRES(mutex_) { return !messages_.empty(); });
     std::vector<Message> taken;
     taken.swap(messages_);
     return taken;
   }
 
  private:
-  std::mutex mutex_;
-  std::condition_variable arrived_;
-  std::vector<Message> messages_;
+  Mutex mutex_;
+  CondVar arrived_;
+  std::vector<Message> messages_ KOLO_GUARDED_BY(mutex_);
 };
 
 /// Why a trial failed that ran longer than its time limit.

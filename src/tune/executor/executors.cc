@@ -1,7 +1,5 @@
 #include "tune/executor/executors.h"
 
-#include <fmt/ranges.h>
-
 #include <algorithm>
 #include <utility>
 
@@ -24,24 +22,11 @@ std::unique_ptr<TrialExecutor> make_threads(ExecutorSetup setup) {
 }
 
 std::unique_ptr<TrialExecutor> make_processes(ExecutorSetup setup) {
-  return make_process_executor(std::move(setup), 0);
+  return make_process_executor(std::move(setup), /*is_ring=*/false);
 }
 
-/// On this machine the ranks are tasks of the study's custodian; on several `kolo run` starts them.
 std::unique_ptr<TrialExecutor> make_ranks(ExecutorSetup setup) {
-  const TrialShape& shape = setup.shape;
-  const int ranks = shape.nodes * shape.ranks_per_node;
-  if (shape.nodes == 1) return make_process_executor(std::move(setup), ranks);
-  const std::vector<std::string> before{setup.kolo, "run",
-                                        "-np",      std::to_string(ranks),
-                                        "-H",       fmt::format("{}", fmt::join(shape.hosts, ",")),
-                                        "--"};
-  setup.command = [before, program = std::move(setup.command)](const StartOrder& order) {
-    TrialCommand command = program(order);
-    command.argv.insert(command.argv.begin(), before.begin(), before.end());
-    return command;
-  };
-  return make_process_executor(std::move(setup), 0);
+  return make_process_executor(std::move(setup), /*is_ring=*/true);
 }
 
 constexpr Entry<MakeExecutor> kExecutors[] = {
@@ -96,6 +81,9 @@ void check_executor(std::string_view name, const ExecutorSetup& setup) {
                 "trials of {} nodes with the executor '{}' need as many hosts, but {} are named; "
                 "inside an allocation use the executor jobs",
                 shape.nodes, name, shape.hosts.size());
+  if (!shape.hosts.empty() && executor != "ranks" && executor != "process")
+    throw_error(ErrorCode::invalid_argument,
+                "the executor '{}' takes no hosts; process and ranks do", name);
   if (executor == "jobs" && !setup.jobs) static_cast<void>(find_jobs_place(setup.workflow));
 }
 

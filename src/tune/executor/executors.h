@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "kolo/tune/trainable.h"
+#include "launch/hosts.h"
 #include "tune/executor/caching_executor.h"
 #include "tune/executor/executor.h"
 
@@ -27,10 +28,18 @@ struct TrialShape {
   int nodes = 1;
   int ranks_per_node = 1;
   int threads_per_rank = 1;
-  double gpus = 0;                   ///< of `jobs`: of each node
-  std::vector<std::string> hosts{};  ///< of `ranks` with several nodes: HOST or HOST:SLOTS
-  int trials_per_node = 1024;        ///< of `jobs`: so many share a node, if it has the cores
+  double gpus = 0;  ///< of `jobs`: of each node
+  /// Of `process` and `ranks`: where trials run; none = this machine.
+  std::vector<launch::Host> hosts{};
+  std::chrono::milliseconds start_timeout{30'000};  ///< of those hosts
+  int trials_per_node = 1024;  ///< of `jobs`: so many share a node, if it has the cores
 };
+
+/// How many such trials fit on their hosts at once.
+inline int trials_at_once(const TrialShape& shape) {
+  return launch::groups_at_once(shape.hosts, shape.nodes,
+                                shape.ranks_per_node * shape.threads_per_rank);
+}
 
 /// Where trials that are jobs are found: the database of KOLO_DB, and the workflow of the job that
 /// the study itself is, or else its own.
@@ -60,7 +69,7 @@ struct ExecutorSetup {
   bool last_line_reports = false;
   std::string metric{};
   TrialShape shape{};
-  std::string kolo{};  ///< of `ranks`: path of the program `kolo`
+  std::string kolo = "kolo";  ///< of other hosts: path of the program `kolo`
   std::optional<std::chrono::duration<double>> time_limit{};  ///< of `jobs`: of one trial
   std::string workflow{};           ///< of `jobs`, where the study itself is none; "" = its name
   std::optional<JobsPlace> jobs{};  ///< unset = find_jobs_place(workflow)

@@ -1,32 +1,56 @@
 #include "tune/executor/process_executor.h"
 
-#include <poll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <deque>
 #include <thread>
 #include <unordered_map>
 
+#include "base/env.h"
 #include "base/errors.h"
+#include "base/mutex.h"
 #include "tune/executor/program_run.h"
 #include "tune/executor/trial_environment.h"
 #include "tune/executor/trial_tasks.h"
 #include "tune/output/trial_log.h"
+#include "tune/protocol/report_file.h"
 #include "tune/protocol/trial_channels.h"
 
 namespace kolo::tune {
+namespace fs = std::filesystem;
 namespace {
+
+/// Between looks at the reports of trials on other hosts.
+constexpr int kLookAtReportsMs = 500;
+/// A trial that has lost its host so often may be the reason, and fails.
+constexpr int kHostsToLose = 3;
+
+TrialHostsSetup hosts_setup(const ExecutorSetup& setup) {
+  TrialHostsSetup hosts;
+  hosts.study_directory = setup.place.directory;
+  hosts.hosts = setup.shape.hosts;
+  for (auto& host : hosts.hosts) host.slots /= std::max(1, setup.shape.threads_per_rank);
+  hosts.start_timeout = setup.shape.start_timeout;
+  hosts.ssh = exec::ssh_from_environment(setup.kolo);
+  hosts.ssh.connect_timeout_seconds =
+      static_cast<int>(std::max<std::int64_t>(1, hosts.start_timeout / std::chrono::seconds(1)));
+  if (const auto lease = setting_integer("HOST_LEASE"))
+    hosts.lease = std::chrono::seconds(std::max<std::int64_t>(1, *lease));
+  return hosts;
+}
 
 class ProcessExecutor final : public TrialExecutor {
  public:
-  ProcessExecutor(ExecutorSetup setup, int ranks)
+  ProcessExecutor(ExecutorSetup setup, bool is_ring)
       : setup_(std::move(setup)),
-        ranks_(ranks),
+        is_ring_(is_ring),
+        start_directory_(setup_.directory.empty() ? fs::current_path() : setup_.directory),
         inbox_(setup_.place.inbox),
-        tasks_(setup_.place.directory),
         wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+        tasks_(hosts_setup(setup_)),
         thread_([this] { listen(); }) {}
 
   ~ProcessExecutor() override {
@@ -36,40 +60,38 @@ class ProcessExecutor final : public TrialExecutor {
   }
 
   void start(StartOrder order) override {
-    const std::lock_guard lock(mutex_);
-    const RunId id = order.id;
-    auto& run = runs_[id.trial] = Run{.program = {id}};
+    const MutexLock lock(mutex_);
+    Run& run = runs_[order.id.trial] = Run{.program = {order.id}};
+    RunProcess process{.id = order.id};
     try {
       TrialCommand command = setup_.command(order);
-      auto opened = channels_.open(id);
-      RunProcess process;
-      process.id = id;
-      process.argv = std::move(command.argv);
-      process.directory = setup_.directory;
+      write_params(order.directory, order.config);
       run.program.out = RunOutput(order.directory / "stdout");
+      process.argv = std::move(command.argv);
+      process.directory = start_directory_;
       process.out = run.program.out.path;
       process.err = order.directory / "stderr";
-      process.descriptor = opened.trial_end.get();
-      process.descriptor_variable = kTrialFd;
-      process.environment = trial_environment(order);
-      process.environment.push_back(fmt::format("{}={}", kTrialSocket, socket_path_));
-      process.environment.push_back(fmt::format("{}={}", kTrialToken, opened.token));
-      if (auto devices = device_variable(order)) process.environment.push_back(*devices);
+      process.is_ring = is_ring_;
+      process.grace = setup_.place.grace;
+      const auto& shape = setup_.shape;
+      process.placements =
+          tasks_.hosts().take(is_ring_ ? shape.nodes : 1, is_ring_ ? shape.ranks_per_node : 1);
+      if (process.placements.front().is_local)
+        connect(order, run, process);
+      else
+        report_by_file(order, run, process);
       process.environment.insert(process.environment.end(), command.environment.begin(),
                                  command.environment.end());
-      process.ranks = ranks_;
-      process.grace = setup_.place.grace;
-      run.channel = opened.channel;
-      write_params(order.directory, order.config);
-      tasks_.start(process);
-      wake_if_unsent();
+      tasks_.start(std::move(process));
+      wake_if_needed();
     } catch (const std::exception& error) {
+      tasks_.hosts().give_back(process.placements);  // none if tasks_ has them
       inbox_->put(run.program.end(error.what(), {}, setup_));
     }
   }
 
   void answer(RunId id, Answer answer) override {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     Run* run = find(id);
     if (run == nullptr) return;
     if (!run->asking.empty()) {
@@ -81,7 +103,7 @@ class ProcessExecutor final : public TrialExecutor {
   }
 
   void stop(RunId id) override {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     Run* run = find(id);
     if (run == nullptr) return;
     channels_.send(run->channel, stop_line());
@@ -89,12 +111,12 @@ class ProcessExecutor final : public TrialExecutor {
   }
 
   void kill(RunId id) override {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (find(id) != nullptr) kill_tasks(id);
   }
 
   void forget(RunId id) override {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (find(id) != nullptr) runs_.erase(id.trial);
   }
   [[nodiscard]] bool can_kill() const noexcept override { return true; }
@@ -103,65 +125,116 @@ class ProcessExecutor final : public TrialExecutor {
   struct Run {
     ProgramRun program{};
     ChannelId channel = 0;
-    std::deque<ChannelId> asking{};  // who waits for answers, in order
-    bool listens = false;            // reads what the study says
-    bool is_told_to_end = false;     // by SIGTERM, which then is no failure
+    std::deque<ChannelId> asking{};       // who waits for answers, in order
+    bool listens = false;                 // reads what the study says
+    bool is_told_to_end = false;          // by SIGTERM, which then is no failure
+    std::optional<ReportFile> reports{};  // of a trial on another host
   };
+
+  /// A trial here inherits one end of a socket.
+  void connect(const StartOrder& order, Run& run, RunProcess& process) KOLO_REQUIRES(mutex_) {
+    auto opened = channels_.open(order.id);
+    run.channel = opened.channel;
+    process.descriptor = std::move(opened.trial_end);
+    process.descriptor_variable = kTrialFd;
+    process.environment = trial_environment(order);
+    process.environment.push_back(
+        fmt::format("{}={}", kTrialSocket, channels_.socket_path().string()));
+    process.environment.push_back(fmt::format("{}={}", kTrialToken, opened.token));
+    if (auto devices = device_variable(order)) process.environment.push_back(*devices);
+  }
+
+  static void report_by_file(const StartOrder& order, Run& run, RunProcess& process) {
+    const fs::path file = order.directory / fmt::format("reports-{}.jsonl", order.id.run);
+    fs::remove(file);  // of an earlier session
+    run.reports.emplace(file);
+    process.environment = trial_environment(order, file);
+  }
 
   void wake() {
     const std::uint64_t one = 1;
     [[maybe_unused]] const auto written = ::write(wake_.get(), &one, sizeof one);
   }
-  /// What could not be sent at once is sent by the listening thread.
-  void wake_if_unsent() {
-    if (tasks_.write_fd() >= 0) wake();
-  }
-  void end_tasks(Run& run) {
+  void end_tasks(Run& run) KOLO_REQUIRES(mutex_) {
     run.is_told_to_end = true;
     tasks_.stop(run.program.id);
-    wake_if_unsent();
+    wake_if_needed();
   }
-  void kill_tasks(RunId id) {
+  void kill_tasks(RunId id) KOLO_REQUIRES(mutex_) {
     tasks_.kill(id);
-    wake_if_unsent();
+    wake_if_needed();
+  }
+  /// What could not be done at once is done by the listening thread.
+  void wake_if_needed() KOLO_REQUIRES(mutex_) {
+    if (tasks_.hosts().needs_poll()) wake();
   }
 
-  Run* find(RunId id) {
+  Run* find(RunId id) KOLO_REQUIRES(mutex_) {
     const auto found = runs_.find(id.trial);
     return found != runs_.end() && found->second.program.id == id ? &found->second : nullptr;
   }
 
-  /// The thread that hears trials and their custodian.
+  /// The thread that hears trials and their custodians.
   void listen() {
+    std::vector<pollfd> polls;
     while (!closing_) {
-      pollfd events[4] = {{wake_.get(), POLLIN, 0}, {channels_.poll_fd(), POLLIN, 0}};
+      polls.assign({{wake_.get(), POLLIN, 0}});
+      int timeout = -1;
       {
-        const std::lock_guard lock(mutex_);
-        events[2] = {tasks_.read_fd(), POLLIN, 0};
-        events[3] = {tasks_.write_fd(), POLLOUT, 0};
+        const MutexLock lock(mutex_);
+        polls.push_back({channels_.poll_fd(), POLLIN, 0});
+        tasks_.hosts().add_polls(polls);
+        timeout = poll_timeout_ms();
       }
-      if (::poll(events, 4, -1) < 0) continue;
-      const std::lock_guard lock(mutex_);
-      std::uint64_t drained = 0;
-      [[maybe_unused]] const auto got = ::read(wake_.get(), &drained, sizeof drained);
+      const int ready = ::poll(polls.data(), polls.size(), timeout);
+      if (ready < 0) continue;
+      const MutexLock lock(mutex_);
+      std::uint64_t woken = 0;
+      [[maybe_unused]] const auto got = ::read(wake_.get(), &woken, sizeof woken);
       try {
-        if (events[3].revents != 0) tasks_.flush();
-        if (events[1].revents != 0) channels_.read_ready(take_, refuse_);
-        if (events[2].revents != 0) hear_ends();
+        if (polls[1].revents != 0) channels_.read_ready(take_, refuse_);
+        if (timeout >= 0)
+          for (auto& [trial, run] : runs_) read_reports(run, /*has_ended=*/false);
+        if (woken > 0 || ready == 0 ||
+            std::any_of(polls.begin() + 2, polls.end(), [](auto& one) { return one.revents != 0; }))
+          hear_ends();
       } catch (const std::exception& error) {
         fail_all(error.what());
       }
     }
   }
 
-  /// The custodian is lost and there cannot be another one now: no process, no descriptor, no
-  /// memory. The runs fail, the study goes on, and the next look at the link tries again.
-  void fail_all(const std::string& error) {
-    for (const auto& [trial, run] : runs_) inbox_->put(run.program.end(error, {}, setup_));
+  [[nodiscard]] int poll_timeout_ms() KOLO_REQUIRES(mutex_) {
+    const int timeout = tasks_.hosts().poll_timeout_ms();
+    if (setup_.shape.hosts.empty() || std::none_of(runs_.begin(), runs_.end(), [](const auto& run) {
+          return run.second.reports.has_value();
+        }))
+      return timeout;
+    return timeout < 0 ? kLookAtReportsMs : std::min(timeout, kLookAtReportsMs);
+  }
+
+  /// Something has failed that concerns all: no descriptor, no memory. The runs fail, and the study
+  /// goes on.
+  void fail_all(const std::string& error) KOLO_REQUIRES(mutex_) {
+    for (const auto& [trial, run] : runs_) {
+      tasks_.kill(run.program.id);
+      inbox_->put(run.program.end(error, {}, setup_));
+    }
     std::this_thread::sleep_for(std::chrono::milliseconds(200));
   }
 
-  void take(ChannelId channel, RunId id, TrialLine line) {
+  void read_reports(Run& run, bool has_ended) KOLO_REQUIRES(mutex_) {
+    if (!run.reports) return;
+    try {
+      run.reports->read(has_ended, [&](TrialLine line) {
+        if (auto message = run.program.take(std::move(line))) inbox_->put(std::move(*message));
+      });
+    } catch (const Error& error) {
+      refuse(run.program.id, error.message());
+    }
+  }
+
+  void take(ChannelId channel, RunId id, TrialLine line) KOLO_REQUIRES(mutex_) {
     Run* run = find(id);
     if (run == nullptr) return;
     if (!line.is_plain && channel == run->channel) run->listens = true;
@@ -171,49 +244,51 @@ class ProcessExecutor final : public TrialExecutor {
     inbox_->put(std::move(*message));
   }
 
-  void refuse(RunId id, const std::string& why) {
+  void refuse(RunId id, const std::string& why) KOLO_REQUIRES(mutex_) {
     Run* run = find(id);
     if (run == nullptr) return;
     run->program.refuse(why);
     kill_tasks(id);
   }
 
-  void hear_ends() {
+  void hear_ends() KOLO_REQUIRES(mutex_) {
     for (auto& end : tasks_.receive()) {
       channels_.close(end.id, take_, refuse_);
-      const Run* run = find(end.id);
+      Run* run = find(end.id);
       if (run == nullptr) continue;
+      read_reports(*run, /*has_ended=*/true);
       const bool as_told = run->is_told_to_end && end.was_terminated;
       Message message =
           run->program.end(as_told ? std::string() : std::move(end.error), end.said, setup_);
       message.was_terminated = end.was_terminated && !as_told;
+      message.was_cut_off = end.was_cut_off && ++hosts_lost_[end.id.trial] < kHostsToLose;
       inbox_->put(std::move(message));
     }
   }
 
   const ExecutorSetup setup_;
-  const int ranks_;
+  const bool is_ring_;
+  const fs::path start_directory_;
   std::shared_ptr<Inbox> inbox_;
-  TrialTasks tasks_;
-  std::mutex mutex_;
-  TrialChannels channels_;
-  const std::string socket_path_ = channels_.socket_path().string();
-  std::unordered_map<std::int64_t, Run> runs_;
-  const TrialChannels::Take take_ = [this](ChannelId channel, RunId id, TrialLine line) {
-    take(channel, id, std::move(line));
-  };
-  const TrialChannels::Refuse refuse_ = [this](RunId id, const std::string& why) {
-    refuse(id, why);
-  };
   Fd wake_;
   std::atomic<bool> closing_{false};
+  Mutex mutex_;
+  TrialTasks tasks_ KOLO_GUARDED_BY(mutex_);
+  TrialChannels channels_ KOLO_GUARDED_BY(mutex_);
+  std::unordered_map<std::int64_t, Run> runs_ KOLO_GUARDED_BY(mutex_);
+  std::unordered_map<std::int64_t, int> hosts_lost_ KOLO_GUARDED_BY(mutex_);  // of trials
+  const TrialChannels::Take take_ =
+      [this](ChannelId channel, RunId id, TrialLine line)
+          KOLO_REQUIRES(mutex_) { take(channel, id, std::move(line)); };
+  const TrialChannels::Refuse refuse_ = [this](RunId id, const std::string& why)
+                                            KOLO_REQUIRES(mutex_) { refuse(id, why); };
   std::thread thread_;
 };
 
 }  // namespace
 
-std::unique_ptr<TrialExecutor> make_process_executor(ExecutorSetup setup, int ranks) {
-  return std::make_unique<ProcessExecutor>(std::move(setup), ranks);
+std::unique_ptr<TrialExecutor> make_process_executor(ExecutorSetup setup, bool is_ring) {
+  return std::make_unique<ProcessExecutor>(std::move(setup), is_ring);
 }
 
 }  // namespace kolo::tune

@@ -8,14 +8,15 @@
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
-#include <mutex>
+#include <set>
 #include <sstream>
 
 #include "base/env.h"
 #include "base/errors.h"
 #include "base/files.h"
+#include "base/mutex.h"
 #include "kolo/kolo.h"
-#include "launch/supervisor.h"
+#include "launch/hosts.h"
 #include "tune/executor/executors.h"
 #include "tune/protocol/trial_client.h"
 #include "tune/protocol/value_text.h"
@@ -24,15 +25,15 @@ namespace kolo::tune {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr const char* kRole = "KOLO_TRIAL_ROLE";  // trial, coordinator or rank
+constexpr const char* kRole = "KOLO_TRIAL_ROLE";  // trial or rank
 constexpr const char* kCall = "KOLO_TRIAL_CALL";  // which call of tune::run it is for
 constexpr const char* kPast = "KOLO_TRIAL_PAST";  // studies of the calls before, as JSON
 
 /// Calls of tune::run in this process, and the studies they made.
 struct Calls {
-  std::mutex mutex;
-  std::int64_t count = 0;
-  Value::List past;
+  Mutex mutex;
+  std::int64_t count KOLO_GUARDED_BY(mutex) = 0;
+  Value::List past KOLO_GUARDED_BY(mutex);
 };
 Calls& calls() {
   static Calls all;
@@ -58,37 +59,14 @@ std::vector<std::string> own_command_line() {
   std::_Exit(status);
 }
 
-/// Of a trial on several hosts: starts the ranks, ends them all when one is lost.
-[[noreturn]] void be_coordinator(const Ranks& ranks) {
-  launch::Job job;
-  job.argv = own_command_line();
-  job.directory = fs::current_path();
-  job.environment = {std::string(kRole) + "=rank",
-                     fmt::format("KOLO_START_TIMEOUT={}", ranks.timeout.count())};
-  // This program is not `kolo`, whose agent the other hosts need.
-  job.ssh = exec::ssh_from_environment("kolo");
-  job.ssh.connect_timeout_seconds = std::max(1, static_cast<int>(ranks.timeout.count()));
-  job.start_timeout = std::chrono::duration_cast<std::chrono::milliseconds>(ranks.timeout);
-  int first = 0;
-  for (const auto& host : ranks.hosts) {
-    launch::Placement placement{host, first, ranks.num_slots, launch::is_this_machine(host)};
-    first += ranks.num_slots;
-    job.placements.push_back(std::move(placement));
-  }
-  int status = 1;
-  try {
-    status = launch::run_job(job);
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "{}\n", error.what());
-  }
-  leave(status);
-}
-
 void check_hosts(const Ranks& ranks) {
   if (ranks.num_hosts == 1) return;
   if (static_cast<int>(ranks.hosts.size()) != ranks.num_hosts)
     throw_error(ErrorCode::invalid_argument, "num_hosts is {}, and {} hosts are named",
                 ranks.num_hosts, ranks.hosts.size());
+  if (std::set(ranks.hosts.begin(), ranks.hosts.end()).size() != ranks.hosts.size())
+    throw_error(ErrorCode::invalid_argument,
+                "a host is named twice; num_slots gives it more ranks");
   if (!launch::is_this_machine(ranks.hosts.front()))
     throw_error(ErrorCode::invalid_argument,
                 "the first host must be this machine: rank 0 talks to the study here");
@@ -124,7 +102,7 @@ void run_as_trial(const Runnable& trainable, const ClassPolicy& policy) {
 
 SelfCall::SelfCall() {
   auto& all = calls();
-  const std::lock_guard lock(all.mutex);
+  const MutexLock lock(all.mutex);
   number_ = all.count++;
 }
 
@@ -139,45 +117,42 @@ std::optional<std::pair<std::string, std::string>> SelfCall::past_study() const 
 
 void SelfCall::remember(const std::string& storage, const std::string& name) const {
   auto& all = calls();
-  const std::lock_guard lock(all.mutex);
+  const MutexLock lock(all.mutex);
   all.past.resize(static_cast<std::size_t>(all.count));
   all.past[static_cast<std::size_t>(number_)] = Value{{"storage", storage}, {"name", name}};
 }
 
 void run_if_trial(const Runnable& trainable, const ClassPolicy& policy) {
-  const auto role = environment(kRole);
-  if (!role) return;
-  if (*role == "coordinator" && trainable.ranks()) be_coordinator(*trainable.ranks());
-  run_as_trial(trainable, policy);
+  if (environment(kRole)) run_as_trial(trainable, policy);
 }
 
 std::unique_ptr<TrialExecutor> make_self_executor(bool as_jobs, ExecutorSetup setup,
                                                   const SelfCall& call) {
-  const auto& ranks = setup.trainable->ranks();
+  const auto ranks = setup.trainable->ranks();
   if (ranks && !as_jobs) check_hosts(*ranks);
   TrialCommand command;
   command.argv = own_command_line();
   std::string past;
   {
     auto& all = calls();
-    const std::lock_guard lock(all.mutex);
+    const MutexLock lock(all.mutex);
     past = encode(Value(all.past));
   }
-  std::string role = "trial";
   if (ranks) {
-    // On this machine the custodian of the study starts the ranks itself.
-    role = ranks->num_hosts > 1 && !as_jobs ? "coordinator" : "rank";
-    if (role == "rank") {
-      setup.shape.nodes = ranks->num_hosts;
-      setup.shape.ranks_per_node = ranks->num_slots;
-    }
+    setup.shape.nodes = ranks->num_hosts;
+    setup.shape.ranks_per_node = ranks->num_slots;
+    if (ranks->num_hosts > 1 && !as_jobs)
+      for (const auto& host : ranks->hosts) setup.shape.hosts.push_back({host, ranks->num_slots});
+    setup.shape.start_timeout =
+        std::chrono::duration_cast<std::chrono::milliseconds>(ranks->timeout);
     command.environment = {fmt::format("KOLO_START_TIMEOUT={}", ranks->timeout.count())};
   }
+  const char* const role = ranks ? "rank" : "trial";
   for (auto& entry : {fmt::format("{}={}", kRole, role), fmt::format("{}={}", kCall, call.number()),
                       fmt::format("{}={}", kPast, past)})
     command.environment.push_back(entry);
   setup.command = [command](const StartOrder&) { return command; };
-  return make_executor(as_jobs ? "jobs" : role == "rank" ? "ranks" : "process", std::move(setup));
+  return make_executor(as_jobs ? "jobs" : ranks ? "ranks" : "process", std::move(setup));
 }
 
 }  // namespace kolo::tune

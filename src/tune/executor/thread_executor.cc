@@ -2,7 +2,6 @@
 //
 // Threads are kept and used again. Reports wait on an atomic that the controller's answer changes.
 #include <atomic>
-#include <condition_variable>
 #include <deque>
 #include <thread>
 #include <unordered_map>
@@ -101,12 +100,13 @@ struct Pool {
   std::shared_ptr<Inbox> inbox;
   Runnable trainable;
   ClassPolicy policy;
-  std::mutex mutex{};
-  std::condition_variable work{}, left{};
-  std::deque<std::shared_ptr<ThreadSession>> waiting{};
-  int threads = 0, idle = 0;
-  int busy = 0;  ///< inside a trainable
-  bool closing = false;
+  Mutex mutex{};
+  CondVar work{}, left{};
+  std::deque<std::shared_ptr<ThreadSession>> waiting KOLO_GUARDED_BY(mutex){};
+  int threads KOLO_GUARDED_BY(mutex) = 0;
+  int idle KOLO_GUARDED_BY(mutex) = 0;
+  int busy KOLO_GUARDED_BY(mutex) = 0;  ///< inside a trainable
+  bool closing KOLO_GUARDED_BY(mutex) = false;
 };
 
 void run_one(Pool& pool, ThreadSession& session) {
@@ -128,10 +128,12 @@ void run_one(Pool& pool, ThreadSession& session) {
 }
 
 void work(Pool& pool) {
-  std::unique_lock lock(pool.mutex);
+  MutexLock lock(pool.mutex);
   for (;;) {
     ++pool.idle;
-    pool.work.wait(lock, [&pool] { return pool.closing || !pool.waiting.empty(); });
+    pool.work.wait(lock, [&pool]() KOLO_REQUIRES(pool.mutex) {
+      return pool.closing || !pool.waiting.empty();
+    });
     --pool.idle;
     if (pool.waiting.empty()) break;
     auto session = std::move(pool.waiting.front());
@@ -154,18 +156,19 @@ class ThreadExecutor final : public TrialExecutor {
 
   /// Waits for idle threads alone.
   ~ThreadExecutor() override {
-    std::unique_lock lock(pool_->mutex);
-    pool_->closing = true;
-    pool_->work.notify_all();
-    pool_->left.wait_for(lock, std::chrono::seconds(5),
-                         [this] { return pool_->threads <= pool_->busy; });
+    Pool& pool = *pool_;
+    MutexLock lock(pool.mutex);
+    pool.closing = true;
+    pool.work.notify_all();
+    pool.left.wait_for(lock, std::chrono::seconds(5),
+                       [&pool]() KOLO_REQUIRES(pool.mutex) { return pool.threads <= pool.busy; });
   }
 
   void start(StartOrder order) override {
     const RunId id = order.id;
     auto session = std::make_shared<ThreadSession>(*pool_->inbox, std::move(order));
     sessions_[id.trial] = session;
-    const std::lock_guard lock(pool_->mutex);
+    const MutexLock lock(pool_->mutex);
     pool_->waiting.push_back(std::move(session));
     if (pool_->idle >= static_cast<int>(pool_->waiting.size())) {
       pool_->work.notify_one();

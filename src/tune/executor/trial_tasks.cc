@@ -1,15 +1,17 @@
 #include "tune/executor/trial_tasks.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/wait.h>
 
 #include <algorithm>
-#include <optional>
 
 #include "base/errors.h"
+#include "base/log.h"
 #include "base/secret.h"
 #include "base/subprocess.h"
 #include "launch/environment.h"
+#include "launch/meeting_place.h"
 
 namespace kolo::tune {
 namespace fs = std::filesystem;
@@ -19,7 +21,7 @@ namespace {
 /// where the controller did not.
 constexpr std::chrono::milliseconds kAfterTheController{2000};
 
-fs::path file_of_rank(const fs::path& path, int rank) {
+fs::path file_of_rank(const fs::path& path, std::size_t rank) {
   return rank == 0 ? path : fs::path(path.string() + "." + std::to_string(rank));
 }
 
@@ -29,94 +31,163 @@ bool was_terminated(int status) {
 
 }  // namespace
 
-TrialTasks::TrialTasks(fs::path study_directory)
-    : study_directory_(std::move(study_directory)),
-      link_(exec::Link::to_this_machine(study_directory_)) {}
-
 TrialTasks::Run* TrialTasks::find(RunId id) {
   const auto found = runs_.find(id.trial);
   return found != runs_.end() && found->second.end.id == id ? &found->second : nullptr;
 }
 
-void TrialTasks::start(const RunProcess& process) {
-  Run run;
+void TrialTasks::start(RunProcess given) {
+  const std::int64_t trial = given.id.trial;
+  Run& run =
+      runs_.insert_or_assign(trial, Run{.process = std::move(given), .end = {}}).first->second;
+  const RunProcess& process = run.process;
   run.end.id = process.id;
-  run.is_ring = process.ranks > 0;
-  const int size = std::max(1, process.ranks);
-  const launch::Placement placement{"localhost", 0, size, true};
-  std::optional<Secret> secret;
-  std::string rendezvous;
-  if (size > 1) {
-    comm::rendezvous::ServerOptions options;
-    options.size = size;
-    secret = options.secret;
-    run.server = std::make_unique<comm::rendezvous::Server>(std::move(options));
-    rendezvous = run.server->addresses().front().str();
-  }
-  std::vector<exec::Task> tasks;
-  for (int rank = 0; rank < size; ++rank) {
-    exec::Task& task = tasks.emplace_back();
-    task.id = next_task_++;
-    task.argv = process.argv;
-    task.environment = process.environment;
-    task.directory = process.directory;
-    task.streams = {false, file_of_rank(process.out, rank), file_of_rank(process.err, rank)};
-    task.grace = {process.grace + kAfterTheController, {}, {}};
-    if (rank == 0 && process.descriptor >= 0)
-      task.descriptors = {{process.descriptor, process.descriptor_variable}};
-    if (run.is_ring) {
-      const auto variables = launch::rank_variables({placement}, placement, rank, rendezvous);
-      task.environment.insert(task.environment.end(), variables.begin(), variables.end());
-      task.share = {rank, size};
-      task.tell_exit = true;
-      if (secret) task.secret = secret->bytes();
+  try {
+    for (const auto& placement : process.placements) {
+      TrialHost& host = hosts_.at(placement.host);
+      hosts_.open(host);
+      for (int i = 0; i < placement.ranks; ++i)
+        run.ranks.push_back(
+            {.host = &host, .err = RunOutput(file_of_rank(process.err, run.ranks.size()))});
     }
-    run.ranks.push_back({task.id, RunOutput(task.streams.err)});
-    tasks_[task.id] = {process.id.trial, static_cast<std::size_t>(rank)};
+    if (hosts_are_ready(run))
+      begin(run);
+    else
+      waiting_.insert(trial);
+  } catch (...) {
+    hosts_.give_back(process.placements);
+    runs_.erase(trial);
+    throw;
   }
-  runs_.insert_or_assign(process.id.trial, std::move(run));
-  for (const auto& task : tasks) link_->start(task);
+}
+
+bool TrialTasks::hosts_are_ready(const Run& run) {
+  return std::all_of(run.ranks.begin(), run.ranks.end(),
+                     [](const Rank& rank) { return rank.host->is_ready(); });
+}
+
+void TrialTasks::begin(Run& run) {
+  const RunProcess& process = run.process;
+  const auto& placements = process.placements;
+  const Secret secret = Secret::random();
+  std::vector<launch::HostRoute> routes;
+  for (const auto& placement : placements) {
+    const auto& hello = hosts_.at(placement.host).hello;
+    routes.push_back({placement.host, !placement.is_local, hello ? hello->from : ""});
+  }
+  auto meeting = launch::open_meeting_place(static_cast<int>(run.ranks.size()), secret, routes, "");
+  run.server = std::move(meeting.server);
+  run.is_begun = true;
+  const Fd passed = std::move(run.process.descriptor);  // closed here when the custodian has it
+  std::size_t number = 0;
+  for (std::size_t i = 0; i < placements.size(); ++i) {
+    for (int local = 0; local < placements[i].ranks; ++local, ++number) {
+      exec::Task task;
+      task.id = next_task_++;
+      task.argv = process.argv;
+      task.environment = process.environment;
+      task.directory = process.directory;
+      task.streams = {!placements[i].is_local, file_of_rank(process.out, number),
+                      file_of_rank(process.err, number)};
+      task.grace = {process.grace + kAfterTheController, {}, {}};
+      if (number == 0 && passed.valid())
+        task.descriptors = {{passed.get(), process.descriptor_variable}};
+      if (process.is_ring) {
+        const auto variables =
+            launch::rank_variables(placements, placements[i], local, meeting.of_host[i]);
+        task.environment.insert(task.environment.end(), variables.begin(), variables.end());
+        task.share = {local, placements[i].ranks};
+        task.tell_exit = true;
+        if (run.server) task.secret = secret.bytes();
+      }
+      run.ranks[number].task = task.id;
+      tasks_[task.id] = {process.id.trial, number};
+      run.ranks[number].host->link->start(task);
+    }
+  }
 }
 
 void TrialTasks::stop(RunId id) {
-  if (Run* run = find(id))
-    for (const auto& rank : run->ranks)
-      if (rank.is_open) link_->end(rank.task);
+  if (Run* run = find(id)) end_ranks(*run, /*at_once=*/false);
 }
 
 void TrialTasks::kill(RunId id) {
-  if (Run* run = find(id))
-    for (const auto& rank : run->ranks)
-      if (rank.is_open) link_->kill(rank.task);
+  if (Run* run = find(id)) end_ranks(*run, /*at_once=*/true);
+}
+
+void TrialTasks::end_ranks(Run& run, bool at_once) {
+  for (auto& rank : run.ranks) {
+    if (!run.is_begun)
+      rank.is_open = false;
+    else if (rank.is_open)
+      at_once ? rank.host->link->kill(rank.task) : rank.host->link->end(rank.task);
+  }
 }
 
 std::vector<RunEnd> TrialTasks::receive() {
-  std::vector<RunEnd> ends;
-  for (const auto& event : link_->receive()) {
-    const auto* exited = std::get_if<exec::Exited>(&event);
-    const auto* ended = std::get_if<exec::TaskEnd>(&event);
-    if (exited == nullptr && ended == nullptr) continue;
-    const auto place = tasks_.find(exited != nullptr ? exited->id : ended->id);
-    if (place == tasks_.end()) continue;
-    const auto [trial, rank] = place->second;
+  for (auto& host : hosts_.all())
+    if (host.link) receive_from(host);
+  hosts_.keep_up();
+  begin_waiting();
+  return std::exchange(ended_, {});
+}
+
+void TrialTasks::begin_waiting() {
+  for (const auto trial : std::set(waiting_)) {
     Run& run = runs_.at(trial);
-    if (exited != nullptr) {
-      rank_exited(run, rank, exited->status);
-      continue;
+    try {
+      if (hosts_are_ready(run) && run.ranks.front().is_open) begin(run);
+    } catch (const Error& error) {
+      fail(run, 0, error.message());
+      for (auto& rank : run.ranks) rank.is_open = false;
     }
+    if (run.is_begun) waiting_.erase(trial);
+    forget_if_over(trial);
+  }
+}
+
+void TrialTasks::receive_from(TrialHost& host) {
+  try {
+    for (const auto& event : hosts_.receive(host)) handle(event);
+    if (const auto why = hosts_.loss_of(host)) lose(host, *why);
+  } catch (const Error& error) {  // it does not speak the protocol
+    host.link->kill_command();
+    lose(host, error.message());
+  }
+}
+
+void TrialTasks::handle(const exec::Event& event) {
+  const auto* output = std::get_if<exec::Output>(&event);
+  const auto* exited = std::get_if<exec::Exited>(&event);
+  const auto* ended = std::get_if<exec::TaskEnd>(&event);
+  if (output == nullptr && exited == nullptr && ended == nullptr) return;
+  const auto place = tasks_.find(output != nullptr   ? output->id
+                                 : exited != nullptr ? exited->id
+                                                     : ended->id);
+  if (place == tasks_.end()) return;
+  const auto [trial, number] = place->second;
+  Run& run = runs_.at(trial);
+  if (output != nullptr) {
+    write_output(run.ranks[number], run.process, number, *output);
+  } else if (exited != nullptr) {
+    rank_exited(run, number, exited->status);
+  } else {
     tasks_.erase(place);
-    rank_ended(run, rank, *ended);
-    if (std::any_of(run.ranks.begin(), run.ranks.end(),
-                    [](const Rank& one) { return one.is_open; }))
-      continue;
-    ends.push_back(std::move(run.end));
-    runs_.erase(trial);
+    rank_ended(run, number, *ended);
+    forget_if_over(trial);
   }
-  if (link_->closed()) {
-    auto lost = replace_custodian();
-    std::move(lost.begin(), lost.end(), std::back_inserter(ends));
-  }
-  return ends;
+}
+
+/// What cannot be written is lost, as on a disk that is full.
+void TrialTasks::write_output(Rank& rank, const RunProcess& process, std::size_t number,
+                              const exec::Output& output) {
+  const bool is_out = output.stream == exec::Stream::out;
+  Fd& file = is_out ? rank.out_file : rank.err_file;
+  if (!file.valid())
+    file = Fd(::open(file_of_rank(is_out ? process.out : process.err, number).c_str(),
+                     O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666));
+  if (file.valid()) [[maybe_unused]]
+    const auto written = ::write(file.get(), output.bytes.data(), output.bytes.size());
 }
 
 void TrialTasks::rank_exited(Run& run, std::size_t rank, int status) {
@@ -129,8 +200,38 @@ void TrialTasks::rank_ended(Run& run, std::size_t rank, const exec::TaskEnd& end
   run.ranks[rank].is_open = false;
   if (!end.error.empty())
     fail(run, rank, end.error);
-  else if (!run.is_ring && end.status != 0)
+  else if (!run.process.is_ring && end.status != 0)
     fail(run, rank, "the program " + describe_wait_status(end.status), was_terminated(end.status));
+}
+
+void TrialTasks::lose(TrialHost& host, const std::string& reason) {
+  const std::string error = host.is_local
+                                ? "the process that starts and watches trials was lost: " + reason
+                                : fmt::format("host {} was lost: {}", host.name, reason);
+  // A host that does not come back is told once.
+  if (!host.is_local && host.hello) log::warning("{}", error);
+  std::vector<std::int64_t> trials;
+  for (auto& [trial, run] : runs_) {
+    std::optional<std::size_t> first;
+    for (std::size_t i = 0; i < run.ranks.size(); ++i) {
+      Rank& rank = run.ranks[i];
+      if (rank.host != &host || !rank.is_open) continue;
+      rank.is_open = false;
+      tasks_.erase(rank.task);
+      if (run.server) run.server->announce({static_cast<int>(i), error});
+      if (!first) first = i;
+    }
+    if (!first) continue;
+    if (!host.is_local && run.is_begun) {
+      // Whatever the other ranks have said, it was this.
+      run.end.was_cut_off = true;
+      run.end.error.clear();
+    }
+    fail(run, *first, error);
+    trials.push_back(trial);
+  }
+  for (const auto trial : trials) forget_if_over(trial);
+  hosts_.lose(host);
 }
 
 /// The first failure is the reason; those that follow are consequences.
@@ -139,22 +240,25 @@ void TrialTasks::fail(Run& run, std::size_t rank, const std::string& error, bool
   run.end.error = error;
   run.end.was_terminated = was_terminated;
   run.end.said = run.ranks[rank].err;
-  for (const auto& other : run.ranks)
-    if (other.is_open && other.task != run.ranks[rank].task) link_->end(other.task);
+  for (auto& other : run.ranks) {
+    if (!other.is_open || &other == &run.ranks[rank]) continue;
+    if (other.task == 0)
+      other.is_open = false;
+    else
+      other.host->link->end(other.task);
+  }
 }
 
-std::vector<RunEnd> TrialTasks::replace_custodian() {
-  const std::string reason = link_->reason_of_end();  // waits until nothing is left
-  std::vector<RunEnd> lost;
-  for (auto& [trial, run] : runs_) {
-    if (run.end.error.empty())
-      run.end.error = "the process that starts and watches trials was lost: " + reason;
-    lost.push_back(std::move(run.end));
-  }
-  runs_.clear();
-  tasks_.clear();
-  link_ = exec::Link::to_this_machine(study_directory_);
-  return lost;
+void TrialTasks::forget_if_over(std::int64_t trial) {
+  const auto found = runs_.find(trial);
+  if (found == runs_.end()) return;
+  Run& run = found->second;
+  if (std::any_of(run.ranks.begin(), run.ranks.end(), [](const Rank& one) { return one.is_open; }))
+    return;
+  hosts_.give_back(run.process.placements);
+  ended_.push_back(std::move(run.end));
+  waiting_.erase(trial);
+  runs_.erase(found);
 }
 
 }  // namespace kolo::tune

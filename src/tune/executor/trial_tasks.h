@@ -1,12 +1,11 @@
-// The processes of trials: each run is one task of a custodian (src/exec), or one task per rank.
+// The processes of trials: each run is one task of a custodian, or one task per rank, on this
+// machine or spread over hosts.
 //
-// The custodian holds the lock of the study's directory with everything it starts. So a study
-// begins when nothing of an earlier session is left, and two runs of a trial never write into its
-// directory at the same time. The ranks of a trial meet at a rendezvous server in this process.
-// When one of them fails, the others are told and ended.
+// The ranks of a trial meet at a rendezvous server in this process. When one of them fails, or its
+// host is lost, the others are told and ended. Output of other hosts comes here and goes to the
+// same files as that of this machine.
 //
-// Nothing blocks but the constructor and the replacement of a custodian that was killed. One thread
-// at a time.
+// Nothing blocks but the loss of a host. One thread at a time.
 #pragma once
 
 #include <chrono>
@@ -14,66 +13,72 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "base/fd.h"
 #include "comm/rendezvous/server.h"
-#include "exec/link.h"
 #include "tune/executor/program_run.h"
+#include "tune/executor/trial_hosts.h"
 
 namespace kolo::tune {
 
 /// What is started for a run.
 struct RunProcess {
   RunId id;
-  std::vector<std::string> argv;
-  std::vector<std::string> environment;  ///< NAME=VALUE on top of this process's own
-  std::filesystem::path directory;       ///< where it starts; "" = here
+  std::vector<std::string> argv{};
+  std::vector<std::string> environment{};  ///< NAME=VALUE on top of this process's own
+  std::filesystem::path directory{};       ///< where it starts, on every host
   /// Files that output is appended to. Ranks but the first have their number behind the name.
-  std::filesystem::path out, err;
+  std::filesystem::path out{}, err{};
   /// The first rank inherits this descriptor, and is told its number by this variable.
-  int descriptor = -1;
-  std::string descriptor_variable;
-  int ranks = 0;                          ///< 0 = one process that is no rank of anything
-  std::chrono::milliseconds grace{5000};  ///< between SIGTERM and SIGKILL
+  Fd descriptor{};
+  std::string descriptor_variable{};
+  std::vector<launch::Placement> placements{};  ///< from TrialHosts::take
+  bool is_ring = false;                         ///< false: one process that is no rank of anything
+  std::chrono::milliseconds grace{5000};        ///< between SIGTERM and SIGKILL
 };
 
 /// Nothing of a run is left.
 struct RunEnd {
   RunId id;
-  std::string error;            ///< why it failed; "" = it did not
+  std::string error{};          ///< why it failed; "" = it did not
   bool was_terminated = false;  ///< by SIGTERM or SIGINT
-  RunOutput said;               ///< of a failure: the standard error of the rank that failed first
+  bool was_cut_off = false;     ///< it failed because another host was lost
+  RunOutput said{};             ///< of a failure: the standard error of the rank that failed first
 };
 
 class TrialTasks {
  public:
-  /// Waits until no process of an earlier session of the study is left. Throws io.
-  explicit TrialTasks(std::filesystem::path study_directory);
+  explicit TrialTasks(TrialHostsSetup hosts) : hosts_(std::move(hosts)) {}
 
-  void start(const RunProcess& process);
+  /// Starts the run when its hosts have answered. Its places, which hosts() has given, go back when
+  /// it has ended, or here if this throws.
+  void start(RunProcess process);
   /// SIGTERM, to every process of the run.
   void stop(RunId id);
   void kill(RunId id);
 
-  // To poll; -1 = not now.
-  [[nodiscard]] int read_fd() const noexcept { return link_->read_fd(); }
-  [[nodiscard]] int write_fd() const noexcept { return link_->write_fd(); }
-  void flush() { link_->flush(); }
-  /// The runs that have ended. If the custodian was killed, all have, and a new one is started.
+  [[nodiscard]] TrialHosts& hosts() noexcept { return hosts_; }
+  /// Reads what has come and returns the runs that have ended. When a custodian was killed or a
+  /// host is lost, all its runs have.
   std::vector<RunEnd> receive();
 
  private:
   struct Rank {
-    exec::TaskId task = 0;
-    RunOutput err;
-    bool is_open = true;  // something of it may be left
+    exec::TaskId task = 0;  // 0 = not started yet
+    TrialHost* host = nullptr;
+    RunOutput err{};
+    Fd out_file{}, err_file{};  // of another host
+    bool is_open = true;        // something of it may be left
   };
   struct Run {
+    RunProcess process;
     RunEnd end;
-    std::vector<Rank> ranks;
-    bool is_ring = false;
-    std::unique_ptr<comm::rendezvous::Server> server;
+    std::vector<Rank> ranks{};
+    bool is_begun = false;  // its tasks are started
+    std::unique_ptr<comm::rendezvous::Server> server{};
   };
   struct Place {  // of a task
     std::int64_t trial = 0;
@@ -81,16 +86,26 @@ class TrialTasks {
   };
 
   Run* find(RunId id);
+  [[nodiscard]] static bool hosts_are_ready(const Run& run);
+  void begin(Run& run);
+  void begin_waiting();
+  void end_ranks(Run& run, bool at_once);
+  void receive_from(TrialHost& host);
+  void handle(const exec::Event& event);
+  void write_output(Rank& rank, const RunProcess& process, std::size_t number,
+                    const exec::Output& output);
   void rank_exited(Run& run, std::size_t rank, int status);
   void rank_ended(Run& run, std::size_t rank, const exec::TaskEnd& end);
+  void lose(TrialHost& host, const std::string& reason);
   void fail(Run& run, std::size_t rank, const std::string& error, bool was_terminated = false);
-  std::vector<RunEnd> replace_custodian();
+  void forget_if_over(std::int64_t trial);
 
-  std::filesystem::path study_directory_;
-  std::unique_ptr<exec::Link> link_;
+  TrialHosts hosts_;
   exec::TaskId next_task_ = 1;
   std::map<std::int64_t, Run> runs_;  // by trial
+  std::set<std::int64_t> waiting_;    // trials whose hosts have not answered
   std::map<exec::TaskId, Place> tasks_;
+  std::vector<RunEnd> ended_;  // not told yet
 };
 
 }  // namespace kolo::tune

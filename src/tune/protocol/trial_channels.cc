@@ -62,7 +62,6 @@ void TrialChannels::watch(const Fd& fd, ChannelId number) {
 
 void TrialChannels::add(ChannelId number, Channel channel) {
   watch(channel.socket, number);
-  const std::lock_guard lock(mutex_);
   channels_.emplace(number, std::make_shared<Channel>(std::move(channel)));
 }
 
@@ -78,19 +77,15 @@ TrialChannels::Opened TrialChannels::open(RunId id) {
 }
 
 void TrialChannels::close(RunId id, const Take& take, const Refuse& refuse) {
-  {
-    const std::lock_guard lock(mutex_);
-    for (auto& [number, channel] : channels_)
-      if (channel->id == id) {
-        channel->may_rest = false;
-        wake(number, *channel);
-      }
-  }
+  for (auto& [number, channel] : channels_)
+    if (channel->id == id) {
+      channel->may_rest = false;
+      wake(number, *channel);
+    }
   // Whoever has connected for this trial but was not heard yet is heard first.
   for (int round = 0; round < kLastRounds && read_round(take, refuse); ++round) {
   }
   std::erase_if(tokens_, [&](const auto& entry) { return entry.second == id; });
-  const std::lock_guard lock(mutex_);
   std::erase_if(channels_, [&](const auto& entry) { return entry.second->id == id; });
 }
 
@@ -122,7 +117,6 @@ void TrialChannels::resume_accepting() {
 
 /// Makes place for one more connection: the one that has been silent for longest goes.
 void TrialChannels::drop_a_stranger() {
-  const std::lock_guard lock(mutex_);
   const auto is_stranger = [](const auto& entry) { return !entry.second->id; };
   const auto count = std::count_if(channels_.begin(), channels_.end(), is_stranger);
   if (static_cast<std::size_t>(count) >= kMostStrangers)
@@ -146,13 +140,11 @@ bool TrialChannels::read_round(const Take& take, const Refuse& refuse) {
     any = true;
     std::shared_ptr<Channel> channel;
     {
-      const std::lock_guard lock(mutex_);
       const auto found = channels_.find(number);
       if (found == channels_.end()) continue;
       channel = found->second;
     }
     if (read(number, *channel, take, refuse)) continue;
-    const std::lock_guard lock(mutex_);
     channels_.erase(number);
   }
   return any;
@@ -176,7 +168,6 @@ bool TrialChannels::read(ChannelId number, Channel& channel, const Take& take,
       if (line.kind == TrialLine::Kind::hello && !channel.id) {
         const auto found = tokens_.find(line.token);
         if (found == tokens_.end()) return false;  // a stranger
-        const std::lock_guard lock(mutex_);
         channel.id = found->second;
         continue;
       }
@@ -195,7 +186,6 @@ bool TrialChannels::read(ChannelId number, Channel& channel, const Take& take,
 }
 
 void TrialChannels::count_question(Channel& channel) {
-  const std::lock_guard lock(mutex_);
   if (++channel.unanswered < kMostUnanswered || channel.rests || !channel.may_rest) return;
   channel.rests = ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, channel.socket.get(), nullptr) == 0;
 }
@@ -205,17 +195,13 @@ void TrialChannels::wake(ChannelId number, Channel& channel) {
 }
 
 void TrialChannels::answer(ChannelId number, std::string_view line) {
-  {
-    const std::lock_guard lock(mutex_);
-    const auto found = channels_.find(number);
-    if (found == channels_.end()) return;
-    if (--found->second->unanswered <= kMostUnanswered / 2) wake(number, *found->second);
-  }
+  const auto found = channels_.find(number);
+  if (found == channels_.end()) return;
+  if (--found->second->unanswered <= kMostUnanswered / 2) wake(number, *found->second);
   send(number, line);
 }
 
 void TrialChannels::send(ChannelId number, std::string_view line) {
-  const std::lock_guard lock(mutex_);
   const auto found = channels_.find(number);
   if (found == channels_.end()) return;
   [[maybe_unused]] const auto sent =

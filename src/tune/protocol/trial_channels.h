@@ -4,13 +4,12 @@
 // A trial that reports faster than the study answers is not read for a while, so that its own
 // socket fills up and not the memory of the study.
 //
-// Only send() and answer() may be called from any thread.
+// One thread at a time.
 #pragma once
 
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <random>
 #include <string>
 
@@ -53,9 +52,9 @@ class TrialChannels {
   /// Reads a part of what has come; poll_fd() stays readable as long as there is more. A trial that
   /// never stops sending does not keep the caller.
   void read_ready(const Take& take, const Refuse& refuse) { read_round(take, refuse); }
-  /// From any thread. What does not fit into the socket is dropped, because nobody reads it.
+  /// What does not fit into the socket is dropped, because nobody reads it.
   void send(ChannelId channel, std::string_view line);
-  /// From any thread: the answer to the first line of the channel that has none. Every report and
+  /// The answer to the first line of the channel that has none. Every report and
   /// every checkpoint needs one.
   void answer(ChannelId channel, std::string_view line);
 
@@ -86,7 +85,6 @@ class TrialChannels {
   std::filesystem::path path_;
   Fd epoll_, listener_, retry_;
   std::random_device random_;  // kept: making one takes longer than a token
-  std::mutex mutex_;           // of channels_, against send()
   std::map<ChannelId, std::shared_ptr<Channel>> channels_;
   std::map<std::string, RunId> tokens_;
   ChannelId next_ = 2;  // the first numbers are the listener and the timer

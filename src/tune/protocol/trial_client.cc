@@ -134,11 +134,18 @@ TrialLink TrialLink::from_environment(bool own_connection) {
     link.send(hello_line(*token, false));
     return link;
   }
-  const auto fd = environment(kTrialFd);
+  const auto fd = inherited_trial_fd();
   if (!fd)
     throw_error(ErrorCode::failed_precondition,
-                "this process is not a trial of a study, because {} is not set", kTrialFd);
-  return TrialLink(Fd(::dup(static_cast<int>(integer_variable(kTrialFd)))));
+                "this process is not a trial of a study, because {} names no open descriptor",
+                kTrialFd);
+  return TrialLink(Fd(::dup(*fd)));
+}
+
+std::optional<int> inherited_trial_fd() {
+  const auto fd = static_cast<int>(integer_variable(kTrialFd));
+  if (fd <= STDERR_FILENO || ::fcntl(fd, F_GETFD) < 0) return std::nullopt;
+  return fd;
 }
 
 void TrialLink::send(std::string_view line) {

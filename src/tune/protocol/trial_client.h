@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/fd.h"
@@ -38,6 +39,9 @@ class TrialLink {
   std::optional<Answer> answer_;
   bool stop_ = false;
 };
+
+/// The descriptor of KOLO_TRIAL_FD, if it is open in this process.
+std::optional<int> inherited_trial_fd();
 
 /// The session of this process, which was started as a trial.
 std::unique_ptr<SessionBase> make_client_session();

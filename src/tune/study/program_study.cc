@@ -34,6 +34,7 @@ constexpr std::string_view kKeys[] = {"name",
                                       "seed",
                                       "np",
                                       "executor",
+                                      "hosts",
                                       "program",
                                       "directory",
                                       "cpus",
@@ -98,15 +99,34 @@ void take_objectives(const Json& json, Options& options) {
   }
 }
 
+/// A trial is on one host if it fits there, else on as few as possible, with as many ranks on each.
+TrialShape shape_of(const ProgramStudy& study) {
+  const auto& resources = study.options.resources_per_trial;
+  TrialShape shape;
+  shape.ranks_per_node = study.np;
+  shape.threads_per_rank = std::max(1, static_cast<int>(std::ceil(resources.cpu / study.np)));
+  shape.gpus = resources.gpu;
+  shape.hosts = study.hosts;
+  if (study.hosts.empty()) return shape;
+  for (shape.nodes = 1; shape.nodes <= study.np; ++shape.nodes) {
+    shape.ranks_per_node = study.np / shape.nodes;
+    if (study.np % shape.nodes == 0 && trials_at_once(shape) > 0) return shape;
+  }
+  std::string slots;
+  for (const auto& host : study.hosts)
+    slots += fmt::format("{}{}:{}", slots.empty() ? "" : ",", host.name, host.slots);
+  throw_error(ErrorCode::invalid_argument,
+              "a trial of {} ranks with {} processors each does not fit on the hosts {}: it takes "
+              "the same number of slots on one or more of them",
+              study.np, shape.threads_per_rank, slots);
+}
+
 ExecutorSetup executor_setup(const ProgramStudy& study, const ProgramRun& run) {
   ExecutorSetup setup;
   setup.directory = study.directory;
   setup.metric = study.first_metric();
   setup.last_line_reports = true;
-  setup.shape.ranks_per_node = study.np;
-  const auto& resources = study.options.resources_per_trial;
-  setup.shape.threads_per_rank = std::max(1, static_cast<int>(std::ceil(resources.cpu / study.np)));
-  setup.shape.gpus = resources.gpu;
+  setup.shape = shape_of(study);
   setup.kolo = run.kolo;
   setup.time_limit = study.options.trial_time_limit;
   setup.command = [program = study.program](const StartOrder& order) {
@@ -117,12 +137,13 @@ ExecutorSetup executor_setup(const ProgramStudy& study, const ProgramRun& run) {
 }
 
 /// The launchers have the resources; the study limits how many trials it gives them at once.
-Resources resources_for_jobs(const Options& options) {
-  const auto& each = options.resources_per_trial;
-  const auto fit = each.cpu > 0 ? std::floor(machine_resources().cpu / each.cpu) : 1.0;
-  const auto trials = options.max_concurrent_trials > 0
-                          ? static_cast<double>(options.max_concurrent_trials)
-                          : std::max(1.0, fit);
+int trials_as_jobs(const Options& options) {
+  if (options.max_concurrent_trials > 0) return static_cast<int>(options.max_concurrent_trials);
+  const double each = options.resources_per_trial.cpu;
+  return each > 0 ? std::max(1, static_cast<int>(machine_resources().cpu / each)) : 1;
+}
+
+Resources resources_for(int trials, const Resources& each) {
   Resources all = each;
   all.cpu *= trials;
   all.gpu *= trials;
@@ -196,6 +217,12 @@ ProgramStudy ProgramStudy::from_json(const Json& json) {
   take_seconds("trial_time_limit", options.trial_time_limit);
   take(json, "np", study.np);
   take(json, "executor", study.executor);
+  std::vector<std::string> hosts;  // one text as on the command line, or several
+  if (json.contains("hosts") && json.at("hosts").is_string())
+    hosts.push_back(json.at("hosts").get<std::string>());
+  else
+    take(json, "hosts", hosts);
+  study.hosts = launch::parse_hosts(hosts);
   if (study.np < 1) throw_error(ErrorCode::invalid_argument, "np must be at least 1");
   options.resources_per_trial.cpu = study.np;
   take(json, "cpus", options.resources_per_trial.cpu);
@@ -242,8 +269,13 @@ ProgramResult run_program_study(ProgramStudy study, const ProgramRun& run) {
   if (study.executor.empty()) study.executor = study.np > 1 ? "ranks" : "process";
   ExecutorSetup executor = executor_setup(study, run);
   check_executor(study.executor, executor);
-  if (canonical_executor(study.executor) == "jobs" && !study.options.total_resources)
-    study.options.total_resources = resources_for_jobs(study.options);
+  if (!study.options.total_resources) {
+    const auto& each = study.options.resources_per_trial;
+    if (canonical_executor(study.executor) == "jobs")
+      study.options.total_resources = resources_for(trials_as_jobs(study.options), each);
+    else if (!study.hosts.empty())
+      study.options.total_resources = resources_for(trials_at_once(executor.shape), each);
+  }
   StudySetup setup;
   setup.options = study.options;
   setup.spec.trainable = fs::path(study.program.front()).filename().string();

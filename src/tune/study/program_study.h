@@ -12,6 +12,7 @@
 #include "base/json.h"
 #include "kolo/tune/analysis.h"
 #include "kolo/tune/options.h"
+#include "launch/hosts.h"
 #include "tune/output/observer.h"
 #include "tune/study/placeholders.h"
 
@@ -28,6 +29,7 @@ struct ProgramStudy {
   std::vector<std::string> program;  ///< with {parameters}
   int np = 1;                        ///< ranks of each trial
   std::string executor;              ///< "" = process, or ranks where np > 1
+  std::vector<launch::Host> hosts;   ///< where trials run; none = here
   std::string directory;             ///< where trials start
   Json description;                  ///< what from_json was given
 

@@ -52,7 +52,10 @@ void TrialEnds::follow_fate(StudyTrial& trial, const std::string& error) {
     case Fate::done: end(trial, trial.fate, trial.fate_reason); return;
     case Fate::failed: fail_run(trial, trial.fate_reason, /*may_restart=*/true); return;
     case Fate::lost: fail_run(trial, trial.fate_reason, /*may_restart=*/false); return;
-    case Fate::dropped: wait_as(trial, TrialPhase::pending); return;
+    case Fate::dropped:
+      wait_as(trial, TrialPhase::pending);
+      trial.repeat_until = trial.record.iteration;
+      return;
     case Fate::paused:
       if (!error.empty()) break;
       wait_as(trial, TrialPhase::paused);

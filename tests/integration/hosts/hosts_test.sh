@@ -62,7 +62,7 @@ ours_left() {
   for name in "${hosts[@]}"; do
     for pid in $(pids_on "$name"); do
       ended "$pid" && continue
-      if tr '\0' ' ' <"/proc/$pid/cmdline" 2>/dev/null | grep -qF -e "$kolo" -e "$rank_program" ${study_program:+-e "$study_program"}; then
+      if tr '\0' ' ' <"/proc/$pid/cmdline" 2>/dev/null | grep -qF -e "$kolo" -e "$rank_program" -e "$work/trial.sh" ${study_program:+-e "$study_program"}; then
         printf '%s ' "$pid"
       fi
     done
@@ -167,9 +167,116 @@ case_study() {
   expect_none_left 5
 }
 
+# --- `kolo tune --hosts` ---
+
+# tune NAME ARGUMENTS…: a study on the first host, over both, in the background. Its trials say where they are, and
+# wait for the file `go`.
+tune() {
+  local name="$1"
+  shift
+  export KOLO_REMOTE_KOLO="$kolo" KOLO_RESULTS="$work/results"
+  printf 'x: {uniform: [0, 1]}\n' >"$work/space.yaml"
+  cat >"$work/trial.sh" <<X
+#!/bin/sh
+echo "rank \$KOLO_RANK on \$(hostname) as \$\$"
+until [ -e "$work/go" ]; do sleep 0.05; done
+[ "\${KOLO_RANK:-0}" != 0 ] || exec "$kolo" report loss="\$1"
+X
+  chmod +x "$work/trial.sh"
+  "$hosts_dir/on-host" "${hosts[0]}" "$kolo" tune --name "$name" --hosts "${host_list:-${hosts[0]}:1,${hosts[1]}:1}" \
+    --space "$work/space.yaml" --metric loss --mode min --quiet "$@" -- "$work/trial.sh" {x} \
+    >"$work/launcher.log" 2>&1 </dev/null &
+  launcher=$!
+}
+
+# said NAME TEXT: how many trials of the study have said that.
+said() { cat "$work/results/$1"/*/stdout* 2>/dev/null | grep -c -- "$2" || true; }
+said_on_both() { (($(said "$1" "on ${hosts[0]} ") >= 1 && $(said "$1" "on ${hosts[1]} ") >= 1)); }
+pid_on() { sed -n "s/.* on $2 as //p" "$work/results/$1"/*/stdout* | tail -n 1; }
+
+expect_study() {
+  wait_for_launcher 40
+  ((status == 0)) || bad "the study ended with $status"
+  expect_none_left 5
+}
+
+# Trials of one process each, on both hosts at the same time.
+case_tune() {
+  tune spread --num-samples 4
+  until_true 30 'trials on both hosts' said_on_both spread
+  touch "$work/go"
+  expect_study
+  (($(said spread ' on ') == 4)) || bad "not four runs: $(cat "$work"/results/spread/*/stdout)"
+}
+
+# A trial is a ring over both hosts. A killed rank fails its trial, of which nothing is left anywhere.
+case_tune_ring() {
+  tune ring --np 2 --num-samples 2 --max-failures 1
+  until_true 30 'a rank on each host' said_on_both ring
+  kill -9 "$(pid_on ring "${hosts[1]}")"
+  again() { (($(said ring "rank 1 on ${hosts[1]} ") >= 2)); }
+  until_true 20 'the trial runs again' again
+  touch "$work/go"
+  expect_study
+  grep -q 'rank 1 was killed by signal 9' "$work"/results/ring/*/error.txt || bad "$(cat "$work"/results/ring/*/error.txt)"
+  (($(said ring "rank 0 on ${hosts[0]} ") == 3)) || bad "not three rings: $(cat "$work"/results/ring/*/stdout)"
+}
+
+# Nothing stays on any host when the controller is killed, and the study continues.
+case_tune_kill_controller() {
+  tune killed --num-samples 2
+  until_true 30 'trials on both hosts' said_on_both killed
+  kill -9 "$launcher"
+  wait "$launcher" || true
+  expect_none_left 15
+  touch "$work/go"
+  tune killed --num-samples 2 --resume
+  expect_study
+}
+
+# A trial on a host that is lost continues on another one, and has not failed.
+expect_move() {
+  moved() { (($(said "$1" "on ${hosts[0]} ") == 2)); }
+  until_true 30 'the trial runs on the other host' moved "$1"
+  touch "$work/go"
+  expect_study
+  grep -q "host ${hosts[1]} was lost" "$work/launcher.log" || bad 'the study does not say which host was lost'
+  if compgen -G "$work/results/$1/*/error.txt" >/dev/null; then bad "a trial has failed"; fi
+}
+
+case_tune_lost() {
+  local pid
+  tune lost --num-samples 2
+  until_true 30 'trials on both hosts' said_on_both lost
+  for pid in $(pids_on "${hosts[1]}"); do
+    if [[ "$pid" != "${hosts_sshd[${hosts[1]}]}" && "$(<"/proc/$pid/comm")" == sshd* ]]; then kill -9 "$pid"; fi
+  done
+  expect_move lost
+}
+
+# The same on a host that is cut off: there the trial ends when its lease does.
+case_tune_cut() {
+  export KOLO_HOST_LEASE=2 KOLO_SSH="$KOLO_SSH -o ServerAliveInterval=1 -o ServerAliveCountMax=2"
+  tune cut --num-samples 2
+  until_true 30 'trials on both hosts' said_on_both cut
+  cut_link "${hosts[1]}"
+  expect_move cut
+}
+
+# A host that cannot be reached is said before the first trial, and no study stays.
+case_tune_typo() {
+  host_list="${hosts[0]}:1,nosuchhost:1" tune typo --num-samples 2
+  wait_for_launcher 30
+  ((status == 1)) || bad "the study ended with $status"
+  grep -q 'cannot run trials on nosuchhost: .*resolve' "$work/launcher.log" || bad 'the host is not named'
+  touch "$work/go"
+  tune typo --num-samples 2
+  expect_study
+}
+
 work=''
 case "$case" in
-  two_hosts | cut_link | kill_session | kill_rank | kill_launcher | study) hosts_up 2 ;;
+  two_hosts | cut_link | kill_session | kill_rank | kill_launcher | study | tune*) hosts_up 2 ;;
   three_hosts | three_hosts_of_two) hosts_up 3 ;;
   *)
     printf 'unknown case %s\n' "$case" >&2

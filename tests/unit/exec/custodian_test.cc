@@ -233,5 +233,18 @@ TEST(CustodianTest, GarbageEndsTheLinkAndNothingElse) {
   EXPECT_EQ(exit_code_of(status), 0);
 }
 
+TEST(CustodianTest, AnOwnerThatIsSilentForItsLeaseIsLost) {
+  Owner owner;
+  owner.link().set_lease(200ms);
+  Task task = Owner::shell(1, "echo $$; sleep 1000");
+  task.grace.owner_lost = 0ms;
+  owner.link().start(task);
+  ASSERT_TRUE(owner.wait_for_output(1, "\n"));
+  const std::string process = word_of(owner.out[1]);
+  EXPECT_TRUE(owner.wait_for_close());
+  owner.close();  // waits for the custodian, which waits until nothing is left
+  EXPECT_FALSE(lives(process));
+}
+
 }  // namespace
 }  // namespace kolo::exec

@@ -95,5 +95,16 @@ TEST(HostsTest, ThisMachine) {
   EXPECT_FALSE(is_this_machine("somebody@localhost"));
 }
 
+TEST(HostsTest, GroupsThatFitAtOnce) {
+  const std::vector<Host> hosts{{"a", 4}, {"b", 4}, {"c", 1}};
+  EXPECT_EQ(groups_at_once(hosts, 1, 1), 9);
+  EXPECT_EQ(groups_at_once(hosts, 1, 3), 2);  // a slot of a and of b stays free
+  EXPECT_EQ(groups_at_once(hosts, 2, 2), 2);
+  EXPECT_EQ(groups_at_once(hosts, 2, 1), 4);  // c takes part in one of them
+  EXPECT_EQ(groups_at_once(hosts, 3, 1), 1);
+  EXPECT_EQ(groups_at_once(hosts, 3, 2), 0);
+  EXPECT_EQ(groups_at_once({}, 1, 1), 0);
+}
+
 }  // namespace
 }  // namespace kolo::launch

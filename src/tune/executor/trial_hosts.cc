@@ -1,0 +1,162 @@
+#include "tune/executor/trial_hosts.h"
+
+#include <algorithm>
+
+#include "base/errors.h"
+#include "base/log.h"
+#include "base/subprocess.h"
+#include "exec/environment.h"
+
+namespace kolo::tune {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// Between attempts to reach a host that is lost. On this machine only the start of a process can
+/// have failed.
+constexpr auto kTryAgain = 10s;
+constexpr auto kTryAgainHere = 200ms;
+
+}  // namespace
+
+TrialHosts::TrialHosts(TrialHostsSetup setup) : setup_(std::move(setup)) {
+  if (setup_.hosts.empty()) setup_.hosts = {{"localhost", 1}};
+  for (const auto& [name, slots] : setup_.hosts)
+    hosts_.push_back({.name = name, .slots = slots, .is_local = launch::is_this_machine(name)});
+  for (auto& host : hosts_) open(host);
+  wait_for_all();
+  if (std::any_of(hosts_.begin(), hosts_.end(), [](const auto& host) { return !host.is_local; }))
+    renew_ = Deadline::after(setup_.lease / 4);
+}
+
+void TrialHosts::wait_for_all() {
+  while (std::any_of(hosts_.begin(), hosts_.end(),
+                     [](const auto& host) { return !host.is_ready(); })) {
+    std::vector<pollfd> polls;
+    add_polls(polls);
+    ::poll(polls.data(), polls.size(), poll_timeout_ms());
+    for (auto& host : hosts_) {
+      receive(host);
+      if (const auto why = loss_of(host))
+        throw_error(ErrorCode::unavailable, "cannot run trials on {}: {}", host.name, *why);
+    }
+  }
+}
+
+std::vector<launch::Placement> TrialHosts::take(int nodes, int ranks) {
+  std::vector<TrialHost*> order;
+  for (auto& host : hosts_) order.push_back(&host);
+  std::stable_sort(order.begin(), order.end(), [](const TrialHost* a, const TrialHost* b) {
+    if (a->is_ready() != b->is_ready()) return a->is_ready();
+    return a->slots - a->load > b->slots - b->load;
+  });
+  order.resize(std::min(order.size(), static_cast<std::size_t>(nodes)));
+  // The first rank reports, and hears what the study says only from here.
+  std::stable_partition(order.begin(), order.end(),
+                        [](const auto* host) { return host->is_local; });
+  std::vector<launch::Placement> placements;
+  for (auto* host : order) {
+    placements.push_back(
+        {host->name, static_cast<int>(placements.size()) * ranks, ranks, host->is_local});
+    host->load += ranks;
+  }
+  return placements;
+}
+
+void TrialHosts::give_back(const std::vector<launch::Placement>& placements) {
+  for (const auto& placement : placements) at(placement.host).load -= placement.ranks;
+}
+
+TrialHost& TrialHosts::at(const std::string& name) {
+  return *std::find_if(hosts_.begin(), hosts_.end(),
+                       [&](const TrialHost& host) { return host.name == name; });
+}
+
+void TrialHosts::open(TrialHost& host) {
+  if (host.link) return;
+  if (host.is_local) {
+    host.link = exec::Link::to_this_machine(setup_.study_directory);
+  } else {
+    host.link = exec::Link::through(exec::ssh_command(setup_.ssh, host.name), host.name);
+    host.link->set_lease(setup_.lease);
+    host.link->set_environment(exec::forwardable(current_environment()));
+    host.answer_by = Deadline::after(setup_.start_timeout);
+  }
+  host.try_again.reset();
+}
+
+std::vector<exec::Event> TrialHosts::receive(TrialHost& host) {
+  if (host.link->error_fd() >= 0) host.link->read_errors();
+  auto events = host.link->receive();
+  for (const auto& event : events) {
+    const auto* hello = std::get_if<exec::Hello>(&event);
+    if (hello == nullptr || host.is_local) continue;
+    host.hello = *hello;
+    host.answer_by.reset();
+  }
+  return events;
+}
+
+std::optional<std::string> TrialHosts::loss_of(TrialHost& host) {
+  if (host.link->closed()) return host.link->reason_of_end();  // here: when nothing is left
+  if (!host.answer_by || !host.answer_by->passed()) return std::nullopt;
+  host.link->kill_command();
+  return fmt::format("it did not answer within {:.5g} s",
+                     std::chrono::duration<double>(setup_.start_timeout).count());
+}
+
+void TrialHosts::lose(TrialHost& host) {
+  host.link.reset();
+  host.hello.reset();
+  host.answer_by.reset();
+  host.try_again = Deadline::after(host.is_local ? 0ms : std::chrono::milliseconds(kTryAgain));
+}
+
+void TrialHosts::add_polls(std::vector<pollfd>& polls) const {
+  for (const auto& host : hosts_) {
+    if (!host.link) continue;
+    polls.push_back({host.link->read_fd(), POLLIN, 0});
+    polls.push_back({host.link->write_fd(), POLLOUT, 0});
+    polls.push_back({host.link->error_fd(), POLLIN, 0});
+  }
+}
+
+void TrialHosts::keep_up() {
+  const bool is_time_to_renew = renew_ && renew_->passed();
+  if (is_time_to_renew) renew_ = Deadline::after(setup_.lease / 4);
+  for (auto& host : hosts_) {
+    if (host.link && is_time_to_renew && !host.is_local) host.link->renew();
+    if (host.link && host.link->write_fd() >= 0) host.link->flush();
+    if (!host.try_again || !host.try_again->passed()) continue;
+    try {
+      open(host);
+    } catch (const Error& error) {
+      log::warning("{} cannot run trials now: {}", host.is_local ? "this machine" : host.name,
+                   error.message());
+      host.try_again = Deadline::after(kTryAgainHere);
+    }
+  }
+}
+
+int TrialHosts::poll_timeout_ms() const {
+  int timeout = -1;
+  const auto until = [&timeout](const std::optional<Deadline>& deadline) {
+    if (!deadline) return;
+    const int left = deadline->poll_timeout_ms();
+    timeout = timeout < 0 ? left : std::min(timeout, left);
+  };
+  until(renew_);
+  for (const auto& host : hosts_) {
+    until(host.answer_by);
+    until(host.try_again);
+  }
+  return timeout;
+}
+
+bool TrialHosts::needs_poll() const {
+  return std::any_of(hosts_.begin(), hosts_.end(), [](const TrialHost& host) {
+    return !host.is_ready() || host.link->write_fd() >= 0;
+  });
+}
+
+}  // namespace kolo::tune

@@ -1,0 +1,90 @@
+// The hosts that trials run on, each with one custodian (src/exec) of the study.
+//
+// The custodian of this machine holds the lock of the study's directory with everything it starts.
+// So a study begins when nothing of an earlier session is left here, and two runs of a trial never
+// write into its directory at the same time. Custodians of other hosts are at the end of ssh. They
+// end with their tasks when the study is gone, or when they have not heard from it for the time of
+// a lease, as on a host that is cut off.
+//
+// A host that is lost gets no trials as long as there are others, and is tried again now and then.
+//
+// Nothing blocks but the constructor and lose(). One thread at a time.
+#pragma once
+
+#include <poll.h>
+
+#include <chrono>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/deadline.h"
+#include "exec/link.h"
+#include "exec/ssh.h"
+#include "launch/hosts.h"
+
+namespace kolo::tune {
+
+struct TrialHostsSetup {
+  std::filesystem::path study_directory;
+  std::vector<launch::Host> hosts{};  ///< none = this machine
+  exec::SshOptions ssh{};
+  std::chrono::milliseconds start_timeout{30'000};
+  std::chrono::milliseconds lease{60'000};  ///< of other hosts
+};
+
+struct TrialHost {
+  std::string name;
+  int slots = 1;
+  bool is_local = false;
+  int load = 0;                         ///< ranks that run there
+  std::unique_ptr<exec::Link> link{};   ///< unset while the host is lost
+  std::optional<exec::Hello> hello{};   ///< of another host that has answered
+  std::optional<Deadline> answer_by{};  ///< of another host that has not
+  std::optional<Deadline> try_again{};  ///< of a host that is lost
+
+  [[nodiscard]] bool is_ready() const noexcept { return link && (is_local || hello); }
+};
+
+class TrialHosts {
+ public:
+  /// Waits until no process of an earlier session of the study is left here, and until every host
+  /// has answered. Throws invalid_argument, io, and unavailable for a host that cannot be used.
+  explicit TrialHosts(TrialHostsSetup setup);
+
+  /// Places `ranks` ranks on each of `nodes` hosts: those with the most free slots, this machine
+  /// first. Places are never refused; the study decides how many trials run at once.
+  [[nodiscard]] std::vector<launch::Placement> take(int nodes, int ranks);
+  void give_back(const std::vector<launch::Placement>& placements);
+
+  [[nodiscard]] TrialHost& at(const std::string& name);
+  [[nodiscard]] std::vector<TrialHost>& all() noexcept { return hosts_; }
+  /// Makes a link to a host that has none. Throws if its command cannot be run.
+  void open(TrialHost& host);
+  /// Takes what the host's custodian says; a hello is taken in here. Throws corruption.
+  std::vector<exec::Event> receive(TrialHost& host);
+  /// Why the host must be given up now: its link has closed, or it does not answer in time.
+  [[nodiscard]] std::optional<std::string> loss_of(TrialHost& host);
+  /// Gives the host up until it answers again.
+  void lose(TrialHost& host);
+
+  /// Adds the descriptors to poll.
+  void add_polls(std::vector<pollfd>& polls) const;
+  /// Sends what waits, renews leases, and tries lost hosts again when it is time.
+  void keep_up();
+  /// How long to poll at most; -1 = until something comes.
+  [[nodiscard]] int poll_timeout_ms() const;
+  /// Whoever polls must look again: something waits to be sent, or for a host to answer.
+  [[nodiscard]] bool needs_poll() const;
+
+ private:
+  void wait_for_all();
+
+  TrialHostsSetup setup_;
+  std::vector<TrialHost> hosts_;
+  std::optional<Deadline> renew_;  // of the leases; none without other hosts
+};
+
+}  // namespace kolo::tune
