@@ -10,7 +10,9 @@
 #include "base/text_table.h"
 #include "commands.h"
 #include "study_store.h"
+#include "tune/output/studies_table.h"
 #include "tune/protocol/value_text.h"
+#include "tune/study/stop_request.h"
 #include "tune/study/study_reader.h"
 #include "tune/trial/trial_names.h"
 
@@ -84,52 +86,9 @@ void ExportOptions::declare(OptionSet& set) {
   set.add("Options", kStorage, &storage);
 }
 
-/// "loss (min)"
-std::string metric_text(const std::vector<tune::Objective>& objectives) {
-  std::string text;
-  for (const auto& [metric, direction] : objectives)
-    text += fmt::format("{}{} ({})", text.empty() ? "" : ", ", metric,
-                        direction == search::Direction::minimize ? "min" : "max");
-  return text;
-}
-
-/// The best among the last values of all trials; nothing without one, or with several objectives.
-Value best_value(store::StudyStore& store, const store::StudyRecord& study,
-                 const std::vector<tune::Objective>& objectives) {
-  if (objectives.size() != 1) return {};
-  std::optional<double> best;
-  for (const auto& report : store.last_reports(study.id)) {
-    const Value result = tune::decode(report.metrics, "a report");
-    const Value* value = result.find_path(objectives.front().metric);
-    if (value == nullptr || !value->is_number() || !std::isfinite(value->as_number())) continue;
-    const bool smaller = objectives.front().direction == search::Direction::minimize;
-    const double number = value->as_number();
-    if (!best || (smaller ? number < *best : number > *best)) best = number;
-  }
-  return best ? Value(*best) : Value();
-}
-
 int run_studies(StudiesOptions& options) {
   const OpenStore open(options.storage);
-  Table table{
-      {"name", "state", "trials", "done", "failed", "metric", "best", "elapsed_s", "created"}, {}};
-  for (const auto& study : open.store->studies()) {
-    std::int64_t done = 0, failed = 0;
-    const auto trials = open.store->trials(study.id);
-    for (const auto& trial : trials) {
-      done += trial.ended_seq ? 1 : 0;
-      failed += trial.status == store::TrialStatus::error ? 1 : 0;
-    }
-    const auto objectives = tune::objectives_of_spec(study.spec);
-    constexpr std::string_view kStates[] = {"interrupted", "finished", "stopped", "failed"};
-    const bool under_way = open.store->holder(study.id, open.store->lease_date()).has_value();
-    table.rows.push_back(
-        {study.name,
-         std::string(under_way ? "running" : kStates[static_cast<std::size_t>(study.status)]),
-         trials.size(), done, failed, metric_text(objectives),
-         best_value(*open.store, study, objectives), std::round(study.elapsed * 10) / 10,
-         tune::date_text(study.created)});
-  }
+  const Table table = tune::studies_table(*open.store);
   if (options.json)
     fmt::print("{}", table.to_json());
   else
@@ -181,11 +140,9 @@ int run_best(BestOptions& options) {
 int run_stop(StopOptions& options) {
   const OpenStore open(options.storage);
   const auto study = open.store->at(options.study);
-  if (!open.store->holder(study.id, open.store->lease_date()))
-    throw_error(ErrorCode::failed_precondition, "study {} is not running", study.name);
   std::optional<std::int64_t> trial;
   if (!options.trial.empty()) trial = trial_number(*open.store, study, options.trial);
-  open.store->request(study.id, "stop", trial);
+  tune::request_stop(*open.store, study, trial);
   return 0;
 }
 

@@ -5,8 +5,9 @@
 
 #include "base/text_table.h"
 #include "commands.h"
-#include "row_filter.h"
 #include "study_store.h"
+#include "tune/output/row_filter.h"
+#include "tune/output/trials_table.h"
 #include "tune/study/study_reader.h"
 
 namespace kolo::app {
@@ -42,18 +43,6 @@ void TrialsOptions::declare(OptionSet& set) {
   set.add("Options", kStorage, &storage);
 }
 
-void keep_columns(Table& table, const std::vector<std::string>& names) {
-  std::vector<std::size_t> places;
-  for (const auto& name : names) places.push_back(column_of(table, name));
-  Table kept;
-  for (const std::size_t place : places) kept.columns.push_back(table.columns[place]);
-  for (const auto& row : table.rows) {
-    auto& cells = kept.rows.emplace_back();
-    for (const std::size_t place : places) cells.push_back(row[place]);
-  }
-  table = std::move(kept);
-}
-
 /// Of a text, what fits beside other columns.
 std::string brief(const std::string& text) {
   constexpr std::size_t kLetters = 60;
@@ -67,7 +56,7 @@ Table for_people(Table table) {
   for (const auto& column : table.columns)
     if (std::find(std::begin(kLong), std::end(kLong), column) == std::end(kLong))
       names.push_back(column);
-  keep_columns(table, names);
+  tune::keep_columns(table, names);
   const auto has = [&table](const std::string& name) {
     return std::find(table.columns.begin(), table.columns.end(), name) != table.columns.end();
   };
@@ -81,61 +70,14 @@ Table for_people(Table table) {
   return table;
 }
 
-/// What one wants to see first: number, status, metrics, parameters.
-Table trials_table(const tune::Analysis& analysis) {
-  Table all = analysis.dataframe();
-  if (const auto failed = analysis.errors(); !failed.empty()) {
-    const bool is_metric =
-        std::find(all.columns.begin(), all.columns.end(), "error") != all.columns.end();
-    all.columns.emplace_back(is_metric ? "failure" : "error");
-    for (auto& row : all.rows) row.emplace_back();
-    for (const auto* trial : failed)
-      all.rows[static_cast<std::size_t>(trial->number)].back() = trial->error;
-  }
-  std::vector<std::string> order = {"trial_id", "status", "training_iteration", "time_total_s"};
-  for (const auto& objective : analysis.objectives()) order.push_back(objective.metric);
-  for (const auto& column : all.columns)
-    if (column.starts_with("config/")) order.push_back(column);
-  for (const auto& column : all.columns)
-    if (column != "logdir" && column != "timestamp" && column != "time_this_iter_s")
-      order.push_back(column);
-  order.emplace_back("logdir");
-  std::vector<std::string> once;
-  for (const auto& name : order)
-    if (std::find(all.columns.begin(), all.columns.end(), name) != all.columns.end() &&
-        std::find(once.begin(), once.end(), name) == once.end())
-      once.push_back(name);
-  keep_columns(all, once);
-  return all;
-}
-
-/// NaN has no place in an order.
-bool is_missing(const tune::Value& value) {
-  return value.is_nothing() ||
-         (value.is_number() && !value.is_integer() && std::isnan(value.as_number()));
-}
-
 int run_trials(TrialsOptions& options) {
   const OpenStore open(options.storage);
-  Table table = trials_table(tune::read_study(*open.store, options.study));
-  for (const auto& conditions : options.filter) keep_rows(table, conditions);
-  if (!options.sort.empty()) {
-    std::vector<std::size_t> by;
-    for (const auto& name : cli::split(options.sort, ',')) by.push_back(column_of(table, name));
-    std::stable_sort(
-        table.rows.begin(), table.rows.end(), [&](const auto& left, const auto& right) {
-          for (const std::size_t column : by) {
-            if (is_missing(left[column]) != is_missing(right[column]))
-              return is_missing(right[column]);  // rows without a value last
-            if (is_missing(left[column]) || left[column] == right[column]) continue;
-            return options.desc ? right[column] < left[column] : left[column] < right[column];
-          }
-          return false;
-        });
-  }
+  Table table = tune::trials_table(tune::read_study(*open.store, options.study));
+  for (const auto& conditions : options.filter) tune::keep_rows(table, conditions);
+  if (!options.sort.empty()) tune::sort_rows(table, cli::split(options.sort, ','), options.desc);
   if (options.limit)
     table.rows.resize(std::min(table.rows.size(), static_cast<std::size_t>(*options.limit)));
-  if (!options.columns.empty()) keep_columns(table, cli::split(options.columns, ','));
+  if (!options.columns.empty()) tune::keep_columns(table, cli::split(options.columns, ','));
   if (options.json)
     fmt::print("{}", table.to_json());
   else if (options.csv)

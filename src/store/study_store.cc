@@ -145,6 +145,17 @@ std::vector<StudyRecord> StudyStore::studies() {
   return all;
 }
 
+std::vector<StudyMark> StudyStore::marks() {
+  std::vector<StudyMark> all;
+  auto& row = database_.prepare("SELECT name, seq, status, owner FROM studies ORDER BY name");
+  while (row.next())
+    all.push_back({.name = std::string(row.text(0)),
+                   .seq = row.integer(1),
+                   .status = static_cast<StudyStatus>(row.integer(2)),
+                   .held = !row.is_null(3)});
+  return all;
+}
+
 std::optional<StudyRecord> StudyStore::find(std::string_view name) {
   auto& row =
       database_.prepare(fmt::format("SELECT {} FROM studies WHERE name = $1", kStudyColumns));

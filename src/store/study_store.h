@@ -23,6 +23,15 @@ namespace kolo::store {
 /// A controller that has not been heard of for so long on another host counts as gone.
 inline constexpr double kLeaseSeconds = 15;
 
+/// What is cheap to know about a study; it differs whenever something in its history is new.
+struct StudyMark {
+  std::string name;
+  std::int64_t seq = 0;
+  StudyStatus status = StudyStatus::running;
+  bool held = false;  ///< somebody has claimed it, and may be gone
+  bool operator==(const StudyMark&) const = default;
+};
+
 /// Who holds a study, as others see it.
 struct Holder {
   std::string host;
@@ -40,6 +49,8 @@ class StudyStore {
   /// Throws already_exists.
   StudyId create(const StudyRecord& study);
   [[nodiscard]] std::vector<StudyRecord> studies();
+  /// Of all studies, by name: for those who look often.
+  [[nodiscard]] std::vector<StudyMark> marks();
   [[nodiscard]] std::optional<StudyRecord> find(std::string_view name);
   /// Throws not_found, suggesting a near name.
   [[nodiscard]] StudyRecord at(std::string_view name);

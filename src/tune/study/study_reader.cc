@@ -44,7 +44,11 @@ Analysis read_study(store::StudyStore& store, const std::string& name) {
   trials.reserve(records.size());
   for (auto& record : records) trials.push_back(trial_of(study, spec.trainable, record));
   std::vector<double> last_seconds(trials.size());
+  // While another process controls the study, it may have begun further trials since they were
+  // read.
+  const auto is_read = [&](std::int64_t trial) { return trial < std::ssize(trials); };
   store.each_report(study.id, [&](store::ReportRecord& report) {
+    if (!is_read(report.trial)) return;
     auto& trial = trials.at(static_cast<std::size_t>(report.trial));
     double& seconds = last_seconds[static_cast<std::size_t>(report.trial)];
     Value result = decode(report.metrics, "a report");
@@ -59,6 +63,7 @@ Analysis read_study(store::StudyStore& store, const std::string& name) {
     trial.results.push_back(std::move(result));
   });
   for (const auto& checkpoint : store.checkpoints(study.id)) {
+    if (!is_read(checkpoint.trial)) continue;
     auto& trial = trials.at(static_cast<std::size_t>(checkpoint.trial));
     trial.checkpoints.push_back({checkpoint.path, checkpoint.iteration});
     trial.checkpoint = checkpoint.path;

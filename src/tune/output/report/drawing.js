@@ -1,8 +1,14 @@
-// The study, and what all plots are drawn with: scales, axes, legends.
-const S = JSON.parse(document.getElementById('data').textContent);
+// The study, and what all plots are drawn with: scales, axes, legends. report-html and the dashboard
+// share this file and plots.js; both define showTrial() and redraw().
+'use strict';
 const NS = 'http://www.w3.org/2000/svg';
-const first = S.objectives[0];
-let metric = first ? first.metric : S.metrics[0];
+let S = null, first = null, metric = null;
+/// From now on this study is drawn, by the metric that was chosen if it has that.
+function useStudy(study, chosen) {
+  S = study;
+  first = S.objectives[0];
+  metric = S.metrics.includes(chosen) ? chosen : first ? first.metric : S.metrics[0];
+}
 const id = (name) => document.getElementById(name);
 const smaller = () => { const o = S.objectives.find((x) => x.metric === metric); return !o || o.min; };
 const better = (a, b) => (smaller() ? a < b : a > b);
@@ -38,7 +44,12 @@ function html(name, parent, text, className) {
 }
 /// As wide as there is room, so that texts keep their size on a phone.
 const widthOf = (div, most) => Math.max(320, Math.min(most, div.clientWidth || most));
-const svg = (parent, w, h) => el('svg', { viewBox: `0 0 ${w} ${h}` }, parent);
+function svg(parent, w, h) {
+  const title = parent.closest('section')?.querySelector('h2')?.textContent || 'Chart';
+  return el('svg', { viewBox: `0 0 ${w} ${h}`, role: 'img', 'aria-label': title }, parent);
+}
+/// From bad (0) to good (1), on a light page and on a dark one.
+const tone = (good) => `color-mix(in srgb, var(--blue) ${Math.round(15 + 85 * good)}%, var(--line))`;
 const empty = (parent, why) => html('div', parent, why, 'empty');
 
 /// Shows the trial's name, and all of it when it is clicked.

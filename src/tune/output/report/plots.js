@@ -42,13 +42,13 @@ function drawCurves(div, best) {
       const line = el('polyline', { points: part.map(([x, v]) => X(x) + ',' + Y(v)).join(' '), fill: 'none', stroke, 'stroke-width': strong ? 2.2 : 1.2, 'stroke-opacity': strong ? 1 : 0.6 }, s);
       mark(line, t);
       const [x, v] = part[0];
-      if (i > 0 || part.length === 1) el('circle', { cx: X(x), cy: Y(v), r: i > 0 ? 3 : 2.2, fill: i > 0 ? '#fff' : stroke, stroke }, s);
+      if (i > 0 || part.length === 1) el('circle', { cx: X(x), cy: Y(v), r: i > 0 ? 3 : 2.2, fill: i > 0 ? 'var(--paper)' : stroke, stroke }, s);
       copies = copies || i > 0;
     });
     const [x, v] = parts[parts.length - 1].slice(-1)[0];
     if (t.stopped) el('path', { d: `M${X(x) - 3} ${Y(v) - 3}l6 6m0 -6l-6 6`, stroke: 'var(--gold)', 'stroke-width': 1.6 }, s);
   }
-  legend(div, [['var(--ink)', 'best'], ...seen(), ...(copies ? [['#fff;border:1px solid var(--blue)', '○ copied another trial']] : [])]);
+  legend(div, [['var(--ink)', 'best'], ...seen(), ...(copies ? [['var(--paper)', '○ copied another trial']] : [])]);
 }
 
 function drawPareto(div) {
@@ -97,15 +97,15 @@ function drawParallel(div, best) {
   ranked.forEach((t, place) => {
     const q = ranked.length < 2 ? 1 : place / (ranked.length - 1);
     const points = columns.map((k, i) => (known(get(t, i)) ? `${50 + i * gap},${Y(i, get(t, i))}` : null)).filter(Boolean);
-    mark(el('polyline', { points: points.join(' '), fill: 'none', stroke: t === best ? 'var(--red)' : `hsl(212 ${20 + 50 * q}% ${66 - 36 * q}%)`, 'stroke-width': t === best ? 2.6 : 1.2, 'stroke-opacity': 0.45 + 0.5 * q }, s), t);
+    mark(el('polyline', { points: points.join(' '), fill: 'none', stroke: t === best ? 'var(--red)' : tone(q), 'stroke-width': t === best ? 2.6 : 1.2, 'stroke-opacity': 0.45 + 0.5 * q }, s), t);
   });
   columns.forEach((k, i) => {
     const x = 50 + i * gap;
     el('line', { x1: x, x2: x, y1: 40, y2: h - 30, stroke: 'var(--soft)' }, s);
-    el('text', { x, y: 18, 'text-anchor': 'middle', style: 'fill:var(--ink);font-weight:600' }, s, scales[i].name);
+    el('text', { x, y: 18, 'text-anchor': 'middle', class: 'name' }, s, scales[i].name);
     for (const m of scales[i].ticks) el('text', { x: x + 5, y: Y(i, m) + 4 }, s, fmt(m));
   });
-  legend(div, [['var(--red)', 'best'], ['hsl(212 70% 30%)', 'good'], ['hsl(212 20% 66%)', 'bad']]);
+  legend(div, [['var(--red)', 'best'], [tone(1), 'good'], [tone(0), 'bad']]);
 }
 
 const chosenPair = [];
@@ -137,7 +137,7 @@ function drawContour(div) {
     }
     return sum / total;
   };
-  const shade = (v) => { const q = Math.max(0, Math.min(1, (v - lo) / ((hi - lo) || 1))), good = smaller() ? 1 - q : q; return `hsl(212 ${15 + 55 * good}% ${92 - 52 * Math.round(good * 10) / 10}%)`; };
+  const shade = (v) => { const q = Math.max(0, Math.min(1, (v - lo) / ((hi - lo) || 1))), good = smaller() ? 1 - q : q; return tone(Math.round(good * 10) / 10); };
   const cw = (w - 76) / n, ch = 264 / n;
   for (let i = 0; i < n; ++i)
     for (let j = 0; j < n; ++j)

@@ -85,6 +85,7 @@ function redraw() {
   drawTable();
 }
 
+useStudy(JSON.parse(id('data').textContent));
 for (const m of S.metrics) html('option', id('metric'), m).selected = m === metric;
 id('metric').onchange = () => { metric = id('metric').value; redraw(); };
 id('filter').oninput = drawTable;

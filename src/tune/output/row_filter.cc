@@ -1,4 +1,4 @@
-#include "row_filter.h"
+#include "tune/output/row_filter.h"
 
 #include <algorithm>
 #include <cmath>
@@ -6,13 +6,9 @@
 
 #include "base/errors.h"
 #include "base/registry.h"
-#include "study_store.h"
 
-namespace kolo::app {
+namespace kolo::tune {
 namespace {
-
-using tune::Table;
-using tune::Value;
 
 constexpr std::string_view kOperatorLetters = "<>=!";
 
@@ -145,4 +141,4 @@ void keep_rows(Table& table, const std::string& conditions) {
   });
 }
 
-}  // namespace kolo::app
+}  // namespace kolo::tune

@@ -1,0 +1,66 @@
+#include "tune/output/studies_table.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <optional>
+
+#include "tune/protocol/value_text.h"
+#include "tune/study/study_reader.h"
+#include "tune/trial/trial_names.h"
+
+namespace kolo::tune {
+namespace {
+
+/// "loss (min)"
+std::string metric_text(const std::vector<Objective>& objectives) {
+  std::string text;
+  for (const auto& [metric, direction] : objectives)
+    text += fmt::format("{}{} ({})", text.empty() ? "" : ", ", metric,
+                        direction == search::Direction::minimize ? "min" : "max");
+  return text;
+}
+
+/// The best among the last values of all trials; nothing without one, or with several objectives.
+Value best_value(store::StudyStore& store, const store::StudyRecord& study,
+                 const std::vector<Objective>& objectives) {
+  if (objectives.size() != 1) return {};
+  std::optional<double> best;
+  for (const auto& report : store.last_reports(study.id)) {
+    const Value result = decode(report.metrics, "a report");
+    const Value* value = result.find_path(objectives.front().metric);
+    if (value == nullptr || !value->is_number() || !std::isfinite(value->as_number())) continue;
+    const bool smaller = objectives.front().direction == search::Direction::minimize;
+    const double number = value->as_number();
+    if (!best || (smaller ? number < *best : number > *best)) best = number;
+  }
+  return best ? Value(*best) : Value();
+}
+
+}  // namespace
+
+std::string_view state_of(store::StudyStore& store, const store::StudyRecord& study) {
+  constexpr std::string_view kStates[] = {"interrupted", "finished", "stopped", "failed"};
+  const bool under_way = store.holder(study.id, store.lease_date()).has_value();
+  return under_way ? "running" : kStates[static_cast<std::size_t>(study.status)];
+}
+
+Table studies_table(store::StudyStore& store) {
+  Table table{
+      {"name", "state", "trials", "done", "failed", "metric", "best", "elapsed_s", "created"}, {}};
+  for (const auto& study : store.studies()) {
+    std::int64_t done = 0, failed = 0;
+    const auto trials = store.trials(study.id);
+    for (const auto& trial : trials) {
+      done += trial.ended_seq ? 1 : 0;
+      failed += trial.status == store::TrialStatus::error ? 1 : 0;
+    }
+    const auto objectives = objectives_of_spec(study.spec);
+    table.rows.push_back({study.name, std::string(state_of(store, study)), trials.size(), done,
+                          failed, metric_text(objectives), best_value(store, study, objectives),
+                          std::round(study.elapsed * 10) / 10, date_text(study.created)});
+  }
+  return table;
+}
+
+}  // namespace kolo::tune
