@@ -10,9 +10,9 @@ BEGIN {
   level["engine"] = level["search"] = level["store"] = level["launch"] = 2
   level["train"] = level["jobs"] = 3
   level["tune"] = 4
-  level["hps"] = 5
+  level["hps"] = level["dashboard"] = 5
   level["nas"] = 6
-  level["serve"] = level["apps"] = level["python"] = 7
+  level["apps"] = level["python"] = 7
 
   # header prefix -> the only folders that may name it
   fence["<gloo/"] = "^bench/"
@@ -28,6 +28,7 @@ BEGIN {
   fence["<zlib.h>"] = "^src/train/"
   fence["\"event.pb.h"] = fence["<google/protobuf/"] = "^src/events/"
   fence["<sqlite3.h>"] = "^src/store/"
+  fence["<httplib.h>"] = "^src/dashboard/"
   fence["<libpq-fe.h>"] = "^src/store/"
 }
 

@@ -6,23 +6,23 @@
 #include "base/errors.h"
 
 namespace kolo::app {
-namespace {
-
 namespace fs = std::filesystem;
 
-fs::path database_folder() {
+fs::path jobs_folder() {
   for (const char* name : {"KOLO_DB", "BALSAM_DB_PATH"})
     if (auto folder = environment(name)) return *folder;
-  if (fs::exists("kolo-jobs.json")) return ".";
-  throw_error(
-      ErrorCode::failed_precondition,
-      "no database of jobs is active: make one with `kolo init DIR`, then run eval \"$(kolo "
-      "activate DIR)\"");
+  return fs::exists("kolo-jobs.json") ? "." : "";
 }
 
-}  // namespace
-
-jobs::JobDatabase open_jobs() { return jobs::JobDatabase::open(database_folder()); }
+jobs::JobDatabase open_jobs() {
+  const fs::path folder = jobs_folder();
+  if (folder.empty())
+    throw_error(
+        ErrorCode::failed_precondition,
+        "no database of jobs is active: make one with `kolo init DIR`, then run eval \"$(kolo "
+        "activate DIR)\"");
+  return jobs::JobDatabase::open(folder);
+}
 
 jobs::JobId parse_job_id(const std::string& text) {
   std::int64_t id = 0;

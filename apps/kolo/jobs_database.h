@@ -8,6 +8,9 @@
 
 namespace kolo::app {
 
+/// The folder that KOLO_DB names, else this one if it has a database; "" = there is none.
+std::filesystem::path jobs_folder();
+
 /// The database that KOLO_DB names, else the one in this folder. Throws failed_precondition.
 jobs::JobDatabase open_jobs();
 

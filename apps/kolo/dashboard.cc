@@ -1,0 +1,84 @@
+// kolo dashboard: studies and jobs in a browser.
+#include "dashboard/dashboard.h"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <thread>
+
+#include "base/env.h"
+#include "base/errors.h"
+#include "commands.h"
+#include "dashboard/access.h"
+#include "jobs_database.h"
+#include "study_store.h"
+#include "tune/study/study.h"
+#include "watching.h"
+
+namespace kolo::app {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct DashboardCommand {
+  std::string storage, jobs, host = "127.0.0.1";
+  int port = dashboard::kUsualPort;
+  bool read_only = false;
+  void declare(OptionSet& set);
+};
+constexpr Option<DashboardCommand> kDashboardRows[] = {
+    {&DashboardCommand::port, "port", "N", "Listen on this port; 0 takes any free one.", least(0),
+     most(65535)},
+    {&DashboardCommand::host, "host", "ADDRESS",
+     "Listen on this address of the machine. Others can then try to connect, and the traffic is "
+     "not encrypted; from another machine, prefer an ssh tunnel."},
+    {&DashboardCommand::read_only, "read-only", "", "Show everything, and refuse every action."},
+    {&DashboardCommand::jobs, "jobs", "DIR", "Show the jobs of the database in this folder.",
+     fallback("the folder in KOLO_DB, or this one if it has a database of jobs")},
+};
+void DashboardCommand::declare(OptionSet& set) {
+  set.add("Options", kDashboardRows, *this);
+  set.add("Options", kStorage, &storage);
+}
+
+/// $XDG_STATE_HOME/kolo, else ~/.local/state/kolo.
+fs::path state_folder() {
+  if (const auto state = environment("XDG_STATE_HOME")) return fs::path(*state) / "kolo";
+  if (const auto home = environment("HOME")) return fs::path(*home) / ".local/state/kolo";
+  throw_error(ErrorCode::failed_precondition,
+              "there is no place to keep the token of the dashboard: set HOME or XDG_STATE_HOME");
+}
+
+int run_dashboard(DashboardCommand& options) {
+  const auto* const interrupted = catch_interrupts();
+  tune::Options study;
+  study.storage = options.storage;
+  const fs::path state = state_folder();
+  const dashboard::Dashboard served(
+      {.host = options.host,
+       .port = options.port,
+       .storage = tune::storage_url(study),
+       .jobs = options.jobs.empty() ? jobs_folder() : fs::path(options.jobs),
+       .read_only = options.read_only,
+       .token = dashboard::kept_token(state / "dashboard.token"),
+       .actions = state / "dashboard-actions.jsonl"});
+  fmt::print("{}\n", served.address());
+  std::fflush(stdout);
+  while (!*interrupted) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  return 0;
+}
+
+}  // namespace
+
+constinit const Command kDashboard{
+    .name = "dashboard",
+    .summary = "Show studies and jobs in a browser, live",
+    .examples = "kolo dashboard\nkolo dashboard --port 0 --read-only\n",
+    .notes =
+        "It prints the address to open, with a token that lets you in, and runs until Ctrl-C. "
+        "Everybody who has the address can see and stop what you run (docs/dashboard.md).",
+    .options = declared<DashboardCommand>,
+    .run = run_declared<DashboardCommand, run_dashboard>,
+};
+
+}  // namespace kolo::app

@@ -1,0 +1,57 @@
+// An HTTP server for a few people and many strangers: connections, requests and waiting are
+// bounded, and those who are not known make room for those who are.
+//
+// cpp-httplib parses requests and routes them. Accepting and reading are done here, because its own
+// loop has no limit for the number of connections or for the time that a request takes.
+#pragma once
+
+#include <httplib.h>
+
+#include <atomic>
+#include <functional>
+#include <list>
+#include <thread>
+
+#include "base/fd.h"
+#include "base/mutex.h"
+#include "dashboard/http_limits.h"
+
+namespace kolo::dashboard {
+
+class HttpServer : public httplib::Server {
+ public:
+  explicit HttpServer(HttpLimits limits) : limits_(limits) {}
+  ~HttpServer() override { stop_serving(); }
+
+  /// Said of a request when its head was read: whether its sender is known. Connections of others
+  /// are closed first when there are too many.
+  std::function<bool(const httplib::Request&)> knows;
+  /// Requests whose answer goes on as long as both sides live.
+  std::function<bool(const httplib::Request&)> is_stream;
+
+  /// Serves this listening socket on threads of its own, from now on.
+  void serve(Fd listener);
+  /// Closes all connections and waits for their threads.
+  void stop_serving();
+  [[nodiscard]] bool stopping() const noexcept { return stopping_; }
+
+ private:
+  struct Connection {
+    Fd socket;
+    std::atomic<bool> known = false, done = false;
+    std::thread thread{};
+  };
+
+  void accept_all();
+  void welcome(Fd socket) KOLO_EXCLUDES(mutex_);
+  void converse(Connection& connection);
+
+  const HttpLimits limits_;
+  Fd listener_, wakeup_;
+  std::atomic<bool> stopping_ = false;
+  std::thread acceptor_;
+  Mutex mutex_;
+  std::list<Connection> connections_ KOLO_GUARDED_BY(mutex_);  // oldest first
+};
+
+}  // namespace kolo::dashboard

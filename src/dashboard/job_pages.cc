@@ -1,0 +1,122 @@
+#include "dashboard/job_pages.h"
+
+#include <algorithm>
+
+#include "base/errors.h"
+#include "base/files.h"
+#include "jobs/database/explain.h"
+#include "jobs/database/fields.h"
+#include "jobs/database/leases.h"
+
+namespace kolo::dashboard {
+namespace {
+
+constexpr std::size_t kOutputBytes = 64 * 1024;
+
+Json counts_json(jobs::JobDatabase& database) {
+  Json counts = Json::array();
+  for (const auto& count : database.count_by_state())
+    counts.push_back({{"workflow", count.workflow},
+                      {"state", jobs::to_string(count.state)},
+                      {"jobs", count.jobs}});
+  return counts;
+}
+
+Json launchers_json(jobs::JobDatabase& database) {
+  Json all = Json::array();
+  for (const auto& launcher : jobs::launchers(database, true))
+    all.push_back({{"id", launcher.id},
+                   {"host", launcher.host},
+                   {"pid", launcher.pid},
+                   {"started", launcher.started},
+                   {"about", try_parse_json(launcher.about).value_or(Json())}});
+  return all;
+}
+
+}  // namespace
+
+template <class Work>
+auto JobPages::with_jobs(Work work) {
+  if (!present())
+    throw_error(ErrorCode::failed_precondition,
+                "there is no database of jobs here; give its folder with --jobs, or make one with "
+                "`kolo init DIR`");
+  const MutexLock lock(mutex_);
+  try {
+    if (!database_) database_ = jobs::JobDatabase::open(folder_);
+    return work(*database_);
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::unavailable || error.code() == ErrorCode::io) database_.reset();
+    throw;
+  }
+}
+
+Json JobPages::jobs(const std::string& state, std::size_t limit) {
+  return with_jobs([&](jobs::JobDatabase& database) {
+    jobs::JobFilter filter;
+    if (!state.empty()) filter.state = jobs::parse_state(state);
+    auto found = database.find(filter);
+    const std::size_t matching = found.size();
+    std::reverse(found.begin(), found.end());
+    if (found.size() > limit) found.resize(limit);
+    Json rows = Json::array();
+    for (const auto& job : found)
+      rows.push_back({{"id", static_cast<std::int64_t>(job.id)},
+                      {"name", job.name},
+                      {"workflow", job.workflow},
+                      {"application", job.application},
+                      {"state", jobs::to_string(job.state)},
+                      {"created", job.created}});
+    return Json{{"jobs", std::move(rows)},
+                {"matching", matching},
+                {"counts", counts_json(database)},
+                {"launchers", launchers_json(database)},
+                {"folder", std::filesystem::absolute(database.folder()).string()}};
+  });
+}
+
+Json JobPages::job(std::int64_t id) {
+  return with_jobs([&](jobs::JobDatabase& database) {
+    const auto job = database.job(jobs::JobId{id});
+    Json json{{"id", id},
+              {"name", job.name},
+              {"state", jobs::to_string(job.state)},
+              {"ended", jobs::is_end(job.state)},
+              {"fields", jobs::job_json(job)},
+              {"explain", jobs::explain(database, job.id)},
+              {"history", Json::array()},
+              {"parents", Json::array()},
+              {"children", Json::array()}};
+    json["fields"].erase("environ");  // keys and passwords are often there
+    for (const auto& entry : database.history(job.id))
+      json["history"].push_back({{"state", jobs::to_string(entry.state)},
+                                 {"time", entry.time},
+                                 {"reason", entry.reason}});
+    for (const auto parent : database.parents(job.id))
+      json["parents"].push_back(static_cast<std::int64_t>(parent));
+    for (const auto child : database.children(job.id))
+      json["children"].push_back(static_cast<std::int64_t>(child));
+    const auto folder = database.folder_of(job);
+    json["folder"] = folder.string();
+    json["output"] = tail_of_file(folder / (job.name + ".out"), kOutputBytes);
+    return json;
+  });
+}
+
+std::int64_t JobPages::kill(std::int64_t id) {
+  return with_jobs([&](jobs::JobDatabase& database) {
+    static_cast<void>(database.job(jobs::JobId{id}));  // throws not_found
+    return database.kill({jobs::JobId{id}}, false);
+  });
+}
+
+std::string JobPages::version() {
+  return with_jobs([](jobs::JobDatabase& database) {
+    std::string text = json_text(counts_json(database));
+    for (const auto& launcher : jobs::launchers(database, true))
+      text += fmt::format(" {}", launcher.id);
+    return text;
+  });
+}
+
+}  // namespace kolo::dashboard

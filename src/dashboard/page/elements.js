@@ -1,0 +1,63 @@
+// Small parts of pages. Texts go in as text, never as markup: names and logs come from programs.
+'use strict';
+
+function button(parent, text, action, className) {
+  const e = html('button', parent, text, className);
+  e.type = 'button';
+  e.onclick = action;
+  return e;
+}
+function link(parent, text, href) {
+  const e = html('a', parent, text);
+  e.href = href;
+  return e;
+}
+/// A part of the page with a heading; returns the element for its content.
+function part(title, { wide = false, name = '' } = {}) {
+  const section = html('section', id('content'), undefined, wide ? 'wide' : '');
+  html('h2', section, title);
+  const body = html('div', section);
+  if (name) body.id = name;
+  return body;
+}
+function pageHead(title, facts) {
+  document.title = title + ' · kolo';
+  id('title').textContent = title;
+  id('facts').replaceChildren();
+  for (const fact of facts) html('div', id('facts'), fact);
+}
+/// Rows of texts, or of functions that fill a cell.
+function simpleTable(parent, columns, rows) {
+  const table = html('table', html('div', parent, undefined, 'rows'));
+  const head = table.createTHead().insertRow();
+  for (const c of columns) html('th', head, c, 'plain').scope = 'col';
+  const body = table.createTBody();
+  body.className = 'plain';
+  for (const row of rows) {
+    const tr = body.insertRow();
+    for (const cell of row) {
+      const td = tr.insertCell();
+      if (typeof cell === 'function') cell(td); else td.textContent = fmt(cell);
+    }
+  }
+  return table;
+}
+const when = (seconds) => new Date(seconds * 1000).toLocaleString();
+const state = (text) => (parent) => html('span', parent, text, 'state ' + text);
+const studyLink = (name) => '#/study/' + encodeURIComponent(name);
+const trialLink = (name, n) => `${studyLink(name)}/trial/${n}`;
+
+/// Asks before something that cannot be taken back.
+function ask(question, yes) {
+  const dialog = id('dialog');
+  dialog.replaceChildren();
+  html('p', dialog, question).id = 'question';
+  const tools = html('div', dialog, undefined, 'tools');
+  return new Promise((resolve) => {
+    const end = (answer) => { dialog.close(); resolve(answer); };
+    button(tools, yes, () => end(true), 'grave').id = 'yes';
+    button(tools, 'Cancel', () => end(false)).autofocus = true;
+    dialog.oncancel = () => resolve(false);
+    dialog.showModal();
+  });
+}

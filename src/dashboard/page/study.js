@@ -1,0 +1,101 @@
+// The page of one study: the plots that report-html has, live, and the table of its trials.
+'use strict';
+let study = null;
+const showTrial = (t) => { location.hash = trialLink(S.name, t.n); };
+
+function redraw() {
+  const best = bestTrial();
+  const plots = { history: drawHistory, curves: drawCurves, pareto: drawPareto, slices: drawSlices, parallel: drawParallel,
+    contour: drawContour, importance: drawImportance, timeline: drawTimeline };
+  for (const name in plots) {
+    if (!id(name)) continue;
+    id(name).replaceChildren();
+    plots[name](id(name), best);
+  }
+}
+
+function studyFacts() {
+  const best = bestTrial();
+  const counts = Object.entries(S.counts).map(([k, v]) => v + ' ' + k).join(', ');
+  const facts = [`${S.state}; ${S.program ? S.program + '; ' : ''}begun ${when(S.created)}, ran ${fmt(Math.round(S.elapsed * 10) / 10)} s; search ${S.search}, scheduler ${S.scheduler}`,
+    `${S.total} trials${S.planned > S.total ? ' of ' + S.planned : ''}: ${counts}${S.early ? ', ' + S.early + ' stopped early' : ''}`
+      + `${S.trials.length < S.total ? `; the best and some others, ${S.trials.length} in all, are drawn` : ''}`];
+  if (best) facts.push(`Best ${metric} ${fmt(val(best))}: trial ${best.n}, ${pairs(best.config)}`);
+  pageHead(S.name, facts);
+}
+
+/// The newest state of the study, in S; curves of one metric come apart, importance when it is ready.
+async function loadStudy(name, chosen, importance) {
+  const data = await get('study', { name });
+  useStudy({ ...data, importance }, chosen);
+  const curves = metric ? await get('curves', { name, metric }) : {};
+  for (const t of S.trials) t.curves = { [metric]: curves[t.n] || [] };
+}
+
+function studyPage(name) {
+  const tools = html('div', html('section', id('content'), undefined, 'wide'), undefined, 'tools');
+  const label = html('label', tools, 'Metric ');
+  const choice = html('select', label);
+  choice.id = 'metric';
+  let chosen = null, importance = [], table = null, weighed = -1;
+  const stop = button(tools, 'Stop the study', async () => {
+    if (await ask(`Stop the study ${name}? Its trials end; \`kolo resume\` can continue it.`, 'Stop it')) act('stop', { study: name });
+  }, 'grave');
+  stop.id = 'stop';
+  part('Optimisation history', { name: 'history' });
+  part('Learning curves', { name: 'curves' });
+  part('Pareto front', { wide: true, name: 'pareto' });
+  part('Slices: each parameter against the metric', { wide: true, name: 'slices' });
+  part('Parallel coordinates', { wide: true, name: 'parallel' });
+  html('div', part('Two parameters together', { name: 'pairs' })).id = 'pair';
+  html('div', id('pairs')).id = 'contour';
+  part('Importance of parameters', { name: 'importance' });
+  part('Timeline of slots', { wide: true, name: 'timeline' });
+  const view = { filter: '', sort: '', desc: false, offset: 0, picked: new Set() };
+  const tableBox = part('Trials', { wide: true, name: 'trials' });
+  chosenPair.length = 0;
+
+  async function weigh() {
+    const ended = (S.counts.TERMINATED || 0) + (S.counts.ERROR || 0);
+    if (ended === weighed) return;
+    weighed = ended;
+    importance = await get('importance', { name });
+    if (S && S.name === name) { S.importance = importance; redraw(); }
+  }
+  async function refresh() {
+    await loadStudy(name, chosen, importance);
+    if (choice.options.length !== S.metrics.length) {
+      choice.replaceChildren();
+      for (const m of S.metrics) html('option', choice, m).selected = m === metric;
+    }
+    stop.hidden = about.read_only || S.state !== 'running';
+    studyFacts();
+    redraw();
+    if (!table) table = trialsTable(tableBox, name, view);
+    await table.draw();
+    weigh().catch(() => {});
+  }
+  choice.onchange = () => { chosen = choice.value; refresh(); };
+  return { refresh, concerns: (change) => change.study === name, filterBy: (text) => table && table.filterBy(text) };
+}
+
+/// Some trials side by side: what differs in their configurations, and their curves.
+function comparePage(name, numbers) {
+  const configBox = part('Configurations', { wide: true, name: 'configurations' });
+  part('Learning curves', { wide: true, name: 'curves' });
+  async function refresh() {
+    const trials = await Promise.all(numbers.map((trial) => get('trial', { name, trial })));
+    useStudy({ ...trials[0].study, trials, importance: [] }, null);
+    pageHead(`${name}: trials ${numbers.join(', ')}`, []);
+    configBox.replaceChildren();
+    const keys = [...new Set(trials.flatMap((t) => Object.keys(t.config)))];
+    const rows = [['status', ...trials.map((t) => t.status)], ['iterations', ...trials.map((t) => t.iterations)],
+      ...S.metrics.map((m) => [m, ...trials.map((t) => t.metrics[m])]),
+      ...keys.map((k) => [new Set(trials.map((t) => t.config[k])).size > 1 ? k + ' ≠' : k, ...trials.map((t) => t.config[k])])];
+    simpleTable(configBox, ['', ...trials.map((t) => 'trial ' + t.n)], rows);
+    id('curves').replaceChildren();
+    drawCurves(id('curves'), bestTrial());
+    link(html('p', configBox), 'Back to the study', studyLink(name));
+  }
+  return { refresh, concerns: (change) => change.study === name };
+}

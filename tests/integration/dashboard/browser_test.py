@@ -1,0 +1,127 @@
+#!/usr/bin/env python3
+"""Opens every page of the dashboard in a real browser: what belongs there is there, texts of trials are not taken as
+markup, the console stays empty, a change shows by itself, and actions work.
+
+    browser_test.py KOLO [FOLDER]      with a folder: keeps pictures of the pages there, for docs/
+"""
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import browser as chromium
+
+STUDY = "first <b>study"
+PLACE = "/study/first%20%3Cb%3Estudy"
+SPACE = """lr: {loguniform: [0.0001, 0.1]}
+depth: {randint: [1, 8]}
+kind: {choice: ["<img src=x onerror=alert(1)>", sgd]}
+"""
+TRAIN = """echo '<script>document.title = "broken"</script> output'
+i=0
+while [ $i -lt 4 ]; do
+  i=$((i + 1))
+  kolo report loss=$(awk "BEGIN { print $1 * 10 + $2 / $i }") depth_seen=$2 || exit 0
+done
+"""
+# A trial that runs until it is told to end.
+WAIT = "while kolo report loss=1; do sleep 0.1; done\n"
+
+
+def tune(kolo, folder, name, script, samples):
+    return [kolo, "tune", "--space", str(folder / "space.yaml"), "--metric", "loss", "--mode", "min", "--search", "random",
+            "--num-samples", str(samples), "--name", name, "--quiet", "--", "sh", str(folder / script), "{lr}", "{depth}"]
+
+
+def prepare(kolo, folder):
+    (folder / "space.yaml").write_text(SPACE)
+    (folder / "train.sh").write_text(TRAIN)
+    (folder / "wait.sh").write_text(WAIT)
+    subprocess.run(tune(kolo, folder, STUDY, "train.sh", 12), check=True, stdout=subprocess.DEVNULL)
+    for words in (["init", str(folder / "jobs")], ["app", "--name", "hello", "--executable", "echo hello"],
+                  ["job", "--name", "greeting", "--workflow", "demo", "--application", "hello"]):
+        subprocess.run([kolo, *words], check=True, stdout=subprocess.DEVNULL)
+
+
+def check_pages(page, address, pictures):
+    def look(name, place, *wanted):
+        # After the first visit, the cookie does.
+        page.open((address if name == "studies" else address.split("?")[0]) + "#" + place)
+        for expression in wanted:
+            page.wait_for(expression)
+        shown = page.evaluate("document.documentElement.outerHTML")
+        for bad in ('id="complaint"', "<img src", "<title>broken", "token="):
+            assert bad not in shown, f"{name}: {bad} is on the page"
+        assert not page.evaluate("location.href.includes('token')"), f"{name}: the token stays in the address"
+        assert not page.complaints, f"{name}: {page.complaints}"
+        if pictures:
+            page.picture(os.path.join(pictures, f"dashboard-{name}.png"))
+
+    says = lambda text: f"document.body.innerText.includes({text!r})"
+    drawn = lambda *names: "&&".join(f"document.querySelector('#{name} svg') !== null" for name in names)
+    look("studies", "/", says(STUDY), says("12 of 12"), "document.querySelector('.state.finished') !== null",
+         "document.getElementById('live').textContent === 'live'")
+    look("study", PLACE, drawn("history", "curves", "slices", "parallel", "contour", "importance", "timeline"),
+         "document.getElementById('table').dataset.rows === '12'", says("12 TERMINATED"))
+    page.evaluate("const f = document.getElementById('filter'); f.value = 'trial < 5'; f.dispatchEvent(new Event('input'))")
+    page.wait_for("document.getElementById('table').dataset.rows === '5'")
+    look("trial", PLACE + "/trial/3", drawn("trial-curves"), says("output"), says("4 iterations"), says("depth"))
+    look("compare", PLACE + "/compare/1,2", drawn("curves"), says("trial 1"), says("trial 2"))
+    look("jobs", "/jobs", says("greeting"), says("No launcher is at work"))
+    look("job", "/jobs/1", "document.querySelector('#explain p') !== null")
+    page.evaluate("document.getElementById('kill').click()")
+    page.wait_for("document.getElementById('dialog').open")
+    page.evaluate("document.getElementById('yes').click()")
+    page.wait_for(says("USER_KILLED"))
+
+
+def check_life(page, kolo, folder, address):
+    """A study that begins, and ends by a click, is seen by a page that nobody touches."""
+    page.open(address.split("?")[0] + "#/")
+    page.wait_for("document.getElementById('live').textContent === 'live'")
+    study = subprocess.Popen(tune(kolo, folder, "alive", "wait.sh", 1), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        page.wait_for("document.querySelector('.state.running') !== null")
+        page.evaluate("location.hash = '#/study/alive'")
+        page.wait_for("document.getElementById('stop') && !document.getElementById('stop').hidden")
+        page.evaluate("document.getElementById('stop').click()")
+        page.wait_for("document.getElementById('dialog').open")
+        page.evaluate("document.getElementById('yes').click()")
+        study.wait(timeout=chromium.PATIENCE)
+        page.wait_for("document.getElementById('facts').innerText.startsWith('stopped')")
+    finally:
+        study.terminate()
+        study.wait()
+
+
+def main():
+    kolo = os.path.abspath(sys.argv[1])
+    pictures = sys.argv[2] if len(sys.argv) > 2 else None
+    if not os.access(chromium.PROGRAM, os.X_OK):
+        print("chromium is not installed")
+        sys.exit(77)
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as scratch:
+        folder = Path(scratch)
+        os.environ.update(KOLO_RESULTS=scratch, KOLO_STORAGE=str(folder / "kolo.db"), KOLO_DB=str(folder / "jobs"),
+                          XDG_STATE_HOME=str(folder / "state"), PATH=os.path.dirname(kolo) + ":" + os.environ["PATH"])
+        prepare(kolo, folder)
+        served = subprocess.Popen([kolo, "dashboard", "--port", "0"], stdout=subprocess.PIPE, text=True)
+        page = None
+        try:
+            address = served.stdout.readline().strip()
+            page = chromium.Browser(folder / "browser")
+            check_pages(page, address, pictures)
+            check_life(page, kolo, folder, address)
+        finally:
+            if page:
+                page.close()
+            served.send_signal(signal.SIGINT)
+            status = served.wait(timeout=chromium.PATIENCE)
+        assert status == 0, f"kolo dashboard ended with {status}"
+
+
+main()

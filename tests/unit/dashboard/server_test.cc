@@ -1,0 +1,331 @@
+// The server as strangers, hostile pages and the owner's browser meet it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <memory>
+#include <thread>
+
+#include "base/errors.h"
+#include "base/files.h"
+#include "base/json.h"
+#include "base/socket.h"
+#include "dashboard/dashboard.h"
+#include "store/study_store.h"
+#include "tune/study/study_spec.h"
+
+namespace kolo::dashboard {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+
+constexpr const char* kToken = "0123456789abcdef";
+const std::string kScript = "<script>alert(1)</script>";
+
+class Server : public testing::Test {
+ protected:
+  Server() {
+    const std::string url = (scratch_.path() / "kolo.db").string();
+    database_ = store::open_database(url);
+    store_ = std::make_unique<store::StudyStore>(*database_);
+    tune::StudySpec spec;
+    spec.objectives = {{"loss", search::Direction::minimize}};
+    spec.num_samples = 3;
+    store::StudyRecord study;
+    study.name = study.first_name = kScript;
+    study.directory = scratch_.path().string();
+    study.spec = spec.to_json();
+    study.created = 1000;
+    study_ = store_->create(study);
+    store_->claim(study_, store_->lease_date());
+    add_trials(0, 3);
+  }
+
+  /// Trials whose loss is their number, in one batch.
+  void add_trials(std::int64_t from, std::int64_t to) {
+    store::StudyBatch batch;
+    batch.from_seq = seq_;
+    batch.now = store_->lease_date();
+    for (std::int64_t n = from; n < to; ++n) {
+      store::TrialRecord trial;
+      trial.number = n;
+      trial.status = store::TrialStatus::terminated;
+      trial.config = fmt::format(R"({{"x": {}, "name": "{}"}})", n, kScript);
+      trial.directory = (scratch_.path() / fmt::format("trial{}", n)).string();
+      trial.asked_seq = ++seq_;
+      trial.created = 1000;
+      store::ReportRecord report;
+      report.seq = ++seq_;
+      report.trial = n;
+      report.iteration = 1;
+      report.metrics = fmt::format(R"({{"loss": {}}})", n);
+      trial.ended_seq = ++seq_;
+      batch.trials.push_back(trial);
+      batch.reports.push_back(report);
+    }
+    batch.to_seq = seq_;
+    store_->write(study_, batch);
+  }
+
+  Dashboard serve(bool read_only = false, HttpLimits limits = {}) {
+    return Dashboard({.port = 0,
+                      .storage = (scratch_.path() / "kolo.db").string(),
+                      .read_only = read_only,
+                      .token = kToken,
+                      .actions = scratch_.path() / "actions.jsonl",
+                      .limits = limits});
+  }
+
+  static Fd connect(const Dashboard& dashboard) {
+    const auto address =
+        SocketAddress::from_numeric("127.0.0.1", static_cast<std::uint16_t>(dashboard.port()));
+    return connect_tcp(address, Deadline::after(20s));
+  }
+  /// What comes until the other side closes, or until `wanted` is in it.
+  static std::string read_until(int socket, const std::string& wanted = "") {
+    std::string text;
+    const auto deadline = Deadline::after(20s);
+    for (;;) {
+      if (!wanted.empty() && text.find(wanted) != std::string::npos) return text;
+      pollfd ready{socket, POLLIN, 0};
+      if (::poll(&ready, 1, deadline.poll_timeout_ms()) <= 0) return text + "[nothing more]";
+      char chunk[4096];
+      const auto got = ::recv(socket, chunk, sizeof chunk, 0);
+      if (got <= 0) return text;
+      text.append(chunk, static_cast<std::size_t>(got));
+    }
+  }
+  /// Sends what the other side takes before it closes the connection.
+  static void send(const Fd& socket, const std::string& text) {
+    try {
+      send_all(socket.get(), text, Deadline::after(20s), "the dashboard");
+    } catch (const Error& error) {
+      EXPECT_NE(error.code(), ErrorCode::timeout);
+    }
+  }
+  /// One request on a connection of its own. `headers` end their lines with \r\n.
+  static std::string ask(const Dashboard& dashboard, const std::string& line,
+                         const std::string& headers, const std::string& body = "") {
+    const Fd socket = connect(dashboard);
+    send(socket, fmt::format("{} HTTP/1.1\r\nConnection: close\r\nContent-Length: {}\r\n{}\r\n{}",
+                             line, body.size(), headers, body));
+    return read_until(socket.get());
+  }
+  static std::string get(const Dashboard& dashboard, const std::string& path) {
+    return ask(dashboard, "GET " + path, kHost + kBearer);
+  }
+  static Json json_in(const std::string& answer) {
+    return parse_json(answer.substr(answer.find("\r\n\r\n") + 4), "the answer");
+  }
+
+  static inline const std::string kHost = "Host: localhost:1\r\n";
+  static inline const std::string kBearer = fmt::format("Authorization: Bearer {}\r\n", kToken);
+  static inline const std::string kName = "%3Cscript%3Ealert(1)%3C%2Fscript%3E";
+
+  TempDir scratch_{"kolo-dashboard"};
+  std::unique_ptr<store::Database> database_;
+  std::unique_ptr<store::StudyStore> store_;
+  store::StudyId study_{};
+  std::int64_t seq_ = 0;
+};
+
+TEST_F(Server, NobodyGetsAnythingWithoutTheToken) {
+  const auto dashboard = serve();
+  for (const char* path : {"/", "/api/studies", "/api/events", "/drawing.js", "/nothing"}) {
+    const std::string line = std::string("GET ") + path;
+    EXPECT_THAT(ask(dashboard, line, kHost), StartsWith("HTTP/1.1 401")) << path;
+    EXPECT_THAT(ask(dashboard, line, kHost + "Authorization: Bearer 0123456789abcdee\r\n"),
+                StartsWith("HTTP/1.1 401"));
+    EXPECT_THAT(ask(dashboard, line + "?token=x", kHost), StartsWith("HTTP/1.1 401"));
+  }
+}
+
+TEST_F(Server, TheTokenInTheAddressBecomesACookie) {
+  const auto dashboard = serve();
+  EXPECT_THAT(dashboard.address(), HasSubstr(fmt::format("/?token={}", kToken)));
+  const auto first = ask(dashboard, fmt::format("GET /?token={}", kToken), kHost);
+  EXPECT_THAT(first, StartsWith("HTTP/1.1 200"));
+  EXPECT_THAT(first, HasSubstr("HttpOnly; SameSite=Strict"));
+  EXPECT_THAT(first, HasSubstr("Content-Security-Policy: default-src 'none'; script-src 'self'"));
+  const auto cookie = fmt::format("Cookie: kolo_dashboard_{}={}\r\n", dashboard.port(), kToken);
+  EXPECT_THAT(ask(dashboard, "GET /api/studies", kHost + cookie), StartsWith("HTTP/1.1 200"));
+}
+
+TEST_F(Server, OtherSitesAndNamesAreRefused) {
+  const auto dashboard = serve();
+  EXPECT_THAT(ask(dashboard, "GET /api/studies", "Host: evil.example\r\n" + kBearer),
+              StartsWith("HTTP/1.1 403"));
+  EXPECT_THAT(
+      ask(dashboard, "GET /api/studies", kHost + kBearer + "Origin: http://evil.example\r\n"),
+      StartsWith("HTTP/1.1 403"));
+  const auto cookie = fmt::format("Cookie: kolo_dashboard_{}={}\r\n", dashboard.port(), kToken);
+  EXPECT_THAT(ask(dashboard, "POST /api/stop", kHost + cookie, R"({"study": "x"})"),
+              StartsWith("HTTP/1.1 403"));
+}
+
+TEST_F(Server, OnlyItsOwnFilesAreThere) {
+  const auto dashboard = serve();
+  for (const char* path : {"/../../../etc/passwd", "/%2e%2e/%2e%2e/etc/passwd", "/etc/passwd",
+                           "/drawing.js/../../etc/passwd"}) {
+    const auto answer = get(dashboard, path);
+    EXPECT_THAT(answer, Not(HasSubstr("root:"))) << path;
+    EXPECT_THAT(answer, StartsWith("HTTP/1.1 404")) << path;
+  }
+  EXPECT_THAT(get(dashboard, "/drawing.js"), HasSubstr("function useStudy"));
+}
+
+TEST_F(Server, ShowsStudiesTrialsAndCurves) {
+  const auto dashboard = serve();
+  const Json studies = json_in(get(dashboard, "/api/studies"));
+  ASSERT_EQ(studies["rows"].size(), 1U);
+  EXPECT_EQ(studies["rows"][0][0], kScript);
+  EXPECT_EQ(studies["rows"][0][1], "running");
+  EXPECT_EQ(studies["planned"][0], 3);
+
+  const Json study = json_in(get(dashboard, "/api/study?name=" + kName));
+  EXPECT_EQ(study["name"], kScript);
+  EXPECT_EQ(study["trials"].size(), 3U);
+  EXPECT_EQ(study["counts"]["TERMINATED"], 3);
+
+  const Json some = json_in(get(
+      dashboard, "/api/trials?name=" + kName + "&filter=loss%20%3E%200&sort=loss&desc=1&limit=1"));
+  EXPECT_EQ(some["matching"], 2);
+  ASSERT_EQ(some["rows"].size(), 1U);
+  EXPECT_EQ(some["rows"][0][0], 2);
+
+  const Json curves = json_in(get(dashboard, "/api/curves?metric=loss&name=" + kName));
+  EXPECT_EQ(curves["2"], Json::parse("[[1, 2.0]]"));
+  EXPECT_EQ(json_in(get(dashboard, "/api/trial?trial=1&name=" + kName))["config"]["x"], 1);
+}
+
+TEST_F(Server, ReportsOfATrialThatBeganMeanwhileAreForLater) {
+  const auto dashboard = serve();
+  store::StudyBatch batch;
+  batch.from_seq = seq_;
+  batch.now = store_->lease_date();
+  store::ReportRecord report;
+  report.seq = ++seq_;
+  report.trial = 99;  // as if the trials had been read before it was there
+  report.metrics = R"({"loss": 1})";
+  batch.reports.push_back(report);
+  batch.to_seq = seq_;
+  store_->write(study_, batch);
+  EXPECT_EQ(json_in(get(dashboard, "/api/study?name=" + kName))["total"], 3);
+}
+
+TEST_F(Server, SaysWhatIsWrongWithAQuestion) {
+  const auto dashboard = serve();
+  EXPECT_THAT(get(dashboard, "/api/study?name=none"), StartsWith("HTTP/1.1 404"));
+  EXPECT_THAT(get(dashboard, "/api/study"), StartsWith("HTTP/1.1 400"));
+  EXPECT_THAT(get(dashboard, "/api/trial?trial=x&name=" + kName), StartsWith("HTTP/1.1 400"));
+  EXPECT_THAT(get(dashboard, "/api/trial?trial=9&name=" + kName), StartsWith("HTTP/1.1 404"));
+  EXPECT_THAT(get(dashboard, "/api/trials?filter=los%20%3E%201&name=" + kName),
+              HasSubstr("did you mean"));
+  EXPECT_THAT(get(dashboard, "/api/jobs"), StartsWith("HTTP/1.1 409"));
+}
+
+TEST_F(Server, ActionsAskTheControllerAndAreWrittenDown) {
+  const auto dashboard = serve();
+  const std::string wish = json_text({{"study", kScript}, {"trial", 1}});
+  EXPECT_THAT(ask(dashboard, "POST /api/stop", kHost + kBearer, wish), StartsWith("HTTP/1.1 200"));
+  const auto requests = store_->requests(study_);
+  ASSERT_EQ(requests.size(), 1U);
+  EXPECT_EQ(requests[0].kind, "stop");
+  EXPECT_EQ(requests[0].trial, 1);
+  const std::string none = json_text({{"study", kScript}, {"trial", 7}});
+  EXPECT_THAT(ask(dashboard, "POST /api/stop", kHost + kBearer, none), StartsWith("HTTP/1.1 404"));
+  const std::string log = read_file(scratch_.path() / "actions.jsonl");
+  EXPECT_THAT(log, HasSubstr("\"from\":\"127.0.0.1\""));
+  EXPECT_THAT(log, HasSubstr("\"outcome\":\"done\""));
+  EXPECT_THAT(log, HasSubstr("has no trial 7"));
+  EXPECT_THAT(log, Not(HasSubstr(kToken)));
+}
+
+TEST_F(Server, ReadOnlyRefusesActions) {
+  const auto dashboard = serve(true);
+  EXPECT_THAT(ask(dashboard, "POST /api/stop", kHost + kBearer, json_text({{"study", kScript}})),
+              StartsWith("HTTP/1.1 403"));
+  EXPECT_TRUE(store_->requests(study_).empty());
+}
+
+TEST_F(Server, TellsWhatHasChanged) {
+  const auto dashboard = serve();
+  const Fd socket = connect(dashboard);
+  send_all(socket.get(), "GET /api/events HTTP/1.1\r\n" + kHost + kBearer + "\r\n",
+           Deadline::after(20s), "the dashboard");
+  ASSERT_THAT(read_until(socket.get(), "event: hello"), HasSubstr("text/event-stream"));
+  // The watch may not have looked for the first time; each batch after that is a change.
+  std::string seen;
+  for (std::int64_t n = 3; n < 100 && seen.empty(); ++n) {
+    add_trials(n, n + 1);
+    pollfd ready{socket.get(), POLLIN, 0};
+    if (::poll(&ready, 1, 200) > 0) seen = read_until(socket.get(), "alert(1)");
+  }
+  EXPECT_THAT(seen, HasSubstr("data: {\"seq\""));
+}
+
+TEST_F(Server, HugeRequestsAreCutOff) {
+  const auto dashboard = serve();
+  const Fd socket = connect(dashboard);
+  send(socket, "GET / HTTP/1.1\r\nX: " + std::string(4 << 20, 'x') + "\r\n\r\n");
+  EXPECT_THAT(read_until(socket.get()), Not(HasSubstr("HTTP/1.1 200")));
+  std::string many;
+  for (int i = 0; i < 5000; ++i) many += fmt::format("X-{}: 0123456789\r\n", i);
+  EXPECT_THAT(ask(dashboard, "GET /", kHost + kBearer + many), Not(HasSubstr("HTTP/1.1 200")));
+  EXPECT_THAT(get(dashboard, "/api/studies"), StartsWith("HTTP/1.1 200"));
+}
+
+TEST_F(Server, SlowClientsMakeRoomForTheOwner) {
+  const auto dashboard = serve(false, {.connections = 8, .request = 60s});
+  std::vector<Fd> slow;
+  for (int i = 0; i < 300; ++i) {
+    slow.push_back(connect(dashboard));
+    send(slow.back(), "GET / HT");
+  }
+  // Those that make way may still be on it; a browser tries again.
+  std::string answer;
+  for (const auto deadline = Deadline::after(20s); answer.empty() && !deadline.passed();)
+    answer = get(dashboard, "/api/studies");
+  EXPECT_THAT(answer, StartsWith("HTTP/1.1 200"));
+}
+
+TEST_F(Server, ASlowRequestEndsInTime) {
+  const auto dashboard = serve(false, {.request = 100ms, .idle = 100ms});
+  const Fd silent = connect(dashboard), slow = connect(dashboard);
+  send_all(slow.get(), "GET / HT", Deadline::after(20s), "it");
+  EXPECT_EQ(read_until(slow.get()), "");
+  EXPECT_EQ(read_until(silent.get()), "");
+}
+
+TEST_F(Server, EndsAtOnceWithConnectionsOpen) {
+  std::vector<Fd> open;
+  {
+    const auto dashboard = serve(false, {.request = 600s, .idle = 600s});
+    for (const char* path : {"/api/events", "/api/about"}) {
+      open.push_back(connect(dashboard));
+      send_all(open.back().get(), fmt::format("GET {} HTTP/1.1\r\n{}{}\r\n", path, kHost, kBearer),
+               Deadline::after(20s), "it");
+      read_until(open.back().get(), "\r\n\r\n");
+    }
+    open.push_back(connect(dashboard));
+  }
+  for (const auto& socket : open) EXPECT_THAT(read_until(socket.get()), Not(HasSubstr("nothing")));
+}
+
+TEST_F(Server, ATakenPortIsNamed) {
+  const auto dashboard = serve();
+  try {
+    const Dashboard second({.port = dashboard.port(), .token = kToken});
+    FAIL() << "two dashboards on one port";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.message(), HasSubstr(std::to_string(dashboard.port())));
+    EXPECT_THAT(error.message(), HasSubstr("--port 0"));
+  }
+}
+
+}  // namespace
+}  // namespace kolo::dashboard
