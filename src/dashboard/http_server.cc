@@ -155,17 +155,23 @@ void HttpServer::welcome(Fd socket) {
 
 void HttpServer::converse(Connection& connection) {
   ClientStream stream(connection.socket.get(), limits_);
-  bool closed = false;
+  bool closed = false, has_head = false;
   const auto take_head = [&](httplib::Request& request) {
     // The clients are on this machine: compressing costs more than it saves, and holds events back.
     request.headers.erase("Accept-Encoding");
+    has_head = true;
     if (knows && knows(request)) connection.known = true;
     stream.begin_answer(is_stream && is_stream(request));
   };
-  while (!stopping_ && !closed && stream.begin_request() &&
-         process_request(stream, false, closed, take_head)) {
+  while (!stopping_ && !closed && stream.begin_request()) {
+    has_head = false;
+    if (!process_request(stream, false, closed, take_head)) break;
+    // After a head that cannot be read nobody knows where the next request begins.
+    if (!has_head) break;
   }
-  ::shutdown(connection.socket.get(), SHUT_RDWR);
+  // Closed at once: a client whose request is not read to its end would wait for it to be taken.
+  const MutexLock lock(mutex_);
+  connection.socket.reset();
   connection.done = true;
 }
 
@@ -180,9 +186,9 @@ void HttpServer::stop_serving() {
   std::list<Connection> last;
   {
     const MutexLock lock(mutex_);
+    for (auto& connection : connections_) ::shutdown(connection.socket.get(), SHUT_RDWR);
     last.swap(connections_);
   }
-  for (auto& connection : last) ::shutdown(connection.socket.get(), SHUT_RDWR);
   for (auto& connection : last) connection.thread.join();
 }
 

@@ -44,7 +44,7 @@ class HttpServer : public httplib::Server {
 
   void accept_all();
   void welcome(Fd socket) KOLO_EXCLUDES(mutex_);
-  void converse(Connection& connection);
+  void converse(Connection& connection) KOLO_EXCLUDES(mutex_);
 
   const HttpLimits limits_;
   Fd listener_, wakeup_;

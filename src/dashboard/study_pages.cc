@@ -237,10 +237,4 @@ void StudyPages::stop(const std::string& name, std::optional<std::int64_t> trial
   });
 }
 
-std::string StudyPages::directory_of(const std::string& name, std::int64_t trial) {
-  const auto data = snapshot(name);
-  if (trial < 0 || trial >= std::ssize(data->records)) return "";
-  return data->records[static_cast<std::size_t>(trial)].directory;
-}
-
 }  // namespace kolo::dashboard

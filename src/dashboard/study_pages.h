@@ -41,9 +41,6 @@ class StudyPages {
   /// As `kolo stop` does.
   void stop(const std::string& name, std::optional<std::int64_t> trial);
 
-  /// Where a trial has its files. Empty if there is none.
-  std::string directory_of(const std::string& name, std::int64_t trial);
-
  private:
   struct Open;
   /// A study as it was at a certain point of its history.

@@ -76,7 +76,7 @@ function studyPage(name) {
     weigh().catch(() => {});
   }
   choice.onchange = () => { chosen = choice.value; refresh(); };
-  return { refresh, concerns: (change) => change.study === name, filterBy: (text) => table && table.filterBy(text) };
+  return { refresh, concerns: (change) => change.study === name };
 }
 
 /// Some trials side by side: what differs in their configurations, and their curves.

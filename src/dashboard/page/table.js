@@ -78,7 +78,5 @@ function trialsTable(parent, study, view) {
   }
   let typing = 0;
   input.oninput = () => { clearTimeout(typing); typing = setTimeout(() => { view.filter = input.value.trim(); view.offset = 0; draw(); }, 250); };
-  /// From elsewhere on the page: a filter that the user sees and can change.
-  const filterBy = (text) => { input.value = view.filter = text; view.offset = 0; draw(); };
-  return { draw, filterBy };
+  return { draw };
 }
