@@ -125,12 +125,19 @@ case_cut_link() {
   ((status != 0)) || bad 'kolo run ended with 0 although a host was lost'
 }
 
-case_kill_session() {
-  local pid
-  start_loop 1
-  for pid in $(pids_on "${hosts[1]}"); do
-    if [[ "$pid" != "${hosts_sshd[${hosts[1]}]}" && "$(<"/proc/$pid/comm")" == sshd* ]]; then kill -9 "$pid"; fi
+# The sessions of sshd on a host, but not the server itself. Processes may end meanwhile.
+kill_sessions() {
+  local pid name
+  for pid in $(pids_on "$1"); do
+    [[ "$pid" != "${hosts_sshd[$1]}" ]] || continue
+    name="$(cat "/proc/$pid/comm" 2>/dev/null || true)"
+    if [[ "$name" == sshd* ]]; then kill -9 "$pid" 2>/dev/null || true; fi
   done
+}
+
+case_kill_session() {
+  start_loop 1
+  kill_sessions "${hosts[1]}"
   wait_for_launcher 15
   ((status != 0)) || bad 'kolo run ended with 0 although a session was lost'
   grep -q "${hosts[1]}" "$work/launcher.log" || bad "the launcher does not name ${hosts[1]}"
@@ -245,12 +252,9 @@ expect_move() {
 }
 
 case_tune_lost() {
-  local pid
   tune lost --num-samples 2
   until_true 30 'trials on both hosts' said_on_both lost
-  for pid in $(pids_on "${hosts[1]}"); do
-    if [[ "$pid" != "${hosts_sshd[${hosts[1]}]}" && "$(<"/proc/$pid/comm")" == sshd* ]]; then kill -9 "$pid"; fi
-  done
+  kill_sessions "${hosts[1]}"
   expect_move lost
 }
 

@@ -89,7 +89,7 @@ case "$case_name" in
     grep -qm1 'is tried again: cannot make' < <(tail -n +1 -f --pid="$study" said) || fail "$(<said)"
     chmod 755 open/c
     wait "$study" || fail "the study ended with $?: $(<said)"
-    has "$(<said)" 'the study goes on'
+    has "$(<said)" 'the storage of the study works again'
     works trials c --json
     [[ "$(grep -o TERMINATED <<<"$said" | wc -l)" == 4 ]] || fail "not four trials: $said"
     ;;
