@@ -209,6 +209,7 @@ class Interrupts(RankTest):
             handle = hvd.allreduce_async(torch.ones(1), name="late")
             hvd.barrier()
         self.assertEqual(hvd.synchronize(handle).item(), 1.0)
+        kolo.barrier()  # nobody leaves while others are still in theirs
 
 
 if __name__ == "__main__":

@@ -172,6 +172,8 @@ void SetEngine::run() {
     try {
       negotiate(news);
       for (const Decision& decision : std::exchange(decisions_, {})) carry_out(decision);
+      // After the decisions: who has gone was there for what was decided before.
+      for (const Lost& lost : std::exchange(losses_, {})) note_lost(lost.member, lost.reason);
     } catch (const Error& error) {
       end(error);
     } catch (const std::exception& error) {
@@ -202,11 +204,7 @@ void SetEngine::negotiate(const Star::News& news) {
         for (Decision& decision : decode_decisions(frame.payload))
           decisions_.push_back(std::move(decision));
         break;
-      case MessageType::lost: {
-        const Lost lost = decode_lost(frame.payload);
-        note_lost(lost.member, lost.reason);
-        break;
-      }
+      case MessageType::lost: losses_.push_back(decode_lost(frame.payload)); break;
       case MessageType::trace: {
         MutexLock lock(mutex_);
         if (trace_) trace_->append(frame.payload);
@@ -228,7 +226,7 @@ void SetEngine::negotiate(const Star::News& news) {
     if (leads())
       for (int other = 1; other < size(); ++other)
         if (other != member) star_->send(other, encode_lost({member, reason}));
-    note_lost(member, reason);
+    losses_.push_back({member, reason});
   }
 }
 

@@ -90,6 +90,7 @@ class SetEngine {
   std::optional<Coordinator> coordinator_;  // on the leader
   std::optional<Executor> executor_;
   std::vector<Decision> decisions_;  // of the engine's thread
+  std::vector<Lost> losses_;         // likewise
 
   mutable Mutex mutex_;
   CondVar join_changed_;
