@@ -11,6 +11,27 @@ from kolo._errors import FailedPreconditionError, InvalidArgumentError, Unsuppor
 from kolo._files import command_path, plugin_directory
 from kolo.process_sets import ProcessSet, _after_init, _after_shutdown
 
+_PLACE_VARIABLES = (
+    "RANK",
+    "SIZE",
+    "LOCAL_RANK",
+    "LOCAL_SIZE",
+    "CROSS_RANK",
+    "CROSS_SIZE",
+    "HOSTNAME",
+)
+
+
+def _tell_place_to_horovod_programs() -> None:
+    """Programs written for horovodrun read their place from HOROVOD_RANK and its siblings."""
+    for name in _PLACE_VARIABLES:
+        value = os.environ.get(f"KOLO_{name}")
+        if value is not None:
+            os.environ[f"HOROVOD_{name}"] = value
+
+
+_tell_place_to_horovod_programs()
+
 
 def init(comm: Any = None, process_sets: Any = None) -> None:
     """Joins the job. Does nothing if that was done already.

@@ -1,6 +1,7 @@
 """Collectives of kolo.torch in all their forms."""
 
 import itertools
+import os
 import warnings
 
 import torch
@@ -193,8 +194,19 @@ class Moving(RankTest):
         self.assertTrue(torch.equal(one, two))
         self.assertTrue(torch.equal(one, parts[RANK]))
 
+    def test_reducescatter_refuses_other_operations(self):
+        for op in (hvd.Adasum, hvd.Min):
+            with self.assertRaises(RuntimeError):
+                hvd.reducescatter(torch.ones(SIZE), op=op)
+            with self.assertRaises(RuntimeError):
+                hvd.grouped_reducescatter([torch.ones(SIZE)], op=op)
+
 
 class Meeting(RankTest):
+    def test_variables_of_horovodrun(self):
+        for name, value in (("RANK", RANK), ("SIZE", SIZE), ("LOCAL_RANK", hvd.local_rank())):
+            self.assertEqual(int(os.environ[f"HOROVOD_{name}"]), value)
+
     def test_join_adds_zeros(self):
         if RANK == 0:
             last = hvd.join()

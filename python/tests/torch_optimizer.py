@@ -338,6 +338,15 @@ class State(RankTest):
         with self.assertRaises(ValueError):
             hvd.broadcast_optimizer_state(torch.optim.LBFGS(network().parameters()), 0)
 
+    def test_a_state_that_is_made_leaves_zeros_as_gradients(self):
+        model = network()
+        model[0].bias.requires_grad_(False)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+        wrapped = hvd.DistributedOptimizer(optimizer, named_parameters=model.named_parameters())
+        hvd.broadcast_optimizer_state(wrapped, root_rank=0)
+        self.assertFalse(hvd.broadcast(model[0].weight.grad, root_rank=0).any())
+        self.assertIsNone(model[0].bias.grad)
+
     def test_objects(self):
         self.assertEqual(
             hvd.broadcast_object({"rank": RANK}, root_rank=SIZE - 1), {"rank": SIZE - 1}
@@ -385,8 +394,12 @@ class State(RankTest):
         self.assertEqual(runs, [(0, 0), (1, 0)])
         self.assertTrue(same(model, network(seed=0)))
         sampler.record_batch(0, 2)
+        self.assertEqual(sampler.processed_num, 2 * SIZE)
         state.sync()
-        self.assertEqual(len(sampler.processed_indices), min(10, 2 * SIZE))
+        self.assertEqual(sampler.state_dict(), {"epoch": 0, "processed_num": 2 * SIZE})
+        self.assertEqual(sampler.processed_indices, set(range(min(10, 2 * SIZE))))
+        self.assertEqual(len(sampler), -(-max(0, 10 - 2 * SIZE) // SIZE))
+        self.assertIsNone(hvd.elastic.TorchState(epoch=3).model)
 
 
 if __name__ == "__main__":

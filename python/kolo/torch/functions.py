@@ -57,7 +57,8 @@ def broadcast_optimizer_state(
     """Overwrites the state and the options of an optimizer by those of ``root_rank``.
 
     A rank whose optimizer has no state yet makes one by a step with zero gradients that changes
-    nothing. ``model`` tells which parameters have sparse gradients.
+    nothing, and has zeros as gradients afterwards. ``model`` tells which parameters have sparse
+    gradients.
     """
     if isinstance(optimizer, torch.optim.LBFGS):
         raise InvalidArgumentError(
@@ -123,7 +124,8 @@ def _make_state(optimizer: torch.optim.Optimizer, model: Optional[torch.nn.Modul
     plain = getattr(optimizer, "_kolo_plain_step", optimizer.step)
     plain()
     for parameter, grad, data in saved:
-        parameter.grad = grad
+        if grad is not None:
+            parameter.grad = grad
         parameter.data.copy_(data)
     for group, values in zip(optimizer.param_groups, options):
         group.update(dict(values))

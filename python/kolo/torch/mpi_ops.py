@@ -16,7 +16,7 @@ import torch
 from kolo import _core
 from kolo._basics import *  # noqa: F403  (part of this module's interface)
 from kolo._basics import shutdown as _shutdown
-from kolo._errors import InvalidArgumentError
+from kolo._errors import InvalidArgumentError, UnsupportedError
 from kolo.process_sets import ProcessSet, global_process_set, id_of
 from kolo.torch.compression import Compression
 
@@ -750,7 +750,7 @@ def _start_reducescatter(
 ) -> Tuple[Any, torch.Tensor]:
     data_type = _check_tensor(tensor, "reducescatter")
     if op not in (Average, Sum):
-        raise InvalidArgumentError("reducescatter: op must be Average or Sum")
+        raise UnsupportedError("reducescatter: op must be Average or Sum")
     number = id_of(process_set)
     members = _core.process_set_size(number)
     place = _core.process_set_rank(number)

@@ -9,12 +9,7 @@ import torch
 
 from kolo._elastic import ObjectState, StateHandler, run_fn
 from kolo.torch.elastic.sampler import ElasticSampler
-from kolo.torch.functions import (
-    allgather_object,
-    broadcast_object,
-    broadcast_optimizer_state,
-    broadcast_parameters,
-)
+from kolo.torch.functions import broadcast_object, broadcast_optimizer_state, broadcast_parameters
 from kolo.torch.mpi_ops import rank
 
 
@@ -53,7 +48,7 @@ class OptimizerStateHandler(StateHandler):
 
 
 class SamplerStateHandler(StateHandler):
-    """An ElasticSampler: what any rank has processed counts as processed."""
+    """An ElasticSampler, which counts what all ranks have processed."""
 
     def __init__(self, sampler: ElasticSampler) -> None:
         super().__init__(sampler)
@@ -66,9 +61,9 @@ class SamplerStateHandler(StateHandler):
         self.value.load_state_dict(self._saved)
 
     def sync(self) -> None:
-        everybody = allgather_object(self.value.state_dict())
-        processed = set().union(*[state["processed_indices"] for state in everybody])
-        self.value.load_state_dict({"epoch": everybody[0]["epoch"], "processed_indices": processed})
+        self.value.load_state_dict(
+            broadcast_object(self.value.state_dict(), name="elastic_sampler")
+        )
 
 
 _registry: List[Tuple[type, Callable[[Any], StateHandler]]] = [
@@ -93,11 +88,7 @@ class TorchState(ObjectState):
     """A state of models, optimizers, samplers and plain values; all become attributes."""
 
     def __init__(self, model: Any = None, optimizer: Any = None, **kwargs: Any) -> None:
-        values = dict(kwargs)
-        if model is not None:
-            values["model"] = model
-        if optimizer is not None:
-            values["optimizer"] = optimizer
+        values = {**kwargs, "model": model, "optimizer": optimizer}
         handlers = {}
         plain = {}
         for name, value in values.items():
