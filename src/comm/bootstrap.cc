@@ -12,6 +12,7 @@
 #include "base/errors.h"
 #include "base/files.h"
 #include "base/log.h"
+#include "base/subprocess.h"
 #include "comm/launchers.h"
 #include "comm/rendezvous/client.h"
 #include "comm/rendezvous/hosted.h"
@@ -99,6 +100,11 @@ std::shared_ptr<Bootstrap> meet_through_mpi(const Launched& launched, const std:
 }
 
 }  // namespace
+
+Departure departure_by_status(int rank, int status) {
+  return {rank, describe_wait_status(status),
+          status == 0 ? DepartureKind::finished : DepartureKind::failed};
+}
 
 std::shared_ptr<Bootstrap> make_lone_bootstrap() { return std::make_shared<LoneBootstrap>(); }
 

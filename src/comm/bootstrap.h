@@ -4,6 +4,7 @@
 // process alone. A Bootstrap also carries news of ranks that died, as far as its launcher tells.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -14,11 +15,22 @@
 
 namespace kolo::comm {
 
+/// How a rank went. Numbers are part of the rendezvous protocol: never reuse one.
+enum class DepartureKind : std::uint8_t {
+  unknown = 1,   ///< only that it is gone is known: it may be through with its work
+  finished = 2,  ///< it exited with status 0
+  failed = 3,    ///< it was killed or exited with an error, or its host or connection was lost
+};
+
 /// A rank that is gone.
 struct Departure {
   int rank = -1;       ///< in the world
-  std::string reason;  ///< "killed by signal 9", "exited with status 3", "connection lost" …
+  std::string reason;  ///< for people: "was killed by signal 9", "exited with status 3" …
+  DepartureKind kind = DepartureKind::unknown;
 };
+
+/// Of a rank whose process has ended so, as from waitpid.
+Departure departure_by_status(int rank, int status);
 
 class Bootstrap {
  public:

@@ -257,7 +257,7 @@ void Supervisor::handle(HostEntry& host, exec::Event& event) {
 void Supervisor::rank_exited(HostEntry& host, int rank, int status) {
   if (host.alive.erase(rank) == 0) return;
   const std::string how = describe_wait_status(status);
-  if (server_) server_->announce({rank, how});
+  if (server_) server_->announce(comm::departure_by_status(rank, status));
   detail("rank {} on {} {}", rank, host.placement->host, how);
   const int code = exit_code_of(status);
   if (code == 0 || stopping_) return;
@@ -287,7 +287,9 @@ void Supervisor::host_closed(HostEntry& host) {
     return;
   }
   for (const int rank : host.alive)
-    if (server_) server_->announce({rank, fmt::format("its host {} was lost: {}", name, reason)});
+    if (server_)
+      server_->announce({rank, fmt::format("its host {} was lost: {}", name, reason),
+                         comm::DepartureKind::failed});
   const bool lost_ranks = !host.alive.empty();
   host.alive.clear();
   if (lost_ranks)

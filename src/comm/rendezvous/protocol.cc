@@ -98,13 +98,20 @@ Failure decode_failure(std::string_view payload) {
 }
 
 std::string encode(const Departure& message) {
-  return ByteWriter().i32(message.rank).string(message.reason).bytes();
+  return ByteWriter()
+      .i32(message.rank)
+      .u8(static_cast<std::uint8_t>(message.kind))
+      .string(message.reason)
+      .bytes();
 }
 
 Departure decode_departure(std::string_view payload) {
   ByteReader reader(payload);
   Departure message;
   message.rank = reader.i32();
+  const auto kind = static_cast<DepartureKind>(reader.u8());
+  // A kind that is not known here says no more than that the rank is gone.
+  if (kind == DepartureKind::finished || kind == DepartureKind::failed) message.kind = kind;
   message.reason = reader.string();
   reader.finish();
   return message;

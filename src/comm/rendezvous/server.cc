@@ -135,7 +135,7 @@ void Server::drop_broken() {
     book_.leave(entry->first);
     if (options_.broken_connection_is_departure && connection.hello.purpose == Purpose::news &&
         !connection.said_goodbye)
-      lost.push_back({connection.hello.rank, "connection lost"});
+      lost.push_back({connection.hello.rank, "connection lost", DepartureKind::failed});
     entry = connections_.erase(entry);
   }
   for (const auto& departure : lost) depart(departure);

@@ -19,15 +19,6 @@ constexpr std::chrono::milliseconds kGrace{200};
 /// A connection usually closes a little before the launcher says why.
 constexpr std::chrono::milliseconds kNewsDelay{200};
 
-/// The words of the launcher for an end that was not wanted. A rank that "exited", or of which
-/// only is known that its process ended, may be through with its work: that shows when its
-/// connection is needed.
-bool is_unclean(const std::string& reason) {
-  for (const char* start : {"was killed", "killed", "exited with status", "connection lost"})
-    if (reason.starts_with(start)) return true;
-  return false;
-}
-
 }  // namespace
 
 WireLink::WireLink(std::unique_ptr<Messenger> messenger, int me, const WireOptions& options)
@@ -64,7 +55,8 @@ void WireLink::on_departure(Watch& watch, const Departure& departure) {
   watch.changed.notify_all();
   if (watch.is_closing || watch.unclean) return;
   const int member = member_of(departure.rank);
-  if (member < 0 || member == me_ || !is_unclean(departure.reason)) return;
+  // Whoever has not failed may be through with its work: that shows when its connection is needed.
+  if (member < 0 || member == me_ || departure.kind != DepartureKind::failed) return;
   watch.unclean = Loss{member, departure.reason};
   watch.grace = std::thread([this, &watch, member, reason = departure.reason] {
     MutexLock waiting(watch.mutex);
@@ -93,13 +85,13 @@ void WireLink::settle(const Error& error) {
                    lost == error.rank() ? error.message() : "other ranks waited for it too long")};
 }
 
-/// The member that died first, or -1. One that "exited" was through with its work. Of one that
-/// only "ended" nobody knows yet why: it counts if the members have given up that very one.
+/// The member that died first, or -1. One that has finished was through with its work. One of which
+/// nobody knows yet why it went counts if the members have given up that very one.
 int WireLink::first_death(int given_up) const {
   for (const Departure& departure : options_.liveness->departures()) {
     const int member = member_of(departure.rank);
-    if (member < 0 || member == me_ || departure.reason == "exited") continue;
-    if (is_unclean(departure.reason) || member == given_up) return member;
+    if (member < 0 || member == me_ || departure.kind == DepartureKind::finished) continue;
+    if (departure.kind == DepartureKind::failed || member == given_up) return member;
   }
   return -1;
 }

@@ -191,9 +191,10 @@ void TrialTasks::write_output(Rank& rank, const RunProcess& process, std::size_t
 }
 
 void TrialTasks::rank_exited(Run& run, std::size_t rank, int status) {
-  const std::string how = describe_wait_status(status);
-  if (run.server) run.server->announce({static_cast<int>(rank), how});
-  if (status != 0) fail(run, rank, fmt::format("rank {} {}", rank, how), was_terminated(status));
+  if (run.server) run.server->announce(comm::departure_by_status(static_cast<int>(rank), status));
+  if (status != 0)
+    fail(run, rank, fmt::format("rank {} {}", rank, describe_wait_status(status)),
+         was_terminated(status));
 }
 
 void TrialTasks::rank_ended(Run& run, std::size_t rank, const exec::TaskEnd& end) {
@@ -218,7 +219,8 @@ void TrialTasks::lose(TrialHost& host, const std::string& reason) {
       if (rank.host != &host || !rank.is_open) continue;
       rank.is_open = false;
       tasks_.erase(rank.task);
-      if (run.server) run.server->announce({static_cast<int>(i), error});
+      if (run.server)
+        run.server->announce({static_cast<int>(i), error, comm::DepartureKind::failed});
       if (!first) first = i;
     }
     if (!first) continue;

@@ -113,15 +113,31 @@ TEST_F(RendezvousTest, TellsThoseWhoWaitThatAMemberIsGone) {
 TEST_F(RendezvousTest, BringsNewsToAllAlsoToThoseWhoComeLater) {
   start(3);
   auto early = client(0);
-  server_->announce({2, "exited with status 3"});
+  server_->announce({2, "exited with status 3", DepartureKind::failed});
   auto news = wait_for_news(*early);
   ASSERT_EQ(news.size(), 1U);
   EXPECT_EQ(news[0].rank, 2);
   EXPECT_EQ(news[0].reason, "exited with status 3");
+  EXPECT_EQ(news[0].kind, DepartureKind::failed);
   auto late = client(1);
   news = wait_for_news(*late);
   ASSERT_EQ(news.size(), 1U);
   EXPECT_EQ(news[0].rank, 2);
+}
+
+TEST_F(RendezvousTest, TheKindOfADepartureIsDataWhateverItsReasonSays) {
+  for (const auto kind : {DepartureKind::unknown, DepartureKind::finished, DepartureKind::failed}) {
+    const auto read = decode_departure(encode(Departure{1, "was killed, it is said", kind}));
+    EXPECT_EQ(read.kind, kind);
+    EXPECT_EQ(read.rank, 1);
+    EXPECT_EQ(read.reason, "was killed, it is said");
+  }
+  // Of a later version: no more is known than that the rank is gone.
+  const auto later = encode(Departure{1, "", static_cast<DepartureKind>(200)});
+  EXPECT_EQ(decode_departure(later).kind, DepartureKind::unknown);
+  EXPECT_EQ(departure_by_status(1, 0).kind, DepartureKind::finished);
+  EXPECT_EQ(departure_by_status(1, 3 << 8).kind, DepartureKind::failed);
+  EXPECT_EQ(departure_by_status(1, SIGKILL).reason, "was killed by signal 9 (Killed)");
 }
 
 TEST_F(RendezvousTest, LivenessHearsNewsWhileAMeetingWaits) {
@@ -154,6 +170,7 @@ TEST_F(RendezvousTest, ABrokenConnectionIsADepartureOnlyWhereNobodyElseTells) {
   ASSERT_EQ(news.size(), 1U);
   EXPECT_EQ(news[0].rank, 2);
   EXPECT_EQ(news[0].reason, "connection lost");
+  EXPECT_EQ(news[0].kind, DepartureKind::failed);
 }
 
 TEST_F(RendezvousTest, TheEndOfTheServerIsTold) {
