@@ -13,10 +13,13 @@ std::atomic<InterruptCheck> interrupt_check{nullptr};
 
 void set_interrupt_check(InterruptCheck check) noexcept { interrupt_check = check; }
 
-void throw_if_interrupted() {
+bool is_interrupted() noexcept {
   const InterruptCheck check = interrupt_check;
-  if (check != nullptr && check())
-    throw_error(ErrorCode::cancelled, "the wait was interrupted by a signal");
+  return check != nullptr && check();
+}
+
+void throw_if_interrupted() {
+  if (is_interrupted()) throw_error(ErrorCode::cancelled, "the wait was interrupted by a signal");
 }
 
 }  // namespace kolo

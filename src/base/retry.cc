@@ -27,6 +27,7 @@ void Retry::failed(const Error& error) {
   } else if (patience_ && now - failing_since_ > *patience_) {
     throw error;
   }
+  reason_ = error.message();
   next_ = now + backoff_;
   backoff_ = std::min(backoff_ * 2, kLongest);
 }

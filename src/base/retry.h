@@ -51,6 +51,8 @@ class Retry {
   [[nodiscard]] bool waits() const { return next_ && clock_.now() < *next_; }
   /// While failing(): when the next attempt may be made.
   [[nodiscard]] Clock::Time next() const { return next_.value(); }
+  /// While failing(): the message of the last error.
+  [[nodiscard]] const std::string& reason() const noexcept { return reason_; }
 
  private:
   static constexpr std::chrono::milliseconds kFirst{50}, kLongest{2000};
@@ -64,6 +66,7 @@ class Retry {
   std::function<void(const std::string&)> tell_;
   std::optional<Clock::Time> next_;
   Clock::Time failing_since_{};
+  std::string reason_;
   std::chrono::milliseconds backoff_ = kFirst;
 };
 

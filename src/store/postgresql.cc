@@ -108,17 +108,17 @@ class PgStatement final : public Statement {
     // Inside a transaction a lost connection is an error; the caller begins again.
     if (!in_transaction_) connection_.ensure();
     if (prepared_on_ != connection_.generation()) {
-      connection_.checked(
-          libpq().prepare(connection_.handle(), name_.c_str(), sql_.c_str(), 0, nullptr),
-          fmt::format("preparing '{}'", sql_));
+      const int sent =
+          libpq().send_prepare(connection_.handle(), name_.c_str(), sql_.c_str(), 0, nullptr);
+      connection_.checked(connection_.answer(sent), sql_);
       prepared_on_ = connection_.generation();
     }
     std::vector<const char*> texts;
     for (const auto& value : values_) texts.push_back(value ? value->c_str() : nullptr);
-    result_ = connection_.checked(
-        libpq().exec_prepared(connection_.handle(), name_.c_str(), static_cast<int>(texts.size()),
-                              texts.data(), nullptr, nullptr, 0),
-        fmt::format("'{}'", sql_));
+    const int sent = libpq().send_query_prepared(connection_.handle(), name_.c_str(),
+                                                 static_cast<int>(texts.size()), texts.data(),
+                                                 nullptr, nullptr, 0);
+    result_ = connection_.checked(connection_.answer(sent), sql_);
   }
 
   PgConnection& connection_;
@@ -221,7 +221,11 @@ class PgDatabase final : public Database {
   }
   void rollback() noexcept override {
     in_transaction_ = false;
-    PgResult(libpq().exec(connection_.handle(), "ROLLBACK"));
+    try {
+      if (connection_.alive()) connection_.execute("ROLLBACK");
+    } catch (const Error&) {
+      // Without a connection there is nothing left of the transaction either.
+    }
   }
   [[nodiscard]] bool in_transaction() const noexcept override { return in_transaction_; }
 

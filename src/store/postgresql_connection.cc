@@ -4,11 +4,25 @@
 // is `unavailable`.
 #include "store/postgresql_connection.h"
 
+#include <poll.h>
+
+#include <algorithm>
+#include <utility>
+
 #include "base/errors.h"
+#include "base/interrupt.h"
 #include "store/database.h"
+#include "store/statement_words.h"
 
 namespace kolo::store {
 namespace {
+
+using namespace std::chrono_literals;
+
+/// Between looks whether the program was told to end.
+constexpr auto kSlice = 50ms;
+/// A statement may work for so many times the patience with a connection or a lock.
+constexpr int kAnswers = 15;
 
 ErrorCode code_of_state(std::string_view state) {
   if (state == "23505") return ErrorCode::already_exists;  // unique_violation
@@ -56,21 +70,38 @@ PgConnection::PgConnection(std::string url, std::chrono::milliseconds patience)
   try {
     connect();
   } catch (...) {
-    libpq().finish(handle_);
+    abandon();
     throw;
   }
 }
 
 void PgConnection::connect() {
-  if (handle_ != nullptr) libpq().finish(handle_);
-  const std::string seconds = std::to_string(std::max<long long>(2, patience_.count() / 1000));
+  abandon();
   // The URL is expanded as the name of the database; a server that vanishes is noticed.
-  const char* keys[] = {"dbname",           "connect_timeout", "application_name",
-                        "keepalives",       "keepalives_idle", "keepalives_interval",
-                        "tcp_user_timeout", "client_encoding", nullptr};
-  const char* values[] = {url_.c_str(), seconds.c_str(), "kolo", "1",    "5",
-                          "2",          "15000",         "UTF8", nullptr};
-  handle_ = libpq().connectdb_params(keys, values, 1);
+  const char* keys[] = {"dbname",
+                        "application_name",
+                        "keepalives",
+                        "keepalives_idle",
+                        "keepalives_interval",
+                        "tcp_user_timeout",
+                        "client_encoding",
+                        nullptr};
+  const char* values[] = {url_.c_str(), "kolo", "1", "5", "2", "15000", "UTF8", nullptr};
+  handle_ = libpq().connect_start_params(keys, values, 1);
+  const auto patience = std::max<std::chrono::milliseconds>(2s, patience_);
+  std::string host;  // a URL may name several, one after the other
+  Deadline deadline = Deadline::after(patience);
+  auto state =
+      libpq().status(handle_) == CONNECTION_BAD ? PGRES_POLLING_FAILED : PGRES_POLLING_WRITING;
+  while (state == PGRES_POLLING_READING || state == PGRES_POLLING_WRITING) {
+    if (const char* next = libpq().host(handle_); next != nullptr && host != next) {
+      host = next;
+      deadline = Deadline::after(patience);
+    }
+    if (!wait(state == PGRES_POLLING_READING ? POLLIN : POLLOUT, deadline))
+      give_up("cannot connect: ");
+    state = libpq().connect_poll(handle_);
+  }
   if (!alive())
     throw_error(ErrorCode::unavailable, "{}: cannot connect: {}", name_,
                 one_line(libpq().error_message(handle_)));
@@ -81,6 +112,7 @@ void PgConnection::connect() {
                 "ENCODING 'UTF8'",
                 name_, encoding);
   ++generation_;
+  libpq().set_nonblocking(handle_, 1);
   libpq().set_notice_processor(
       handle_, [](void*, const char*) {}, nullptr);
   execute(
@@ -92,19 +124,75 @@ void PgConnection::ensure() {
 }
 
 PgResult PgConnection::execute(const std::string& sql) {
-  return checked(libpq().exec(handle_, sql.c_str()), "executing");
+  return checked(answer(libpq().send_query(handle_, sql.c_str())), sql);
 }
 
-PgResult PgConnection::checked(PGresult* raw, std::string_view doing) {
+PGresult* PgConnection::answer(int sent) {
+  if (sent != 1) return nullptr;
+  flush();
+  PgResult last;
+  for (;;) {
+    Deadline deadline = answer_deadline();
+    while (libpq().is_busy(handle_) != 0) {
+      if (!wait(POLLIN, deadline)) give_up("");
+      if (libpq().consume_input(handle_) == 0) break;  // lost, which the result says
+    }
+    PgResult next(libpq().get_result(handle_));
+    if (!next) return last.release();
+    // Of several statements the first error counts. After COPY … FROM the rows are awaited.
+    const auto status = libpq().result_status(next.get());
+    const bool failed = last && libpq().result_status(last.get()) == PGRES_FATAL_ERROR;
+    if (!failed) last = std::move(next);
+    if (status == PGRES_COPY_IN) return last.release();
+  }
+}
+
+void PgConnection::flush() {
+  Deadline deadline = answer_deadline();
+  for (int left = libpq().flush(handle_); left > 0; left = libpq().flush(handle_)) {
+    if (!wait(POLLIN | POLLOUT, deadline)) give_up("");
+    // A server that wants to say something may take nothing before.
+    libpq().consume_input(handle_);
+  }
+}
+
+bool PgConnection::wait(short events, Deadline& deadline) const {
+  bool was_interrupted = false;
+  for (;;) {
+    const auto slice = std::min<std::chrono::nanoseconds>(deadline.left(), kSlice);
+    pollfd poll{libpq().socket(handle_), events, 0};
+    if (::poll(&poll, 1, Deadline::after(slice).poll_timeout_ms()) > 0) return true;
+    if (deadline.passed()) return false;
+    if (was_interrupted || !is_interrupted()) continue;
+    was_interrupted = true;
+    deadline =
+        Deadline::at(std::min(deadline.when(), Deadline::after(kPatienceWhenInterrupted).when()));
+  }
+}
+
+Deadline PgConnection::answer_deadline() const { return Deadline::after(kAnswers * patience_); }
+
+void PgConnection::abandon() noexcept { libpq().finish(std::exchange(handle_, nullptr)); }
+
+void PgConnection::give_up(std::string_view doing) {
+  abandon();
+  throw_error(ErrorCode::unavailable, "{}: {}the server does not answer", name_, doing);
+}
+
+PgResult PgConnection::checked(PGresult* raw, std::string_view sql) {
   PgResult result(raw);
   const auto status = libpq().result_status(raw);
   if (status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK || status == PGRES_EMPTY_QUERY)
     return result;
-  const char* state = raw != nullptr ? libpq().result_error_field(raw, PG_DIAG_SQLSTATE) : nullptr;
-  const std::string why =
-      one_line(raw != nullptr ? libpq().result_error_message(raw) : libpq().error_message(handle_));
-  throw_error(code_of_state(state != nullptr ? state : ""), "{}: {}: {}", name_, doing,
-              why.empty() ? "the connection was lost" : why);
+  const auto field = [raw](int code) {
+    const char* text = raw != nullptr ? libpq().result_error_field(raw, code) : nullptr;
+    return std::string(text != nullptr ? text : "");
+  };
+  // The whole message may quote the statement.
+  std::string why = field(PG_DIAG_MESSAGE_PRIMARY);
+  if (why.empty() && handle_ != nullptr) why = one_line(libpq().error_message(handle_));
+  throw_error(code_of_state(field(PG_DIAG_SQLSTATE)), "{}: {}: {}", name_,
+              words_of_failed(sql, name_), why.empty() ? "the connection was lost" : why);
 }
 
 }  // namespace kolo::store

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/deadline.h"
 #include "store/libpq.h"
 
 namespace kolo::store {
@@ -25,7 +26,9 @@ class PgConnection {
 
   [[nodiscard]] PGconn* handle() const noexcept { return handle_; }
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
-  [[nodiscard]] bool alive() const noexcept { return libpq().status(handle_) == CONNECTION_OK; }
+  [[nodiscard]] bool alive() const noexcept {
+    return handle_ != nullptr && libpq().status(handle_) == CONNECTION_OK;
+  }
   /// Grows with each connection made: what was prepared on an earlier one is gone.
   [[nodiscard]] unsigned generation() const noexcept { return generation_; }
 
@@ -33,11 +36,25 @@ class PgConnection {
   void ensure();
   /// Statements without parameters.
   PgResult execute(const std::string& sql);
-  /// Throws unless the result is a good one.
-  PgResult checked(PGresult* result, std::string_view doing);
+
+  // What libpq's own functions would wait for without an end.
+  /// The last answer to what was sent; `sent` is what the function that sent it gave back. Null if
+  /// the connection was lost. Throws unavailable, and gives the connection up, if the server is
+  /// silent for too long.
+  PGresult* answer(int sent);
+  /// Until the server has taken what is on its way to it.
+  void flush();
+  /// Throws unless the result is a good one; `sql` led to it.
+  PgResult checked(PGresult* result, std::string_view sql);
 
  private:
   void connect();
+  void abandon() noexcept;
+  /// Until the socket is ready for any of `events`. A program that was told to end waits for a
+  /// moment only. False if it was in vain.
+  [[nodiscard]] bool wait(short events, Deadline& deadline) const;
+  [[noreturn]] void give_up(std::string_view doing);
+  [[nodiscard]] Deadline answer_deadline() const;
 
   std::string url_, name_;
   std::chrono::milliseconds patience_;

@@ -18,23 +18,26 @@ constexpr std::size_t kBlock = 64U << 10;
 
 PgCopy::PgCopy(PgConnection& connection, std::string_view table,
                std::span<const std::string_view> columns)
-    : connection_(connection) {
-  const std::string sql =
-      fmt::format("COPY {} ({}) FROM STDIN", table, fmt::join(columns.begin(), columns.end(), ","));
-  PGresult* answer = libpq().exec(connection_.handle(), sql.c_str());
+    : connection_(connection),
+      sql_(fmt::format("COPY {} ({}) FROM STDIN", table,
+                       fmt::join(columns.begin(), columns.end(), ","))) {
+  PGresult* answer = connection_.answer(libpq().send_query(connection_.handle(), sql_.c_str()));
   if (libpq().result_status(answer) == PGRES_COPY_IN) {
     libpq().clear(answer);
     return;
   }
   open_ = false;
-  connection_.checked(answer, fmt::format("'{}'", sql));
-  throw_error(ErrorCode::internal, "'{}' does not take rows", sql);
+  connection_.checked(answer, sql_);
+  throw_error(ErrorCode::internal, "'{}' does not take rows", sql_);
 }
 
 PgCopy::~PgCopy() {
   if (!open_) return;
-  libpq().put_copy_end(connection_.handle(), "given up");
-  while (PGresult* answer = libpq().get_result(connection_.handle())) libpq().clear(answer);
+  try {
+    libpq().clear(connection_.answer(libpq().put_copy_end(connection_.handle(), "given up")));
+  } catch (const Error&) {
+    // The server drops the rows of a connection that is gone.
+  }
 }
 
 void PgCopy::separate() {
@@ -86,24 +89,26 @@ void PgCopy::end_row() {
 }
 
 void PgCopy::send() {
-  if (libpq().put_copy_data(connection_.handle(), text_.data(), static_cast<int>(text_.size())) !=
-      1)
-    throw_error(ErrorCode::unavailable, "{}: the connection was lost while rows were sent",
-                connection_.name());
+  const auto size = static_cast<int>(text_.size());
+  int queued = 0;
+  while ((queued = libpq().put_copy_data(connection_.handle(), text_.data(), size)) == 0)
+    connection_.flush();
+  if (queued != 1) lose();
+  connection_.flush();
   text_.clear();
 }
 
 void PgCopy::finish() {
   if (!text_.empty()) send();
   open_ = false;
-  const bool sent = libpq().put_copy_end(connection_.handle(), nullptr) == 1;
-  PgResult answer(libpq().get_result(connection_.handle()));
-  // COPY ends with one more, empty result.
-  while (PGresult* rest = libpq().get_result(connection_.handle())) libpq().clear(rest);
-  if (!sent)
-    throw_error(ErrorCode::unavailable, "{}: the connection was lost while rows were sent",
-                connection_.name());
-  connection_.checked(answer.release(), "adding rows");
+  const int sent = libpq().put_copy_end(connection_.handle(), nullptr);
+  if (sent != 1) lose();
+  connection_.checked(connection_.answer(sent), sql_);
+}
+
+void PgCopy::lose() const {
+  throw_error(ErrorCode::unavailable, "{}: the connection was lost while rows were sent",
+              connection_.name());
 }
 
 }  // namespace kolo::store

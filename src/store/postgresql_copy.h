@@ -27,8 +27,10 @@ class PgCopy final : public RowWriter {
   RowWriter& add_text(std::string_view value) override;
   void separate();
   void send();
+  [[noreturn]] void lose() const;
 
   PgConnection& connection_;
+  std::string sql_;
   std::string text_;
   bool first_ = true;
   bool open_ = true;

@@ -18,8 +18,10 @@
 #include "base/errors.h"
 #include "base/fd.h"
 #include "base/files.h"
+#include "base/interrupt.h"
 #include "store/sqlite_rows.h"
 #include "store/sqlite_statement.h"
+#include "store/statement_words.h"
 
 namespace kolo::store {
 namespace {
@@ -116,7 +118,8 @@ std::string immutable_uri(const fs::path& path) {
 
 class SqliteDatabase final : public Database {
  public:
-  SqliteDatabase(fs::path path, bool full, const OpenOptions& options) : name_(path.string()) {
+  SqliteDatabase(fs::path path, bool full, const OpenOptions& options)
+      : name_(path.string()), patience_(options.patience) {
     const int flags =
         SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | (options.create ? SQLITE_OPEN_CREATE : 0);
     if (!options.create && !fs::exists(path))
@@ -130,7 +133,7 @@ class SqliteDatabase final : public Database {
                : ::sqlite3_open_v2(path.c_str(), &handle_, flags, nullptr);
     if (code != SQLITE_OK) fail_to_open(code);
     ::sqlite3_extended_result_codes(handle_, 1);
-    ::sqlite3_busy_timeout(handle_, static_cast<int>(options.patience.count()));
+    ::sqlite3_busy_handler(handle_, &wait_for_others, this);
     if (sealed) return;
     try {
       use_write_ahead_log(Deadline::after(options.patience));
@@ -163,7 +166,8 @@ class SqliteDatabase final : public Database {
     const std::string text(sql);
     if (const int code = ::sqlite3_exec(handle_, text.c_str(), nullptr, nullptr, nullptr);
         code != SQLITE_OK)
-      throw_sqlite(handle_, ::sqlite3_extended_errcode(handle_), "executing", name_);
+      throw_sqlite(handle_, ::sqlite3_extended_errcode(handle_), words_of_failed(sql, name_),
+                   name_);
   }
 
   std::unique_ptr<RowWriter> insert_rows(std::string_view table,
@@ -199,6 +203,20 @@ class SqliteDatabase final : public Database {
   [[nodiscard]] const std::string& name() const noexcept override { return name_; }
 
  private:
+  /// SQLite calls it while another process holds the lock it needs; 0 = no longer. A program that
+  /// was told to end waits for a moment only.
+  static int wait_for_others(void* self, int calls) {
+    auto& database = *static_cast<SqliteDatabase*>(self);
+    const auto now = Deadline::Clock::now();
+    if (calls == 0) database.waits_since_ = now;
+    const auto patience = is_interrupted() ? std::min<std::chrono::milliseconds>(
+                                                 database.patience_, kPatienceWhenInterrupted)
+                                           : database.patience_;
+    if (now - database.waits_since_ >= patience) return 0;
+    std::this_thread::sleep_for(calls < 10 ? 1ms : calls < 20 ? 5ms : 20ms);
+    return 1;
+  }
+
   /// SQLite does not wait where two want to change to it at the same moment.
   void use_write_ahead_log(Deadline deadline) {
     for (;;) {
@@ -226,6 +244,8 @@ class SqliteDatabase final : public Database {
 
   std::string name_;
   sqlite3* handle_ = nullptr;
+  std::chrono::milliseconds patience_;
+  Deadline::Clock::time_point waits_since_{};
   std::unordered_map<std::string, std::unique_ptr<SqliteStatement>, TextHash, std::equal_to<>>
       statements_;
 };

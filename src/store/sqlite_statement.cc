@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/errors.h"
+#include "store/statement_words.h"
 
 namespace kolo::store {
 
@@ -43,7 +44,7 @@ SqliteStatement::SqliteStatement(sqlite3* handle, std::string_view sql, const st
     : handle_(handle), name_(name) {
   const int code = ::sqlite3_prepare_v3(handle, sql.data(), static_cast<int>(sql.size()),
                                         SQLITE_PREPARE_PERSISTENT, &statement_, nullptr);
-  if (code != SQLITE_OK) throw_sqlite(handle, code, fmt::format("preparing '{}'", sql), name);
+  if (code != SQLITE_OK) throw_sqlite(handle, code, words_of_failed(sql, name), name);
   // "$2" is a name to SQLite and a number to PostgreSQL; used in order they are the same.
   for (int i = 1; i <= ::sqlite3_bind_parameter_count(statement_); ++i) {
     const char* written = ::sqlite3_bind_parameter_name(statement_, i);
@@ -84,7 +85,7 @@ int SqliteStatement::step() {
   const int code = ::sqlite3_step(statement_);
   if (code == SQLITE_ROW || code == SQLITE_DONE) return code;
   const int extended = ::sqlite3_extended_errcode(handle_);
-  const std::string doing = fmt::format("'{}'", ::sqlite3_sql(statement_));
+  const std::string doing = words_of_failed(::sqlite3_sql(statement_), name_);
   try {
     throw_sqlite(handle_, extended, doing, name_);
   } catch (...) {

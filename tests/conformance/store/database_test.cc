@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "base/errors.h"
+#include "base/interrupt.h"
 #include "conformance/store/database_fixture.h"
 
 namespace kolo::test {
@@ -14,6 +15,8 @@ namespace {
 
 using namespace std::chrono_literals;
 using store::Transaction;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 template <class Call>
 ErrorCode code_of(Call&& call) {
@@ -173,6 +176,34 @@ TEST_P(StoreDatabase, AStatementStartsOverAfterItsLastRow) {
   }
 }
 
+TEST_P(StoreDatabase, ErrorsSayWhatWasDoneAndShowNoSql) {
+  put(1);
+  const auto message_of = [](auto&& call) -> std::string {
+    try {
+      call();
+    } catch (const Error& error) {
+      return error.message();
+    }
+    return "nothing was thrown";
+  };
+  const auto writing = message_of([&] { put(1); });
+  EXPECT_THAT(writing, HasSubstr("writing to t: "));
+  EXPECT_THAT(writing, Not(HasSubstr("INSERT")));
+  const auto reading =
+      message_of([&] { database_->prepare("SELECT nothing FROM nowhere").next(); });
+  EXPECT_THAT(reading, HasSubstr("reading from nowhere: "));
+  EXPECT_THAT(reading, Not(HasSubstr("SELECT")));
+  EXPECT_THAT(message_of([&] { database_->execute("SELEKT 1"); }),
+              HasSubstr("changing the database: "));
+  const auto rows = message_of([&] {
+    Transaction change(*database_);
+    auto row = database_->insert_rows("t", {"a"});
+    row->add(1).end_row();
+    row->finish();
+  });
+  EXPECT_THAT(rows, HasSubstr("writing to t: "));
+}
+
 TEST_P(StoreDatabase, NamesTheKindsOfErrors) {
   put(1);
   EXPECT_EQ(code_of([&] { put(1); }), ErrorCode::already_exists);
@@ -287,6 +318,59 @@ TEST_P(StoreDatabase, SurvivesARestartOfTheServer) {
   }
   EXPECT_EQ(count(*database_), 2);
   EXPECT_TRUE(watch->wait(Deadline::after(10s)));  // it may have missed something
+}
+
+/// Whatever a database waits for: another writer, or a server that hangs.
+class Obstacle {
+ public:
+  explicit Obstacle(PostgresServer* server, std::unique_ptr<store::Database> other)
+      : server_(server), other_(std::move(other)) {
+    if (server_ != nullptr)
+      server_->freeze();
+    else
+      other_->begin();
+  }
+  ~Obstacle() {
+    if (server_ != nullptr)
+      server_->thaw();
+    else
+      other_->rollback();
+  }
+  Obstacle(const Obstacle&) = delete;
+  Obstacle& operator=(const Obstacle&) = delete;
+
+ private:
+  PostgresServer* server_;
+  std::unique_ptr<store::Database> other_;
+};
+
+TEST_P(StoreDatabase, EveryWaitHasAnEndAndWhatComesAfterItWorks) {
+  database_ = connect(100ms);
+  {
+    const Obstacle obstacle(server(), connect());
+    EXPECT_EQ(code_of([&] { put(1); }), ErrorCode::unavailable);
+    const auto again = [&] { connect(100ms)->begin(); };
+    EXPECT_EQ(code_of(again), ErrorCode::unavailable);
+  }
+  put(2);
+  Transaction change(*database_);
+  auto rows = database_->insert_rows("t", {"a"});
+  rows->add(3).end_row();
+  rows->finish();
+  change.commit();
+  EXPECT_GE(count(*database_), 2);
+}
+
+TEST_P(StoreDatabase, AProgramThatIsToldToEndDoesNotWaitForLong) {
+  database_ = connect(24h);
+  set_interrupt_check([]() noexcept { return true; });
+  {
+    const Obstacle obstacle(server(), connect());
+    EXPECT_EQ(code_of([&] { put(1); }), ErrorCode::unavailable);
+    EXPECT_EQ(code_of([&] { database_->begin(); }), ErrorCode::unavailable);
+  }
+  set_interrupt_check(nullptr);
+  put(2);
 }
 
 TEST(OpenDatabase, RefusesWhatItDoesNotKnow) {

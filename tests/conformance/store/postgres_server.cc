@@ -89,6 +89,15 @@ void PostgresServer::crash() {
                   directory_.string()));
 }
 
+void PostgresServer::signal_all(int signal) const {
+  pid_t server = 0;
+  std::ifstream(directory_ / "data/postmaster.pid") >> server;
+  if (server <= 0) throw_error(ErrorCode::internal, "the server does not run");
+  ::kill(server, signal);
+  std::ifstream children(fmt::format("/proc/{0}/task/{0}/children", server));
+  for (pid_t child = 0; children >> child;) ::kill(child, signal);
+}
+
 void PostgresServer::run(const std::string& command) const {
   std::vector<std::string> argv{"sh", "-c", "cd " + directory_.string() + " && " + command};
   if (::geteuid() == 0) argv.insert(argv.begin(), {"runuser", "-u", "postgres", "--"});

@@ -1,6 +1,8 @@
 // A real PostgreSQL server on a unix socket in a directory of its own, for the time of a test.
 #pragma once
 
+#include <signal.h>
+
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -25,10 +27,14 @@ class PostgresServer {
   void stop();
   /// As if the machine had been switched off.
   void crash();
+  /// As if its machine hung: connections stay open, and nothing is answered until thaw().
+  void freeze() const { signal_all(SIGSTOP); }
+  void thaw() const { signal_all(SIGCONT); }
 
  private:
   PostgresServer() = default;
   void run(const std::string& command) const;
+  void signal_all(int signal) const;
 
   std::filesystem::path programs_, directory_;
 };
