@@ -25,7 +25,7 @@ struct LauncherCommandOptions {
   std::optional<int> nodes, cpus_per_node, limit_nodes;
   std::string hosts;
   int gpus_per_node = 0, offset_nodes = 0;
-  double grace_seconds = 10;
+  double grace_seconds = 10, database_patience_seconds = 3600;
   void declare(OptionSet& set);
 };
 
@@ -78,6 +78,9 @@ constexpr Option<jobs::LauncherOptions> kLauncherIdle[] = {
 constexpr Option<LauncherCommandOptions> kLauncherGrace[] = {
     {&LauncherCommandOptions::grace_seconds, "grace-seconds", "SECONDS",
      "Wait so long after SIGTERM before a job is ended by SIGKILL.", least(0)},
+    {&LauncherCommandOptions::database_patience_seconds, "database-patience", "SECONDS",
+     "End with an error if the job database does not answer for so long while no job runs.",
+     least(0)},
 };
 constexpr Option<jobs::LauncherOptions> kLauncherHooks[] = {
     {&jobs::LauncherOptions::hooks_at_once, "num-transition-threads", "N",
@@ -159,6 +162,8 @@ int run_launcher(LauncherCommandOptions& options, OptionSet& given) {
     launcher.time_limit =
         std::chrono::seconds(static_cast<long long>(*options.time_limit_minutes * 60));
   launcher.grace = std::chrono::milliseconds(static_cast<long long>(options.grace_seconds * 1000));
+  launcher.database_patience =
+      std::chrono::seconds(static_cast<long long>(options.database_patience_seconds));
   const auto summary = jobs::run_launcher(database, launcher);
   fmt::print("{} finished, {} failed, {}\n", counted(summary.finished, "job"), summary.failed,
              counted(summary.runs, "run"));

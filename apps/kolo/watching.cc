@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include "base/interrupt.h"
 #include "tune/output/progress.h"
 
 namespace kolo::app {
@@ -24,6 +25,7 @@ const std::atomic<bool>* catch_interrupts() {
     ::sigaction(signal, nullptr, &now);
     if (now.sa_handler != SIG_IGN) ::sigaction(signal, &action, nullptr);
   }
+  set_interrupt_check([]() noexcept { return interrupted.load(); });
   return &interrupted;
 }
 

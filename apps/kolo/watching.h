@@ -10,7 +10,8 @@
 namespace kolo::app {
 
 /// From now on SIGINT, SIGTERM and SIGHUP set the flag instead of ending the process; the second
-/// one ends it at once (whoever keeps its children ends them).
+/// one ends it at once (whoever keeps its children ends them). Waits end soon then
+/// (base/interrupt.h).
 const std::atomic<bool>* catch_interrupts();
 
 /// JSON events, nothing, a live table on a terminal, or a line now and then in a pipe.

@@ -122,8 +122,10 @@ Link::~Link() {
   channel_.close();
   if (pid_ <= 0) return;
   int status = 0;
-  if (command_.empty()) {
-    wait_for_child(pid_, status);  // the guard: it ends when nothing is left
+  const bool is_command = !command_.empty();
+  if (is_command && !has_answered_) kill_command();  // nobody is there to end it
+  if (!is_command || !has_answered_) {
+    wait_for_child(pid_, status);  // a guard ends when nothing is left
   } else if (::waitpid(pid_, &status, WNOHANG) == 0) {
     // The other end needs its tasks' grace time; this process need not wait for it.
     errors_.reset();
@@ -159,6 +161,7 @@ std::vector<Event> Link::receive() {
   std::vector<Event> events;
   for (const Frame& frame : channel_.receive())
     if (auto event = event_of(frame)) events.push_back(std::move(*event));
+  has_answered_ = has_answered_ || !events.empty();
   return events;
 }
 

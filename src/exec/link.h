@@ -41,7 +41,8 @@ class Link {
                                          Deadline deadline);
 
   /// Closes the line: the custodian ends this owner's tasks by itself. A child of this process is
-  /// waited for, at most until the tasks' grace time is over and nothing of them is left.
+  /// waited for, at most until the tasks' grace time is over and nothing of them is left. A command
+  /// whose other end has not answered is killed.
   ~Link();
   Link(const Link&) = delete;
   Link& operator=(const Link&) = delete;
@@ -92,6 +93,7 @@ class Link {
   Channel channel_;
   std::string command_;  // its name; "" = a custodian of this machine
   pid_t pid_ = -1;
+  bool has_answered_ = false;
   Fd errors_;
   std::string error_text_;  // the end of what the command said
 };

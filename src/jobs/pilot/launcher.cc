@@ -5,9 +5,14 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
+#include <iterator>
+
 #include "base/deadline.h"
 #include "base/errors.h"
 #include "base/fd.h"
+#include "base/interrupt.h"
 #include "base/log.h"
 #include "jobs/database/waker.h"
 #include "jobs/pilot/node_links.h"
@@ -16,31 +21,51 @@
 namespace kolo::jobs {
 namespace {
 
+/// SIGUSR1 and SIGUSR2 are what batch systems warn with.
+constexpr int kEndSignals[] = {SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2};
+
 /// Signals that end the launcher, as a descriptor; as before when this is gone.
 class EndSignals {
  public:
   EndSignals() {
     sigset_t signals;
     ::sigemptyset(&signals);
-    // SIGUSR1 and SIGUSR2 are what batch systems warn with.
-    for (const int signal : {SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2})
-      ::sigaddset(&signals, signal);
+    for (const int signal : kEndSignals) ::sigaddset(&signals, signal);
     ::pthread_sigmask(SIG_BLOCK, &signals, &before_);
     fd_ = Fd(::signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
     if (!fd_.valid()) throw_errno("cannot watch for signals");
     ::signal(SIGPIPE, SIG_IGN);
+    has_come = false;
+    set_interrupt_check(&any_has_come);
   }
-  ~EndSignals() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  ~EndSignals() {
+    set_interrupt_check(nullptr);
+    while (take() != 0) {
+    }  // one that nobody has read would end the process now
+    ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
   EndSignals(const EndSignals&) = delete;
   EndSignals& operator=(const EndSignals&) = delete;
   [[nodiscard]] int fd() const noexcept { return fd_.get(); }
   /// The first one that has come; 0 = none.
   [[nodiscard]] int take() const {
     signalfd_siginfo info{};
-    return ::read(fd(), &info, sizeof info) == sizeof info ? static_cast<int>(info.ssi_signo) : 0;
+    if (::read(fd(), &info, sizeof info) != sizeof info) return 0;
+    has_come = true;
+    return static_cast<int>(info.ssi_signo);
   }
 
  private:
+  /// Waits for the database and for nodes ask this, on whatever thread.
+  static bool any_has_come() noexcept {
+    sigset_t pending;
+    if (has_come) return true;
+    if (::sigpending(&pending) != 0) return false;
+    return std::any_of(std::begin(kEndSignals), std::end(kEndSignals),
+                       [&pending](int signal) { return ::sigismember(&pending, signal) == 1; });
+  }
+
+  static inline std::atomic<bool> has_come{false};
   sigset_t before_{};
   Fd fd_;
 };

@@ -30,6 +30,8 @@ struct LauncherOptions {
   std::string workflow{};  ///< name or pattern; only such jobs
   std::optional<std::chrono::seconds> time_limit{};
   double lease_seconds = 60;
+  /// Waits so long, after its last task, for a database that does not answer.
+  std::chrono::seconds database_patience{3600};
   double idle_seconds = 10;                 ///< leaves when it has had nothing to do for so long
   bool persistent = false;                  ///< never leaves for that
   std::chrono::milliseconds grace{10'000};  ///< between SIGTERM and SIGKILL
@@ -45,8 +47,10 @@ struct LauncherSummary {
 };
 
 /// Returns when its time is over, it was told to end (by a signal), or had nothing to do. No
-/// other thread may handle signals. Throws when no node answers or the database is broken; a
-/// database that cannot be reached is waited for.
+/// other thread may handle signals. Throws when no node answers or the database is broken, when the
+/// database's folder is gone, and when the database does not answer for longer than
+/// `database_patience`; told to end, it gives the database a few seconds. `cancelled`: it was told
+/// to end before it had begun.
 LauncherSummary run_launcher(JobDatabase& jobs, const LauncherOptions& options);
 
 }  // namespace kolo::jobs

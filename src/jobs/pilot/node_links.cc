@@ -1,9 +1,12 @@
 #include "jobs/pilot/node_links.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 
 #include "base/deadline.h"
 #include "base/errors.h"
+#include "base/interrupt.h"
 #include "base/log.h"
 #include "base/subprocess.h"
 #include "exec/environment.h"
@@ -13,6 +16,8 @@ namespace kolo::jobs {
 namespace {
 
 constexpr std::size_t kPollsOfALink = 3;
+/// Between looks whether the launcher was told to end.
+constexpr std::chrono::milliseconds kSlice{50};
 
 }  // namespace
 
@@ -46,7 +51,10 @@ void NodeLinks::wait_for_custodians() {
       return node.answers || links_[static_cast<std::size_t>(&node - nodes_.data())]->closed();
     });
     if (all || deadline.passed()) return;
-    ::poll(polls.data(), polls.size(), deadline.poll_timeout_ms());
+    if (is_interrupted())
+      throw_error(ErrorCode::cancelled, "told to end while waiting for the nodes {}", silent());
+    const auto slice = std::min<std::chrono::nanoseconds>(deadline.left(), kSlice);
+    ::poll(polls.data(), polls.size(), Deadline::after(slice).poll_timeout_ms());
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
       if (polls[2 * i + 1].revents != 0) links_[i]->read_errors();
       if (polls[2 * i].revents == 0) continue;
@@ -59,6 +67,13 @@ void NodeLinks::wait_for_custodians() {
       }
     }
   }
+}
+
+std::string NodeLinks::silent() const {
+  std::vector<std::string_view> names;
+  for (const auto& node : nodes_)
+    if (!node.answers) names.push_back(node.name);
+  return fmt::format("{}", fmt::join(names, ", "));
 }
 
 exec::Link& NodeLinks::link(int node) {

@@ -34,6 +34,8 @@ class NodeLinks final : public TaskHost {
 
  private:
   void wait_for_custodians();
+  /// The names of the nodes that have not answered.
+  [[nodiscard]] std::string silent() const;
   [[nodiscard]] exec::Link& link(int node);
   void receive(Pilot& pilot, int node);
 

@@ -1,11 +1,13 @@
 #include "jobs/pilot/pilot.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <utility>
 
 #include "base/errors.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "base/plural.h"
 
 namespace kolo::jobs {
 namespace {
@@ -14,8 +16,8 @@ using namespace std::chrono_literals;
 
 /// Between looks while a launcher on this machine is gone and its tasks may not be.
 constexpr std::chrono::seconds kLookForTheDead{1};
-/// For the database to answer once more, when all else has ended.
-constexpr auto kLastPatience = 60s;
+/// For the database to answer once more, when the launcher was told to end and its tasks have.
+constexpr auto kLastPatience = 5s;
 
 std::string about_launcher(const LauncherOptions& options, int nodes, int cores, int gpus) {
   return json_text(Json{{"nodes", nodes},
@@ -26,6 +28,12 @@ std::string about_launcher(const LauncherOptions& options, int nodes, int cores,
                         {"runner", options.runner},
                         {"processes", process_space()},
                         {"grace_seconds", std::chrono::duration<double>(options.grace).count()}});
+}
+
+/// False only if it is known not to be: a file system may be away for a while.
+bool is_there(const std::filesystem::path& folder) {
+  std::error_code error;
+  return std::filesystem::exists(folder, error) || error;
 }
 
 int most(const std::vector<Node>& nodes, int Node::*what) {
@@ -149,7 +157,7 @@ void Pilot::stop(const std::string& why) {
   if (stopping_) return;
   stopping_ = true;
   why_stopping_ = why;
-  give_up_ = clock_.now() + options_.grace + kLastPatience;
+  give_up_.reset();
   log::info("{}", why);
   std::vector<JobId> ids;
   for (const auto& [id, held] : held_) ids.push_back(id);
@@ -172,17 +180,16 @@ void Pilot::stop(const std::string& why) {
 void Pilot::check_times() {
   const auto now = clock_.now();
   if (now >= end_) stop("the launcher's time is over");
-  if (give_up_ && now >= *give_up_)
-    throw_error(
-        ErrorCode::unavailable,
-        "the results of {} jobs could not be written to the database; the jobs will run again",
-        held_.size());
+  check_database();
   if (now >= lease_due_) {
     lease_due_ = now + clock_duration(options_.lease_seconds / 4);
     keep_lease();
   }
   if (now >= lost_due_) {
     lost_due_ = now + clock_duration(options_.lease_seconds / 2);
+    if (!is_there(jobs_.folder()))
+      throw_error(ErrorCode::not_found, "the folder of the job database, {}, is gone",
+                  jobs_.folder().string());
     notified();  // should a notification have been missed
     share_reserve();
     try_database([this] {
@@ -192,6 +199,34 @@ void Pilot::check_times() {
     if (leases_.waits_for_tasks()) lost_due_ = std::min(lost_due_, now + kLookForTheDead);
   }
   if (next_limit_ && now >= *next_limit_) check_limits();
+}
+
+void Pilot::check_database() {
+  if (!database_.failing() || !tasks_.empty()) return give_up_.reset();
+  const auto now = clock_.now();
+  if (!give_up_)
+    give_up_ = now + (stopping_ ? Clock::Duration(kLastPatience) : options_.database_patience);
+  if (now < *give_up_) return;
+  if (try_database([this] { leases_.write({}); })) return give_up_.reset();
+  const auto waited = stopping_ ? std::chrono::seconds(kLastPatience) : options_.database_patience;
+  throw_error(ErrorCode::unavailable, "{}the job database has not answered for {} s: {}; {}",
+              stopping_ ? why_stopping_ + ", and " : "", waited.count(), database_.reason(),
+              held_.empty() ? "no job is lost"
+                            : fmt::format("what has become of {} could not be written, and will be "
+                                          "done again",
+                                          counted(held_.size(), "job")));
+}
+
+void Pilot::finish() {
+  try {
+    leases_.end();
+  } catch (const Error& error) {
+    if (!Retry::may_pass(error)) throw;
+    log::warning(
+        "the launcher could not sign off, and counts as lost when its lease of {:.5g} s "
+        "is over: {}",
+        options_.lease_seconds, error.message());
+  }
 }
 
 void Pilot::set_limit(HeldJob& held, Clock::Duration time) {

@@ -57,8 +57,8 @@ class Pilot {
   [[nodiscard]] Clock::Time next_turn() const;
   /// Nothing is left to do, or the launcher was stopped and all is written.
   [[nodiscard]] bool is_over();
-  /// Signs off.
-  void finish() { leases_.end(); }
+  /// Signs off; without a database its lease runs out.
+  void finish();
 
   [[nodiscard]] std::int64_t launcher_id() const noexcept { return leases_.id(); }
 
@@ -68,6 +68,8 @@ class Pilot {
 
   // pilot.cc: events and times
   void check_times();
+  /// Throws when waiting for the database makes no sense any longer.
+  void check_database();
   void check_limits();
   void set_limit(HeldJob& held, Clock::Duration time);
   [[nodiscard]] LauncherFacts facts() const;
@@ -146,7 +148,7 @@ class Pilot {
 
   bool stopping_ = false;
   std::string why_stopping_;
-  std::optional<Clock::Time> give_up_;             // stopping, and the database does not answer
+  std::optional<Clock::Time> give_up_;             // nothing is left but to wait for the database
   bool look_single_ = true, look_several_ = true;  // there may be jobs to take
   bool look_at_held_ = false;
   bool take_unconfirmed_ = false;  // the server went away before it said which jobs were taken

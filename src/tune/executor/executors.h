@@ -51,6 +51,8 @@ struct JobsPlace {
   std::string envscript{};     ///< of its application: trials need it too
   /// How long each call waits for a busy database. What fails is tried again.
   std::chrono::milliseconds patience = std::chrono::seconds(5);
+  /// For how long: then trials that run or shall start have failed.
+  std::chrono::milliseconds retry_limit = std::chrono::hours(1);
 };
 
 /// All that executors need; each takes its part.

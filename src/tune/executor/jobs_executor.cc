@@ -228,8 +228,9 @@ class JobsExecutor final : public TrialExecutor {
         });
       } catch (const Error& error) {
         done = true;  // it does not pass
-        for (const auto& [trial, task] : std::exchange(tasks_, {}))
-          fail(task.run.id, "the job database failed: " + error.message());
+        const std::string why = "the job database failed: " + error.message();
+        for (const auto& [trial, task] : std::exchange(tasks_, {})) fail(task.run.id, why);
+        for (const auto& order : orders) fail(order.id, why);
       }
       if (look) next_look_ = now + kLookAtJobs;
       lock.lock();
@@ -456,7 +457,7 @@ class JobsExecutor final : public TrialExecutor {
   std::map<std::int64_t, Task> tasks_;       // under way, by trial
   std::map<std::int64_t, Earlier> earlier_;  // jobs of an earlier session, by trial
   const std::uint32_t session_ = std::random_device()();
-  Retry retry_{"the job database"};
+  Retry retry_{"the job database", system_clock(), place_.retry_limit};
   bool create_in_doubt_ = false;  // nobody knows whether the jobs were created
   std::chrono::steady_clock::time_point next_look_{};
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/errors.h"
+#include "base/interrupt.h"
 #include "base/log.h"
 #include "base/subprocess.h"
 #include "exec/environment.h"
@@ -16,6 +17,8 @@ using namespace std::chrono_literals;
 /// have failed.
 constexpr auto kTryAgain = 10s;
 constexpr auto kTryAgainHere = 200ms;
+/// Between looks whether the study was told to end.
+constexpr int kSliceMs = 50;
 
 }  // namespace
 
@@ -34,8 +37,12 @@ void TrialHosts::wait_for_all() {
                      [](const auto& host) { return !host.is_ready(); })) {
     std::vector<pollfd> polls;
     add_polls(polls);
-    ::poll(polls.data(), polls.size(), poll_timeout_ms());
+    const int left = poll_timeout_ms();
+    ::poll(polls.data(), polls.size(), left < 0 ? kSliceMs : std::min(left, kSliceMs));
     for (auto& host : hosts_) {
+      if (!host.is_ready() && is_interrupted())
+        throw_error(ErrorCode::cancelled, "told to end while waiting for an answer of {}",
+                    host.name);
       receive(host);
       if (const auto why = loss_of(host))
         throw_error(ErrorCode::unavailable, "cannot run trials on {}: {}", host.name, *why);

@@ -78,6 +78,16 @@ class PilotTest : public testing::Test {
     work();
   }
 
+  /// What a turn throws, which it must.
+  Error error_of_turn() {
+    try {
+      pilot_->turn();
+    } catch (const Error& error) {
+      return error;
+    }
+    return Error(ErrorCode::internal, "nothing was thrown");
+  }
+
   JobState state(JobId id) { return jobs_.job(id).state; }
   std::string path_of(JobId id) {
     std::string path;

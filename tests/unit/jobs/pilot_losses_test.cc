@@ -152,14 +152,74 @@ TEST_F(PilotTest, GivesUpADatabaseThatDoesNotAnswerAtItsEnd) {
   database_->down = true;
   pilot_->stop("that is enough");
   end_task(0, kKilledBySigterm);
-  clock_.advance(options_.grace + 60s);
-  try {
+  EXPECT_FALSE(pilot_->is_over());
+  EXPECT_LE(pilot_->next_turn() - clock_.now(), 2s);
+  clock_.advance(5s);
+  const Error error = error_of_turn();
+  EXPECT_EQ(error.code(), ErrorCode::unavailable);
+  EXPECT_THAT(error.message(), HasSubstr("that is enough, and the job database has not answered"));
+  EXPECT_THAT(error.message(), HasSubstr("the server went away"));
+  EXPECT_THAT(error.message(), HasSubstr("1 job could not be written, and will be done again"));
+}
+
+TEST_F(PilotTest, ADatabaseThatNeverComesBackIsGivenUp) {
+  options_.persistent = true;
+  options_.database_patience = 100s;
+  begin();
+  add();
+  work();
+  database_->down = true;
+  for (int i = 0; i < 100; ++i) {  // as long as the task runs
+    clock_.advance(2s);
     pilot_->turn();
-    ADD_FAILURE() << "nothing was thrown";
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ErrorCode::unavailable);
-    EXPECT_THAT(error.message(), HasSubstr("the jobs will run again"));
   }
+  end_task(0, exited(0));
+  for (int i = 0; i < 49; ++i) {
+    clock_.advance(2s);
+    pilot_->turn();
+  }
+  clock_.advance(4s);
+  const Error error = error_of_turn();
+  EXPECT_EQ(error.code(), ErrorCode::unavailable);
+  EXPECT_THAT(error.message(), HasSubstr("has not answered for 100 s: the server went away"));
+}
+
+TEST_F(PilotTest, AnAnswerStartsThePatienceAnew) {
+  options_.persistent = true;
+  options_.database_patience = 100s;
+  begin();
+  work();
+  for (int round = 0; round < 3; ++round) {
+    database_->down = true;
+    for (int i = 0; i < 45; ++i) {
+      clock_.advance(2s);
+      pilot_->turn();
+    }
+    database_->down = false;
+    clock_.advance(30s);
+    work();
+  }
+  EXPECT_FALSE(pilot_->is_over());
+}
+
+TEST_F(PilotTest, EndsWhenTheFolderOfItsDatabaseIsGone) {
+  options_.persistent = true;
+  begin();
+  work();
+  std::filesystem::remove_all(jobs_.folder());
+  clock_.advance(clock_duration(options_.lease_seconds));
+  const Error error = error_of_turn();
+  EXPECT_EQ(error.code(), ErrorCode::not_found);
+  EXPECT_THAT(error.message(), HasSubstr(jobs_.folder().string() + ", is gone"));
+}
+
+TEST_F(PilotTest, SignsOffWithoutADatabaseToo) {
+  begin();
+  work();
+  pilot_->stop("that is enough");
+  database_->down = true;
+  ASSERT_TRUE(pilot_->is_over());
+  pilot_->finish();
 }
 
 }  // namespace

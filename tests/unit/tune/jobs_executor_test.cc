@@ -104,6 +104,20 @@ TEST_F(JobsExecutorTest, AnErrorThatDoesNotPassEndsTheTrial) {
   EXPECT_NE(messages[0].error.find("trials-random-1"), std::string::npos);
 }
 
+TEST_F(JobsExecutorTest, ADatabaseThatNeverComesBackEndsTheTrials) {
+  auto impatient = setup();
+  impatient.jobs->retry_limit = 0ms;
+  const auto executor = make_jobs_executor(std::move(impatient));
+  const auto writer = store::open_database((folder() / "kolo.db").string());
+  writer->begin(store::Locking::all);
+  executor->start(order(1));
+  const auto messages = inbox_->take(Deadline::after(20s));
+  writer->rollback();
+  ASSERT_EQ(messages.size(), 1U);
+  EXPECT_EQ(messages[0].kind, Message::Kind::ended);
+  EXPECT_NE(messages[0].error.find("the job database failed: "), std::string::npos);
+}
+
 TEST_F(JobsExecutorTest, StudiesOfProgramsWithOneNameRunEachItsOwn) {
   jobs_.set_application({.name = "train.sh", .executable = "/home/user/train.sh"});
   const auto first = make_jobs_executor(setup("random-1", "/a/train.sh"));
