@@ -55,6 +55,119 @@ class Collectives(RankTest):
         with self.assertRaises(ValueError):
             hvd.allreduce(tf.constant(["text"]))
 
+    def test_types_of_errors(self):
+        if SIZE == 1:
+            return
+        for collective in (hvd.allreduce, hvd.allgather, lambda t: hvd.broadcast(t, 0)):
+            with self.assertRaises(tf.errors.FailedPreconditionError) as raised:
+                collective(tf.ones([2, 2 + RANK]))
+            self.assertIsInstance(raised.exception, hvd.HorovodInternalError)
+            self.assertIsInstance(raised.exception, hvd.Error)
+        with self.assertRaises(tf.errors.InvalidArgumentError):
+            hvd.alltoall(tf.ones([SIZE + 1]))
+        with self.assertRaises(NotImplementedError):
+            hvd.allreduce(tf.IndexedSlices(tf.ones([1, 2]), [0], [3, 2]), op=hvd.Max)
+
+    def test_groups(self):
+        one, two = hvd.grouped_allgather([tf.fill([1], RANK), tf.ones([2, 2])])
+        self.assertEqual(one.numpy().tolist(), list(range(SIZE)))
+        self.assertEqual(two.shape, [2 * SIZE, 2])
+        one, two = hvd.grouped_reducescatter([tf.ones([SIZE])] * 2, op=hvd.Sum)
+        self.assertEqual(one.numpy().tolist(), [SIZE])
+        dense, sparse = hvd.grouped_allreduce(
+            [tf.ones([2]), tf.IndexedSlices(tf.ones([1, 2]), [RANK], [SIZE, 2])], op=hvd.Sum
+        )
+        self.assertEqual(dense.numpy().tolist(), [SIZE, SIZE])
+        self.assertEqual(sparse.indices.numpy().tolist(), list(range(SIZE)))
+
+    def test_gradients_of_moves(self):
+        x = tf.Variable(tf.ones([SIZE, 2]))
+        splits = tf.ones([SIZE], dtype=tf.int32)
+        for move, expected in (
+            (lambda: hvd.alltoall(x), 1),
+            (lambda: hvd.alltoall(x, splits)[0], 1),
+            (lambda: hvd.reducescatter(x, op=hvd.Sum), SIZE),
+            (lambda: hvd.reducescatter(x), 1),
+        ):
+            for run in (move, tf.function(move)):
+                with tf.GradientTape() as tape:
+                    y = tf.reduce_sum(run())
+                self.assertTrue(np.allclose(tape.gradient(y, x), expected))
+
+    def test_places_as_tensors(self):
+        def ask():
+            return [hvd.rank_op(), hvd.size_op(), hvd.local_rank_op(), hvd.local_size_op()]
+
+        for run in (ask, tf.function(ask)):
+            self.assertEqual([int(v) for v in run()], [RANK, SIZE, RANK, SIZE])
+        self.assertEqual(int(hvd.process_set_included_op(0)), 1)
+        self.assertEqual([hvd.check_num_rank_power_of_2(n) for n in (0, 1, 3, 8)], [0, 1, 0, 1])
+        self.assertEqual(hvd.handle_average_backwards_compatibility(None, False), hvd.Sum)
+        with self.assertRaises(ValueError):
+            hvd.handle_average_backwards_compatibility(hvd.Sum, False)
+
+    def test_variables(self):
+        variables = [tf.Variable([float(RANK)]), tf.Variable(RANK)]
+        hvd.broadcast_variables(variables, root_rank=SIZE - 1)
+        self.assertEqual([int(v.numpy().item()) for v in variables], [SIZE - 1] * 2)
+        values = hvd.broadcast_([tf.Variable(RANK)], root_rank=0)
+        self.assertEqual(int(values[0]), 0)
+        with self.assertRaises(RuntimeError):
+            hvd.broadcast_global_variables(0)
+        self.assertEqual(hvd.broadcast_object_fn(root_rank=0)(RANK), 0)
+
+    def test_local_sources_of_a_tape(self):
+        shared, own = tf.Variable(1.0), tf.Variable(1.0)
+        with tf.GradientTape() as tape:
+            y = (shared + own) * (RANK + 1.0)
+        tape = hvd.DistributedGradientTape(tape, scale_local_gradients=False)
+        self.assertIsInstance(tape, tf.GradientTape)
+        tape.register_local_source(own)
+        gradients = tape.gradient(y, [shared, own])
+        self.assertTrue(np.allclose(gradients, [(SIZE + 1) / 2, RANK + 1]))
+        layer = tf.keras.layers.Dense(1, use_bias=False)
+        with tf.GradientTape() as tape:
+            y = tf.reduce_sum(layer(tf.ones([1, 1]) * (RANK + 1.0)))
+        tape = hvd.PartialDistributedGradientTape(tape, local_layers=layer)
+        gradient = tape.gradient(y, layer.trainable_weights)[0]
+        self.assertTrue(np.allclose(gradient, (RANK + 1.0) / SIZE))
+
+    def test_graphs_of_tensorflow_1(self):
+        v1 = tf.compat.v1
+        with tf.Graph().as_default():
+            variable = v1.get_variable("x", initializer=float(RANK + 1), use_resource=True)
+            optimizer = hvd.DistributedOptimizer(v1.train.GradientDescentOptimizer(1.0))
+            step = optimizer.minimize(variable * (RANK + 1.0))
+            hook = hvd.BroadcastGlobalVariablesHook(0)
+            hook.begin()
+            with v1.Session() as session:
+                session.run(v1.global_variables_initializer())
+                hook.after_create_session(session, None)
+                self.assertEqual(session.run(variable), 1.0)
+                session.run(step)
+                self.assertAlmostEqual(session.run(variable), 1.0 - (SIZE + 1) / 2)
+
+    def test_batch_normalisation(self):
+        inputs = tf.reshape(tf.range(4.0 * SIZE), [2 * SIZE, 2])
+        mine = inputs[2 * RANK : 2 * RANK + 2]
+        expected = tf.keras.layers.BatchNormalization()(inputs, training=True)
+        found = hvd.SyncBatchNormalization()(mine, training=True)
+        self.assertTrue(np.allclose(found, expected[2 * RANK : 2 * RANK + 2], atol=1e-5))
+        with self.assertRaises(ValueError):
+            hvd.SyncBatchNormalization(fused=True)
+
+    def test_elastic_state(self):
+        variable = tf.Variable(float(RANK))
+        state = hvd.elastic.TensorFlowState([variable], batch=RANK)
+        state.sync()
+        self.assertEqual((float(variable), state.batch), (0.0, 0))
+        variable.assign(3.0)
+        state.batch = 4
+        state.restore()
+        self.assertEqual((float(variable), state.batch), (0.0, 0))
+        with self.assertRaises(ValueError):
+            hvd.elastic.TensorFlowKerasState(tf.keras.Sequential([tf.keras.layers.Dense(1)]))
+
 
 class Keras(RankTest):
     def test_fit(self):

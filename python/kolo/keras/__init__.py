@@ -1,23 +1,15 @@
-"""kolo for Keras, with the interface of horovod.keras and horovod.tensorflow.keras."""
+"""kolo for Keras 3 on TensorFlow, torch and JAX, with the interface of horovod.keras and
+horovod.tensorflow.keras."""
 
-from typing import Any, Optional
+import keras as _keras
 
-from kolo.keras import callbacks
-from kolo.tensorflow import (
-    Average,
-    Compression,
-    DistributedOptimizer,
-    HorovodInternalError,
-    HostsUpdatedInterrupt,
-    ProcessSet,
-    Sum,
-    add_process_set,
-    allgather_object,
-    broadcast_object,
-    broadcast_variables,
+from kolo import run
+from kolo._basics import (
+    ccl_built,
     cross_rank,
     cross_size,
-    global_process_set,
+    cuda_built,
+    ddl_built,
     gloo_built,
     gloo_enabled,
     init,
@@ -30,47 +22,35 @@ from kolo.tensorflow import (
     mpi_threads_supported,
     nccl_built,
     rank,
-    remove_process_set,
-    run,
+    rocm_built,
     shutdown,
     size,
     start_timeline,
     stop_timeline,
 )
+from kolo._errors import Error, HorovodInternalError, HostsUpdatedInterrupt
+from kolo._numpy_ops import Adasum, Average, Sum, allgather_object, broadcast_object
+from kolo.keras import callbacks, elastic
+from kolo.keras._optimizer import DistributedOptimizer, PartialDistributedOptimizer
+from kolo.keras.functions import allgather, allreduce, broadcast, load_model, reducescatter
+from kolo.process_sets import (
+    ProcessSet,
+    add_process_set,
+    global_process_set,
+    remove_process_set,
+)
 
+if _keras.backend.backend() == "torch":
+    from kolo.torch.compression import Compression
+elif _keras.backend.backend() == "tensorflow":
+    from kolo.tensorflow.compression import Compression  # type: ignore[assignment]
+    from kolo.tensorflow.functions import broadcast_global_variables, broadcast_variables
+else:
 
-def allreduce(value: Any, name: Optional[str] = None, average: Any = None, op: Any = None) -> Any:
-    """The average (or ``op``) of a value over all ranks, as an array."""
-    from kolo import _numpy_ops
-    from kolo.tensorflow._ops import _reduction
+    class Compression:  # type: ignore[no-redef]
+        """Gradients of JAX travel as they are."""
 
-    return _numpy_ops.allreduce(value, name=name, op=_reduction(op, average))
-
-
-def allgather(value: Any, name: Optional[str] = None) -> Any:
-    """The values of all ranks, one below the other."""
-    from kolo import _numpy_ops
-
-    return _numpy_ops.allgather(value, name)
-
-
-def broadcast(value: Any, root_rank: int, name: Optional[str] = None) -> Any:
-    """The value of ``root_rank``."""
-    from kolo import _numpy_ops
-
-    return _numpy_ops.broadcast(value, root_rank, name)
-
-
-def load_model(
-    filepath: str, custom_objects: Any = None, compression: Any = Compression.none
-) -> Any:
-    """A saved model, with its optimizer wrapped again."""
-    import keras
-
-    model = keras.models.load_model(filepath, custom_objects=custom_objects)
-    if getattr(model, "optimizer", None) is not None:
-        model.optimizer = DistributedOptimizer(model.optimizer, compression=compression)
-    return model
+        none = None
 
 
 __all__ = [name for name in dir() if not name.startswith("_")]

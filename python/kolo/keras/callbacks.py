@@ -17,6 +17,11 @@ class BroadcastGlobalVariablesCallback(keras.callbacks.Callback):
         super().__init__()
         self.root_rank = root_rank
         self.broadcast_done = False
+        self._local = {id(variable) for variable in local_variables or []}
+
+    def register_local_var(self, var: Any) -> None:
+        """This variable stays as the rank has it."""
+        self._local.add(id(var))
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
         if self.broadcast_done:
@@ -28,6 +33,8 @@ class BroadcastGlobalVariablesCallback(keras.callbacks.Callback):
             known = {id(v) for v in variables}
             variables += [v for v in optimizer.variables if id(v) not in known]
         for index, variable in enumerate(variables):
+            if id(variable) in self._local:
+                continue
             value = keras.ops.convert_to_numpy(variable)
             if value.dtype.name in _numpy_ops._TYPES:
                 variable.assign(_numpy_ops.broadcast(value, self.root_rank, f"keras.{index}"))
@@ -144,15 +151,27 @@ class BestModelCheckpoint(keras.callbacks.ModelCheckpoint):
         self,
         monitor: str = "val_loss",
         verbose: int = 0,
+        save_weights_only: bool = False,
         mode: str = "auto",
         save_freq: Any = "epoch",
-        filepath: str = "best.keras",
+        filepath: Optional[str] = None,
     ) -> None:
+        default = "best.weights.h5" if save_weights_only else "best.keras"
         super().__init__(
-            filepath=filepath,
+            filepath=filepath or default,
             monitor=monitor,
             verbose=verbose,
             save_best_only=True,
+            save_weights_only=save_weights_only,
             mode=mode,
             save_freq=save_freq,
         )
+
+
+__all__ = [
+    "BestModelCheckpoint",
+    "BroadcastGlobalVariablesCallback",
+    "LearningRateScheduleCallback",
+    "LearningRateWarmupCallback",
+    "MetricAverageCallback",
+]

@@ -1,0 +1,71 @@
+"""Values and models, for programs around model.fit."""
+
+from __future__ import annotations
+
+from typing import Any, Optional
+
+import keras
+
+from kolo import _numpy_ops
+from kolo._errors import InvalidArgumentError
+from kolo._numpy_ops import Average, Sum
+from kolo.keras._optimizer import wrap_in_place
+
+
+def allreduce(
+    value: Any,
+    name: Optional[str] = None,
+    average: Any = None,
+    prescale_factor: float = 1.0,
+    postscale_factor: float = 1.0,
+    op: Any = None,
+    compression: Any = None,
+) -> Any:
+    """The average (or ``op``) of a value over all ranks, as an array. ``compression`` changes
+    nothing."""
+    if op is not None and average is not None:
+        raise InvalidArgumentError("the parameters 'average' and 'op' exclude each other; use 'op'")
+    if average is not None:
+        op = Average if average else Sum
+    return _numpy_ops.allreduce(
+        _array(value),
+        name=name,
+        op=Average if op is None else op,
+        prescale_factor=prescale_factor,
+        postscale_factor=postscale_factor,
+    )
+
+
+def allgather(value: Any, name: Optional[str] = None) -> Any:
+    """The values of all ranks, one below the other."""
+    return _numpy_ops.allgather(_array(value), name)
+
+
+def broadcast(value: Any, root_rank: int, name: Optional[str] = None) -> Any:
+    """The value of ``root_rank``."""
+    return _numpy_ops.broadcast(_array(value), root_rank, name)
+
+
+def reducescatter(value: Any, name: Optional[str] = None, op: int = Average) -> Any:
+    """Reduced over all ranks, and of that this rank's rows."""
+    return _numpy_ops.reducescatter(_array(value), name, op)
+
+
+def _array(value: Any) -> Any:
+    return keras.ops.convert_to_numpy(value)
+
+
+def load_model(
+    filepath: Any,
+    custom_optimizers: Any = None,
+    custom_objects: Any = None,
+    compression: Any = None,
+    legacy_opts: bool = False,
+) -> Any:
+    """A saved model, with its optimizer, its state included, wrapped again."""
+    known = {cls.__name__: cls for cls in custom_optimizers or []}
+    known.update(custom_objects or {})
+    model = keras.models.load_model(filepath, custom_objects=known)
+    if getattr(model, "optimizer", None) is not None:
+        wrap_in_place(model.optimizer, compression)
+    return model

@@ -1,0 +1,3 @@
+"""horovod.tensorflow.keras.callbacks: the same as kolo.keras.callbacks."""
+
+from kolo.keras.callbacks import *  # noqa: F403

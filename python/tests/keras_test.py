@@ -1,0 +1,122 @@
+"""kolo.keras on the back end that KERAS_BACKEND names: torch, tensorflow or jax."""
+
+import os
+import tempfile
+
+import keras
+import numpy as np
+from ranks import RankTest, main
+
+import kolo.keras as hvd
+
+hvd.init()
+RANK, SIZE = hvd.rank(), hvd.size()
+
+
+def compiled(optimizer):
+    """A model with one weight, which is 0.5 everywhere."""
+    model = keras.Sequential(
+        [keras.Input([1]), keras.layers.Dense(1, use_bias=False, kernel_initializer=half)]
+    )
+    model.compile(optimizer=optimizer, loss="mse")
+    return model
+
+
+def half(shape, dtype=None):
+    return keras.ops.full(shape, 0.5, dtype=dtype)
+
+
+def weight(model):
+    return float(keras.ops.convert_to_numpy(model.weights[0]).item())
+
+
+# The loss of rank r is (r + 1 - w)^2, so its gradient at w is 2 (w - r - 1).
+X, Y = np.ones([1, 1], "float32"), np.full([1, 1], RANK + 1.0, "float32")
+MEAN = (SIZE + 1) / 2
+
+
+class Optimizer(RankTest):
+    def test_gradients_are_averaged(self):
+        model = compiled(hvd.DistributedOptimizer(keras.optimizers.SGD(0.1)))
+        model.fit(X, Y, verbose=0)
+        self.assertAlmostEqual(weight(model), 0.5 - 0.1 * 2 * (0.5 - MEAN), places=5)
+
+    def test_passes_are_summed_or_averaged(self):
+        for averages, factor in ((False, 2), (True, 1)):
+            optimizer = hvd.DistributedOptimizer(
+                keras.optimizers.SGD(0.1),
+                backward_passes_per_step=2,
+                average_aggregated_gradients=averages,
+            )
+            model = compiled(optimizer)
+            model.fit(X, Y, epochs=1, verbose=0)
+            self.assertAlmostEqual(weight(model), 0.5)
+            model.fit(X, Y, epochs=1, verbose=0)
+            expected = 0.5 - factor * 0.1 * 2 * (0.5 - MEAN)
+            self.assertAlmostEqual(weight(model), expected, places=5)
+
+    def test_local_layers_keep_their_gradients(self):
+        model = compiled(keras.optimizers.SGD(0.1))
+        optimizer = hvd.PartialDistributedOptimizer(
+            keras.optimizers.SGD(0.1), local_layers=model.layers[-1], scale_local_gradients=False
+        )
+        model.compile(optimizer=optimizer, loss="mse")
+        model.fit(X, Y, verbose=0)
+        self.assertAlmostEqual(weight(model), 0.5 - 0.1 * 2 * (0.5 - RANK - 1), places=5)
+
+    def test_bad_options(self):
+        with self.assertRaises(ValueError):
+            hvd.DistributedOptimizer(keras.optimizers.SGD(), op=hvd.Adasum)
+        with self.assertRaises(ValueError):
+            hvd.DistributedOptimizer(
+                keras.optimizers.SGD(), op=hvd.Sum, gradient_predivide_factor=2.0
+            )
+
+    def test_a_loaded_model_goes_on(self):
+        model = compiled(hvd.DistributedOptimizer(keras.optimizers.SGD(0.1, momentum=0.9)))
+        model.fit(X, Y, verbose=0)
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "model.keras")
+            model.save(path)
+            loaded = hvd.load_model(path, custom_objects={"half": half})
+        self.assertEqual(loaded.optimizer.__class__.__name__, "SGD")
+        self.assertTrue(callable(loaded.optimizer.variables))
+        for one in (model, loaded):
+            one.fit(X, Y, verbose=0)
+        self.assertAlmostEqual(weight(loaded), weight(model), places=5)
+
+
+class Values(RankTest):
+    def test_collectives(self):
+        self.assertEqual(float(hvd.allreduce(float(RANK), average=False)), SIZE * (SIZE - 1) / 2)
+        self.assertEqual(float(hvd.allreduce(1.0, op=hvd.Sum, prescale_factor=2.0)), 2 * SIZE)
+        self.assertEqual(hvd.allgather(np.array([RANK])).tolist(), list(range(SIZE)))
+        self.assertEqual(float(hvd.broadcast(float(RANK), SIZE - 1)), SIZE - 1)
+        self.assertEqual(hvd.reducescatter(np.ones(SIZE), op=hvd.Sum).tolist(), [SIZE])
+        with self.assertRaises(ValueError):
+            hvd.allreduce(1.0, average=True, op=hvd.Sum)
+
+    def test_callbacks_and_states(self):
+        model = compiled(hvd.DistributedOptimizer(keras.optimizers.SGD(0.0)))
+        model.weights[0].assign([[float(RANK)]])
+        state = hvd.elastic.KerasState(model, epoch=0, batch=RANK)
+        model.fit(
+            X,
+            Y,
+            verbose=0,
+            callbacks=[
+                hvd.callbacks.BroadcastGlobalVariablesCallback(0),
+                hvd.elastic.UpdateEpochStateCallback(state),
+                hvd.elastic.UpdateBatchStateCallback(state),
+                hvd.elastic.CommitStateCallback(state),
+            ],
+        )
+        self.assertEqual((weight(model), state.epoch, state.batch), (0.0, 1, 0))
+        model.weights[0].assign([[7.0]])
+        state.epoch = 9
+        state.restore()
+        self.assertEqual((weight(model), state.epoch), (0.0, 1))
+
+
+if __name__ == "__main__":
+    main()
