@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import collections.abc
-import io
+import ctypes
 import pickle
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
@@ -131,6 +131,11 @@ def _make_state(optimizer: torch.optim.Optimizer, model: Optional[torch.nn.Modul
         group.update(dict(values))
 
 
+def _bytes_of(tensor: torch.Tensor) -> bytes:
+    """The bytes of a tensor of main memory; torch works without NumPy, and so does this."""
+    return ctypes.string_at(tensor.data_ptr(), tensor.numel() * tensor.element_size())
+
+
 def broadcast_object(
     obj: Any,
     root_rank: int = 0,
@@ -148,9 +153,7 @@ def broadcast_object(
     if rank() != root_rank:
         data = torch.empty(int(length.item()), dtype=torch.uint8)
     data = broadcast_(data, root_rank, f"{label}.t", process_set)
-    if rank() == root_rank:
-        return obj
-    return pickle.load(io.BytesIO(data.numpy().tobytes()))
+    return obj if rank() == root_rank else pickle.loads(_bytes_of(data))
 
 
 def allgather_object(
@@ -160,7 +163,7 @@ def allgather_object(
     label = name if name is not None else type(obj).__name__
     data = torch.frombuffer(bytearray(pickler.dumps(obj)), dtype=torch.uint8)
     lengths = allgather(torch.tensor([data.numel()], dtype=torch.int64), f"{label}.sz", process_set)
-    everything = allgather(data, f"{label}.t", process_set).numpy().tobytes()
+    everything = _bytes_of(allgather(data, f"{label}.t", process_set))
     objects = []
     begin = 0
     for length in lengths.tolist():
