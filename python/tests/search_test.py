@@ -6,7 +6,7 @@ import tempfile
 import unittest
 
 import kolo
-from kolo import tune
+from kolo import hps, tune
 from kolo.hps import CBO, Evaluator, HpProblem, RandomSearch, equals, greater
 from kolo.search import Sampler, algorithms
 
@@ -167,6 +167,66 @@ class Optuna(unittest.TestCase):
         study = optuna.create_study(sampler=KoloSampler("gp", seed=1))
         study.optimize(objective, n_trials=40)
         self.assertLess(study.best_value, 1.0)
+
+
+def plus(config, y=0):
+    return config["x"] + y
+
+
+class Evaluators(unittest.TestCase):
+    def test_by_hand(self):
+        configs = [{"x": i} for i in range(6)]
+        for method in ("serial", "thread", "process"):
+            evaluator = Evaluator.create(
+                plus, method, {"num_workers": 2, "run_function_kwargs": {"y": 1}}
+            )
+            evaluator.submit(configs)
+            first = evaluator.gather("BATCH", size=2)
+            self.assertGreaterEqual(len(first), 2)
+            jobs = first + evaluator.gather("ALL")
+            self.assertEqual(
+                sorted((job.config["x"], job.result) for job in jobs),
+                [(i, i + 1) for i in range(6)],
+            )
+        with self.assertRaises(ValueError):
+            evaluator.gather("SOME")
+
+    def test_results_are_written(self):
+        @hps.profile
+        def run(config):
+            return {"objective": (1.0, config["x"]), "epochs": 3}
+
+        with tempfile.TemporaryDirectory() as folder:
+            evaluator = Evaluator(run, "serial")
+            for _ in range(2):
+                evaluator.submit([{"x": 4}])
+                evaluator.gather("ALL")
+                evaluator.dump_evals(log_dir=folder)
+            with open(os.path.join(folder, "results.csv")) as file:
+                rows = list(csv.DictReader(file))
+        self.assertEqual([row["objective_1"] for row in rows], ["4", "4"])
+        self.assertEqual([row["job_id"] for row in rows], ["0", "1"])
+        self.assertEqual(rows[0]["epochs"], "3")
+        self.assertLessEqual(float(rows[0]["timestamp_start"]), float(rows[0]["timestamp_end"]))
+
+    def test_surrogate_models(self):
+        problem = hps.HpProblem()
+        problem.add_hyperparameter((0.0, 10.0), "x")
+        with self.assertRaises(hps.SpaceDimNameOfWrongType):
+            problem.add_hyperparameter((0, 1), 0)
+        with tempfile.TemporaryDirectory() as folder:
+            for model in ("DUMMY", "GP", "RF", "ET"):
+                found = [
+                    hps.CBO(
+                        problem,
+                        Evaluator(plus, "serial"),
+                        random_state=42,
+                        log_dir=folder,
+                        surrogate_model=model,
+                    ).search(4)
+                    for _ in range(2)
+                ]
+                self.assertEqual(list(found[0]["p:x"]), list(found[1]["p:x"]), model)
 
 
 if __name__ == "__main__":

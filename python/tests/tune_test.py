@@ -57,6 +57,68 @@ class TuneTest(unittest.TestCase):
 
     # --- spaces ---
 
+    def test_domains_as_objects(self):
+        domain = tune.uniform(1.0, 3.0)
+        self.assertIsInstance(domain, tune.Float)
+        self.assertEqual((domain.lower, domain.upper, domain.domain_str), (1.0, 3.0, "(1.0, 3.0)"))
+        self.assertTrue(domain.is_valid(2.0) and not domain.is_valid(4.0))
+        drawn = tune.Float(0, 10).uniform().quantized(2.5).sample(size=50)
+        self.assertTrue(set(drawn) <= {0.0, 2.5, 5.0, 7.5, 10.0})
+        self.assertEqual(domain.sample(random_state=3), domain.sample(random_state=3))
+        whole = tune.Integer(1, 1000).loguniform()
+        self.assertTrue(all(whole.is_valid(value) for value in whole.sample(size=20)))
+        self.assertFalse(whole.is_valid(1.5))
+        pets = tune.choice(["cat", "dog"])
+        self.assertEqual((len(pets), pets[1], pets.categories), (2, "dog", ["cat", "dog"]))
+        self.assertEqual(pets.grid(), {"grid_search": ["cat", "dog"]})
+        self.assertIsInstance(tune.sample_from(lambda: 1), tune.Function)
+        for wrong in (lambda: tune.Float(0).uniform(), lambda: tune.loguniform(0, 1)):
+            with self.assertRaises(ValueError):
+                wrong()
+
+    def test_searches_take_spaces_and_seeds(self):
+        space = {"x": tune.uniform(0, 2)}
+        for make in (
+            lambda: tune.suggest.HyperOptSearch(space, "loss", "min", random_state_seed=3),
+            lambda: tune.suggest.OptunaSearch(space, "loss", "min", seed=3),
+            lambda: tune.suggest.BayesOptSearch(space, "loss", "min", random_search_steps=2),
+            lambda: tune.suggest.TuneBOHB(space, metric="loss", mode="min", seed=3),
+        ):
+            studies = [self.run_study(quadratic, search_alg=make(), num_samples=3) for _ in "ab"]
+            configs = [[trial.config for trial in study.trials] for study in studies]
+            self.assertEqual(configs[0], configs[1])
+        with self.assertRaises(ValueError):
+            tune.suggest.OptunaSearch(mode="best")
+        with self.assertRaises(ValueError):
+            tune.suggest.OptunaSearch([1, 2])
+
+    def test_registered_names(self):
+        tune.register_trainable("by name", quadratic)
+        self.assertEqual(len(self.run_study("by name", config={"x": 1}).trials), 1)
+        with self.assertRaises(TypeError):
+            tune.register_trainable("nothing", 3)
+        with self.assertRaises(kolo.Error):
+            self.run_study("nobody")
+
+    def test_a_name_that_is_taken_says_how_to_go_on(self):
+        self.run_study(quadratic, name="twice", config={"x": 1})
+        with self.assertRaisesRegex(ValueError, "resume=True"):
+            self.run_study(quadratic, name="twice", config={"x": 1})
+
+    def test_a_class_without_a_study(self):
+        net = Net(config={"rate": 1.0})
+        result = net.train()
+        self.assertEqual((result["total"], result["training_iteration"]), (1.0, 1))
+        self.assertFalse(result["done"])
+        folder = net.save(os.path.join(self._folder.name, "checkpoint"))
+        other = Net(config={"rate": 1.0})
+        other.restore(folder)
+        self.assertEqual(other.train()[tune.result.TRAINING_ITERATION], 2)
+        self.assertEqual(
+            (other.total, other.trial_id, other.get_config()["rate"]), (2.0, "default", 1.0)
+        )
+        other.stop()
+
     def test_grid_times_samples(self):
         analysis = self.run_study(
             quadratic,

@@ -8,9 +8,11 @@ evaluator = Evaluator.create(lambda config: -config["x"] ** 2, method="thread")
 results = CBO(problem, evaluator).search(max_evals=100)
 """
 
+from kolo.hps._evaluator import Evaluator, Job, profile
 from kolo.hps._problem import (
     BaseProblem,
     HpProblem,
+    SpaceDimNameOfWrongType,
     all_of,
     any_of,
     equals,
@@ -19,7 +21,7 @@ from kolo.hps._problem import (
     not_equals,
     one_of,
 )
-from kolo.hps._search import AMBS, CBO, TPE, Evaluator, RandomSearch, RunningJob, Search
+from kolo.hps._search import AMBS, CBO, TPE, RandomSearch, RunningJob, Search
 
 __all__ = [
     "AMBS",
@@ -28,9 +30,11 @@ __all__ = [
     "BaseProblem",
     "Evaluator",
     "HpProblem",
+    "Job",
     "RandomSearch",
     "RunningJob",
     "Search",
+    "SpaceDimNameOfWrongType",
     "all_of",
     "any_of",
     "equals",
@@ -38,4 +42,5 @@ __all__ = [
     "less",
     "not_equals",
     "one_of",
+    "profile",
 ]

@@ -52,6 +52,10 @@ def _domain(value: Any, name: str) -> Any:
     return value  # a constant
 
 
+class SpaceDimNameOfWrongType(InvalidArgumentError):
+    """The name of a hyperparameter is not a text."""
+
+
 class HpProblem:
     """Hyperparameters with their ranges, conditions and starting points.
 
@@ -75,7 +79,9 @@ class HpProblem:
         """Adds one: (low, high), (low, high, "log-uniform"), a list, {"mu", "sigma"}, a constant, or
         a word of kolo.tune."""
         if not isinstance(name, str) or not name:
-            raise InvalidArgumentError(f"the name of a hyperparameter must be a text, not {name!r}")
+            raise SpaceDimNameOfWrongType(
+                f"the name of a hyperparameter must be a text, not {name!r}"
+            )
         if name in self._parameters:
             raise AlreadyExistsError(f"hyperparameter {name!r} was added already")
         domain = _domain(value, name)

@@ -6,25 +6,13 @@ import csv
 import inspect
 import math
 import os
-from typing import Any, Callable, Dict, List, Optional, Sequence, Union
+from typing import Any, Callable, Dict, List, Optional, Union
 
 from kolo import tune
 from kolo._errors import InvalidArgumentError
+from kolo.hps._evaluator import Evaluator
 from kolo.hps._problem import HpProblem
 from kolo.tune._session import EvaluationFailed
-
-_METHODS = {
-    "serial": "thread",
-    "thread": "thread",
-    "threadPool": "thread",
-    "process": "process",
-    "processPool": "process",
-    "subprocess": "process",
-    "loky": "process",
-    "ray": "process",
-    "ranks": "ranks",
-    "mpicomm": "ranks",
-}
 
 
 class RunningJob:
@@ -98,41 +86,6 @@ def report_of(result: Any, objectives: int = 1) -> Dict[str, Any]:
         raise EvaluationFailed("F_nan")
     names = ["objective"] if objectives == 1 else [f"objective_{i}" for i in range(objectives)]
     return {**dict(zip(names, numbers)), **metadata}
-
-
-class Evaluator:
-    """Where a run function is evaluated: a thread, a process or a ring of ranks each."""
-
-    def __init__(
-        self,
-        run_function: Callable[..., Any],
-        method: str = "thread",
-        num_workers: int = 0,
-        run_function_kwargs: Optional[Dict[str, Any]] = None,
-        num_ranks: int = 2,
-        callbacks: Sequence[Any] = (),
-    ) -> None:
-        if not callable(run_function):
-            raise InvalidArgumentError(f"Evaluator: {run_function!r} is not a function")
-        if method not in _METHODS:
-            raise InvalidArgumentError(
-                f"evaluator {method!r} is unknown; known: {', '.join(sorted(_METHODS))}"
-            )
-        self.run_function = run_function
-        self.method = _METHODS[method]
-        self.num_workers = 1 if method == "serial" else num_workers or os.cpu_count() or 1
-        self.keywords = dict(run_function_kwargs or {})
-        self.num_ranks = num_ranks
-        self.callbacks = list(callbacks)
-
-    @staticmethod
-    def create(
-        run_function: Callable[..., Any],
-        method: str = "serial",
-        method_kwargs: Optional[Dict[str, Any]] = None,
-    ) -> Evaluator:
-        """An evaluator by its name."""
-        return Evaluator(run_function, method, **dict(method_kwargs or {}))
 
 
 class Search:
@@ -240,19 +193,18 @@ class CBO(Search):
         n_initial_points: int = 10,
         **settings: Any,
     ) -> None:
-        super().__init__(
-            problem,
-            evaluator,
-            random_state,
-            log_dir,
-            verbose,
-            surrogate_model=surrogate_model,
-            acq_func=acq_func,
-            kappa=kappa,
-            xi=xi,
-            n_initial_points=n_initial_points,
-            **settings,
-        )
+        """``surrogate_model``: "ET" or "RF", forests; "GP", a Gaussian process; "DUMMY", none, so
+        that every configuration is drawn at random."""
+        self.algorithm = {"GP": "gp", "DUMMY": "random"}.get(surrogate_model, "forest")
+        if self.algorithm == "forest":
+            settings.update(
+                surrogate_model=surrogate_model,
+                acq_func=acq_func,
+                kappa=kappa,
+                xi=xi,
+                n_initial_points=n_initial_points,
+            )
+        super().__init__(problem, evaluator, random_state, log_dir, verbose, **settings)
 
 
 AMBS = CBO

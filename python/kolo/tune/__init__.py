@@ -11,7 +11,7 @@ analysis = tune.run(train, config={"lr": tune.loguniform(1e-4, 1e-1)}, num_sampl
 print(analysis.best_config)
 """
 
-from kolo.tune import schedulers, stopper, suggest
+from kolo.tune import result, schedulers, stopper, suggest
 from kolo.tune._run import Callback, TuneError, run
 from kolo.tune._session import (
     TrialStopped,
@@ -25,7 +25,13 @@ from kolo.tune._session import (
     should_stop,
 )
 from kolo.tune.analysis import Analysis, ExperimentAnalysis, Trial
+from kolo.tune.registry import register_trainable
 from kolo.tune.sample import (
+    Categorical,
+    Domain,
+    Float,
+    Function,
+    Integer,
     choice,
     grid_search,
     lograndint,

@@ -9,7 +9,7 @@ import time
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Union
 
 from kolo import _core
-from kolo._errors import FailureError, InvalidArgumentError
+from kolo._errors import AlreadyExistsError, FailureError, InvalidArgumentError
 from kolo._files import command_path
 from kolo._run import dump_function, python_path
 from kolo.tune import suggest
@@ -123,7 +123,7 @@ def run(
         "mode": None if several else mode,
         "objectives": list(zip(metric, mode)) if several else [],
         "space": _space,
-        "config": prepare(config or {}, constants),
+        "config": prepare({**search.space, **(config or {})}, constants),
         "num_samples": num_samples,
         "search": search.name,
         "search_settings": search.settings,
@@ -167,7 +167,13 @@ def run(
         "command": [],
         "environment": [],
     }
-    raw = _run_prepared(options, trainable, checkpoint_freq, checkpoint_at_end)
+    try:
+        raw = _run_prepared(options, trainable, checkpoint_freq, checkpoint_at_end)
+    except AlreadyExistsError:
+        raise AlreadyExistsError(
+            f"tune.run: there is a study {options['name']!r} in {local_dir or 'the folder of results'}"
+            " already; add resume=True to continue it, or choose another name"
+        ) from None
     trials = [Trial(row, constants.restore(row["config"])) for row in raw["trials"]]
     failed = [trial for trial in trials if trial.status == "ERROR"]
     if failed and raise_on_failed_trial:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import random
 from typing import Any, Callable, Dict, List, Sequence
 
 from kolo import _core
@@ -15,81 +16,176 @@ class Domain:
     def __init__(self, kind: str, *arguments: Any) -> None:
         self._kolo_domain = (kind, arguments)
 
-    def sample(self, spec: Any = None, size: int = 1) -> Any:
-        """Draws values at random."""
-        import random
-
+    def sample(self, spec: Any = None, size: int = 1, random_state: Any = None) -> Any:
+        """Draws values at random; the same ones for the same ``random_state``."""
+        source = _source(random_state)
         space = _core.Space({"x": self}, [], [], None, [])
-        drawn = [space.sample(random.getrandbits(63))["x"] for _ in range(size)]
+        drawn = [space.sample(source.getrandbits(63))["x"] for _ in range(size)]
         return drawn[0] if size == 1 else drawn
+
+    @property
+    def domain_str(self) -> str:
+        """The domain in a few characters."""
+        return repr(self)
 
     def __repr__(self) -> str:
         kind, arguments = self._kolo_domain
         return f"{kind}({', '.join(map(repr, arguments))})"
 
 
-def _checked(kind: str, *arguments: Any) -> Domain:
-    domain = Domain(kind, *arguments)
-    _core.Space({"x": domain}, [], [], None, [])  # raises, naming the rule
-    return domain
+def _source(random_state: Any) -> random.Random:
+    if random_state is None:
+        return random  # type: ignore[return-value]
+    if hasattr(random_state, "randint"):  # a generator of NumPy, which goes on from where it is
+        return random.Random(int(random_state.randint(2**31)))
+    return random.Random(random_state)
 
 
-def uniform(lower: float, upper: float) -> Domain:
+class _Numbers(Domain):
+    """A range of numbers, with the way in which it is sampled."""
+
+    plain, logarithmic = "", ""
+
+    def __init__(self, lower: Any = None, upper: Any = None) -> None:
+        self.lower = float("-inf") if lower is None else lower
+        self.upper = float("inf") if upper is None else upper
+        self._kolo_domain = (self.plain, (self.lower, self.upper))
+
+    def _like(self, kind: str, *arguments: Any) -> Any:
+        domain = type(self)(self.lower, self.upper)
+        domain._kolo_domain = (kind, arguments)
+        _core.Space({"x": domain}, [], [], None, [])  # raises, naming the rule
+        return domain
+
+    def uniform(self) -> Any:
+        """Every value is equally probable."""
+        return self._like(self.plain, self.lower, self.upper)
+
+    def loguniform(self, base: float = 10) -> Any:
+        """Every magnitude is equally probable. ``base`` changes nothing."""
+        return self._like(self.logarithmic, self.lower, self.upper)
+
+    def quantized(self, q: Any) -> Any:
+        """Multiples of q only."""
+        kind, arguments = self._kolo_domain
+        return self._like(kind if q == 1 and self.plain == "randint" else f"q{kind}", *arguments, q)
+
+    def is_valid(self, value: Any) -> bool:
+        """Whether a value lies in the range."""
+        return self.lower <= value <= self.upper
+
+    @property
+    def domain_str(self) -> str:
+        """The range as (lower, upper)."""
+        return f"({self.lower}, {self.upper})"
+
+
+class Float(_Numbers):
+    """Real numbers."""
+
+    plain, logarithmic = "uniform", "loguniform"
+
+    def normal(self, mean: float = 0.0, sd: float = 1.0) -> Float:
+        """Normal numbers."""
+        return self._like("randn", mean, sd)
+
+
+class Integer(_Numbers):
+    """Whole numbers."""
+
+    plain, logarithmic = "randint", "lograndint"
+
+    def is_valid(self, value: Any) -> bool:
+        """Whether a whole number lies in the range."""
+        return super().is_valid(value) and value == int(value)
+
+
+class Categorical(Domain):
+    """One of several values."""
+
+    def __init__(self, categories: Sequence[Any]) -> None:
+        self.categories = list(categories)
+        if not self.categories:
+            raise InvalidArgumentError("choice: the list is empty")
+        super().__init__("choice", self.categories)
+
+    def uniform(self) -> Categorical:
+        """Every value is equally probable."""
+        return Categorical(self.categories)
+
+    def grid(self) -> Dict[str, List[Any]]:
+        """Every value, as grid_search has it."""
+        return grid_search(self.categories)
+
+    def is_valid(self, value: Any) -> bool:
+        """Whether it is one of the values."""
+        return value in self.categories
+
+    def __len__(self) -> int:
+        return len(self.categories)
+
+    def __getitem__(self, place: int) -> Any:
+        return self.categories[place]
+
+    @property
+    def domain_str(self) -> str:
+        """The values."""
+        return f"{self.categories}"
+
+
+def uniform(lower: float, upper: float) -> Float:
     """A float in [lower, upper)."""
-    return _checked("uniform", lower, upper)
+    return Float(lower, upper).uniform()
 
 
-def quniform(lower: float, upper: float, q: float) -> Domain:
+def quniform(lower: float, upper: float, q: float) -> Float:
     """Multiples of q in [lower, upper]."""
-    return _checked("quniform", lower, upper, q)
+    return Float(lower, upper).uniform().quantized(q)
 
 
-def loguniform(lower: float, upper: float, base: float = 10) -> Domain:
+def loguniform(lower: float, upper: float, base: float = 10) -> Float:
     """A float in [lower, upper), uniform in its logarithm. ``base`` changes nothing."""
-    return _checked("loguniform", lower, upper)
+    return Float(lower, upper).loguniform()
 
 
-def qloguniform(lower: float, upper: float, q: float, base: float = 10) -> Domain:
+def qloguniform(lower: float, upper: float, q: float, base: float = 10) -> Float:
     """Multiples of q, uniform in the logarithm."""
-    return _checked("qloguniform", lower, upper, q)
+    return Float(lower, upper).loguniform().quantized(q)
 
 
-def randn(mean: float = 0.0, sd: float = 1.0) -> Domain:
+def randn(mean: float = 0.0, sd: float = 1.0) -> Float:
     """A normal number."""
-    return _checked("randn", mean, sd)
+    return Float().normal(mean, sd)
 
 
-def qrandn(mean: float, sd: float, q: float) -> Domain:
+def qrandn(mean: float, sd: float, q: float) -> Float:
     """Multiples of q, normally distributed."""
-    return _checked("qrandn", mean, sd, q)
+    return Float().normal(mean, sd).quantized(q)
 
 
-def randint(lower: int, upper: int) -> Domain:
+def randint(lower: int, upper: int) -> Integer:
     """An integer in [lower, upper)."""
-    return _checked("randint", lower, upper)
+    return Integer(lower, upper).uniform()
 
 
-def qrandint(lower: int, upper: int, q: int = 1) -> Domain:
+def qrandint(lower: int, upper: int, q: int = 1) -> Integer:
     """Multiples of q in [lower, upper]; with q = 1 the same as randint."""
-    return _checked("qrandint", lower, upper, q)
+    return Integer(lower, upper).uniform().quantized(q)
 
 
-def lograndint(lower: int, upper: int, base: float = 10) -> Domain:
+def lograndint(lower: int, upper: int, base: float = 10) -> Integer:
     """An integer in [lower, upper), uniform in its logarithm."""
-    return _checked("lograndint", lower, upper)
+    return Integer(lower, upper).loguniform()
 
 
-def qlograndint(lower: int, upper: int, q: int, base: float = 10) -> Domain:
+def qlograndint(lower: int, upper: int, q: int, base: float = 10) -> Integer:
     """Multiples of q, uniform in the logarithm."""
-    return _checked("qlograndint", lower, upper, q)
+    return Integer(lower, upper).loguniform().quantized(q)
 
 
-def choice(categories: Sequence[Any]) -> Domain:
+def choice(categories: Sequence[Any]) -> Categorical:
     """One of the values."""
-    values = list(categories)
-    if not values:
-        raise InvalidArgumentError("choice: the list is empty")
-    return Domain("choice", values)
+    return Categorical(categories)
 
 
 def grid_search(values: Sequence[Any]) -> Dict[str, List[Any]]:
@@ -140,3 +236,6 @@ class sample_from(Domain):
             return func(_Spec(read)) if needs else func()
 
         super().__init__("sample_from", call)
+
+
+Function = sample_from

@@ -6,10 +6,13 @@ import inspect
 import os
 import pickle
 import sys
+import tempfile
+import time
 from typing import Any, Callable, Dict, Optional, Sequence
 
 from kolo._errors import InvalidArgumentError
 from kolo.tune import _session
+from kolo.tune.registry import registered
 
 
 class Trainable:
@@ -18,9 +21,67 @@ class Trainable:
     Override setup, step, save_checkpoint and load_checkpoint.
     """
 
-    def __init__(self) -> None:
+    def __init__(
+        self,
+        config: Optional[Dict[str, Any]] = None,
+        logger_creator: Any = None,
+        remote_checkpoint_dir: Any = None,
+        custom_syncer: Any = None,
+        sync_timeout: Any = None,
+    ) -> None:
+        """With a config the object is set up, for use without a study: train(), save(), restore()
+        and stop(). The other parameters have no meaning here."""
         self.config: Dict[str, Any] = {}
         self.iteration = 0
+        self._time_total = 0.0
+        if config is not None:
+            self.config = dict(config)
+            self.setup(dict(config))
+
+    def train(self) -> Dict[str, Any]:
+        """One step, and what is reported of it."""
+        begin = time.monotonic()
+        result = dict(self.step())
+        self.iteration += 1
+        took = time.monotonic() - begin
+        self._time_total += took
+        result.setdefault("done", False)
+        return {
+            **result,
+            "training_iteration": self.iteration,
+            "time_this_iter_s": took,
+            "time_total_s": self._time_total,
+            "config": self.config,
+        }
+
+    def save(self, checkpoint_dir: Optional[str] = None) -> str:
+        """Writes a checkpoint, and returns its folder."""
+        directory = checkpoint_dir or tempfile.mkdtemp(prefix="kolo-checkpoint-")
+        os.makedirs(directory, exist_ok=True)
+        _save(self, directory)
+        return directory
+
+    def restore(self, checkpoint_path: str) -> None:
+        """Goes on from a folder that save() returned."""
+        _load(self, checkpoint_path)
+
+    def stop(self) -> None:
+        """The end."""
+        self.cleanup()
+
+    def get_config(self) -> Dict[str, Any]:
+        """The configuration."""
+        return self.config
+
+    @property
+    def trial_id(self) -> str:
+        """The number of the trial; "default" without a study."""
+        return _session.get_trial_id() if _session.is_session_enabled() else "default"
+
+    @property
+    def trial_name(self) -> str:
+        """The name of the trial; "default" without a study."""
+        return _session.get_trial_name() if _session.is_session_enabled() else "default"
 
     def setup(self, config: Dict[str, Any]) -> None:
         """Called once, before everything else."""
@@ -54,6 +115,25 @@ class Trainable:
 _STATE = "state.pkl"
 
 
+def _save(trainable: Any, directory: str) -> None:
+    state = trainable.save_checkpoint(directory)
+    kept = {"iteration": trainable.iteration, "is_dict": isinstance(state, dict)}
+    if isinstance(state, dict):
+        kept["state"] = state
+    elif isinstance(state, str):
+        kept["path"] = os.path.relpath(state, directory)
+    with open(os.path.join(directory, _STATE), "wb") as file:
+        pickle.dump(kept, file)
+
+
+def _load(trainable: Any, directory: str) -> None:
+    with open(os.path.join(directory, _STATE), "rb") as file:
+        kept = pickle.load(file)
+    trainable.iteration = kept["iteration"]
+    where = os.path.normpath(os.path.join(directory, kept.get("path", ".")))
+    trainable.load_checkpoint(kept["state"] if kept["is_dict"] else where)
+
+
 class _ClassAdapter:
     """What the compiled module calls of a class."""
 
@@ -74,21 +154,10 @@ class _ClassAdapter:
         return result
 
     def save(self, directory: str) -> None:
-        state = self._trainable.save_checkpoint(directory)
-        kept = {"iteration": self._trainable.iteration, "is_dict": isinstance(state, dict)}
-        if isinstance(state, dict):
-            kept["state"] = state
-        elif isinstance(state, str):
-            kept["path"] = os.path.relpath(state, directory)
-        with open(os.path.join(directory, _STATE), "wb") as file:
-            pickle.dump(kept, file)
+        _save(self._trainable, directory)
 
     def load(self, directory: str) -> None:
-        with open(os.path.join(directory, _STATE), "rb") as file:
-            kept = pickle.load(file)
-        self._trainable.iteration = kept["iteration"]
-        where = os.path.normpath(os.path.join(directory, kept.get("path", ".")))
-        self._trainable.load_checkpoint(kept["state"] if kept["is_dict"] else where)
+        _load(self._trainable, directory)
 
     def cleanup(self) -> None:
         self._trainable.cleanup()
@@ -121,6 +190,8 @@ class Prepared:
         if isinstance(trainable, DistributedTrainable):
             self.ranks = trainable.ranks
             trainable = trainable.function
+        if isinstance(trainable, str):
+            trainable = registered(trainable)
         if not callable(trainable):
             raise InvalidArgumentError(
                 f"tune.run: {trainable!r} is neither a function nor a class of Trainable"

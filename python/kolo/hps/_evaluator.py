@@ -1,0 +1,162 @@
+"""Where run functions are evaluated, by a search or by hand. The names are DeepHyper's."""
+
+from __future__ import annotations
+
+import csv
+import functools
+import os
+import time
+from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, ThreadPoolExecutor, wait
+from typing import Any, Callable, Dict, List, Optional, Sequence
+
+from kolo._errors import InvalidArgumentError, UnsupportedError
+
+_METHODS = {
+    "serial": "thread",
+    "thread": "thread",
+    "threadPool": "thread",
+    "process": "process",
+    "processPool": "process",
+    "subprocess": "process",
+    "loky": "process",
+    "ray": "process",
+    "ranks": "ranks",
+    "mpicomm": "ranks",
+}
+
+
+class Job:
+    """One evaluation that was submitted by hand."""
+
+    def __init__(self, id: int, config: Dict[str, Any], timestamp_submit: float) -> None:
+        self.id = id
+        self.config = config
+        self.timestamp_submit = timestamp_submit
+        self.timestamp_gather: Optional[float] = None
+        self.result: Any = None
+
+    def row(self, objectives: Optional[int]) -> Dict[str, Any]:
+        """A row of results.csv."""
+        row: Dict[str, Any] = {f"p:{name}": value for name, value in self.config.items()}
+        more = dict(self.result) if isinstance(self.result, dict) else {"objective": self.result}
+        objective = more.pop("objective", None)
+        if isinstance(objective, (list, tuple)) or (objectives or 1) > 1:
+            several = isinstance(objective, (list, tuple))
+            values = list(objective) if several else [objective] * (objectives or 1)
+            row.update({f"objective_{i}": value for i, value in enumerate(values)})
+        else:
+            row["objective"] = objective
+        more.update(more.pop("metadata", {}))
+        row.update(
+            job_id=self.id,
+            timestamp_submit=self.timestamp_submit,
+            timestamp_gather=self.timestamp_gather,
+        )
+        return {**row, **more}
+
+
+def profile(run_function: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorates a run function: when it began and ended is part of what it returns."""
+
+    @functools.wraps(run_function)
+    def timed(*arguments: Any, **keywords: Any) -> Any:
+        begin = time.time()
+        result = run_function(*arguments, **keywords)
+        kept = dict(result) if isinstance(result, dict) else {"objective": result}
+        times = {"timestamp_start": begin, "timestamp_end": time.time()}
+        kept["metadata"] = {**kept.get("metadata", {}), **times}
+        return kept
+
+    return timed
+
+
+class Evaluator:
+    """Where a run function is evaluated: a thread, a process or a ring of ranks each."""
+
+    def __init__(
+        self,
+        run_function: Callable[..., Any],
+        method: str = "thread",
+        num_workers: int = 0,
+        run_function_kwargs: Optional[Dict[str, Any]] = None,
+        num_ranks: int = 2,
+        callbacks: Sequence[Any] = (),
+    ) -> None:
+        if not callable(run_function):
+            raise InvalidArgumentError(f"Evaluator: {run_function!r} is not a function")
+        if method not in _METHODS:
+            raise InvalidArgumentError(
+                f"evaluator {method!r} is unknown; known: {', '.join(sorted(_METHODS))}"
+            )
+        self.run_function = run_function
+        self.method = _METHODS[method]
+        self.num_workers = 1 if method == "serial" else num_workers or os.cpu_count() or 1
+        self.keywords = dict(run_function_kwargs or {})
+        self.num_ranks = num_ranks
+        self.callbacks = list(callbacks)
+        self.num_objective: Optional[int] = None
+        self.jobs_done: List[Job] = []
+        self._begin = time.monotonic()
+        self._pool: Any = None
+        self._running: Dict[Any, Job] = {}
+        self._submitted = 0
+        self._has_dumped = False
+
+    @staticmethod
+    def create(
+        run_function: Callable[..., Any],
+        method: str = "serial",
+        method_kwargs: Optional[Dict[str, Any]] = None,
+    ) -> Evaluator:
+        """An evaluator by its name."""
+        return Evaluator(run_function, method, **dict(method_kwargs or {}))
+
+    # --- by hand, without a search ---
+
+    def submit(self, configs: Sequence[Dict[str, Any]]) -> None:
+        """Starts evaluations of configurations; gather() collects what came of them."""
+        if self.method == "ranks":
+            raise UnsupportedError("submit: rings of ranks are evaluated by searches only")
+        if self._pool is None:
+            kind = ProcessPoolExecutor if self.method == "process" else ThreadPoolExecutor
+            self._pool = kind(self.num_workers)
+        for config in configs:
+            job = Job(self._submitted, dict(config), self._now())
+            self._submitted += 1
+            future = self._pool.submit(self.run_function, dict(config), **self.keywords)
+            self._running[future] = job
+
+    def gather(self, type: str, size: int = 1) -> List[Job]:
+        """The evaluations that have ended: "ALL" waits for all, "BATCH" for at least ``size``."""
+        if type not in ("ALL", "BATCH"):
+            raise InvalidArgumentError(f"gather: {type!r} is neither 'ALL' nor 'BATCH'")
+        wanted = len(self._running) if type == "ALL" else min(size, len(self._running))
+        ended: set = set()
+        pending = set(self._running)
+        while len(ended) < wanted:
+            done, pending = wait(pending, return_when=FIRST_COMPLETED)
+            ended |= done
+        gathered = []
+        for future in sorted(ended, key=lambda one: self._running[one].id):
+            job = self._running.pop(future)
+            job.result = future.result()
+            job.timestamp_gather = self._now()
+            gathered.append(job)
+        self.jobs_done += gathered
+        return gathered
+
+    def dump_evals(self, log_dir: str = ".", filename: str = "results.csv") -> None:
+        """Writes what was gathered since the last time, below what is there."""
+        rows = [job.row(self.num_objective) for job in self.jobs_done]
+        self.jobs_done = []
+        if rows:
+            path = os.path.join(log_dir, filename)
+            with open(path, "a" if self._has_dumped else "w", newline="") as file:
+                writer = csv.DictWriter(file, list(rows[0]))
+                if not self._has_dumped:
+                    writer.writeheader()
+                writer.writerows(rows)
+            self._has_dumped = True
+
+    def _now(self) -> float:
+        return time.monotonic() - self._begin
