@@ -9,6 +9,7 @@
 #include "base/subprocess.h"
 #include "comm/transports.h"
 #include "commands.h"
+#include "elastic_options.h"
 #include "exec/binding.h"
 #include "kolo/virtual_ranks.h"
 #include "launch/mpirun.h"
@@ -22,7 +23,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::vector<launch::Host> hosts_of(const RunOptions& options, const OptionSet& given) {
+/// `here` is the number of slots of this machine if no hosts are named.
+std::vector<launch::Host> hosts_of(const RunOptions& options, const OptionSet& given,
+                                   std::optional<int> here) {
   // What was typed wins over what lies around in variables and files.
   if (given.typed("hosts") && given.typed("hostfile"))
     throw_error(ErrorCode::invalid_argument, "--hosts and --hostfile exclude each other");
@@ -30,10 +33,10 @@ std::vector<launch::Host> hosts_of(const RunOptions& options, const OptionSet& g
   if (!options.hosts.empty()) return launch::parse_hosts(options.hosts);
   if (!options.hostfile.empty()) return launch::read_hostfile(options.hostfile);
   if (auto allocated = launch::slurm_hosts()) return *allocated;
-  if (!options.num_proc)
+  if (!here)
     throw_error(ErrorCode::invalid_argument,
                 "the number of ranks is missing: give -np N, or hosts with -H");
-  return {{"localhost", *options.num_proc}};
+  return {{"localhost", *here}};
 }
 
 /// "" = not chosen.
@@ -89,24 +92,21 @@ void add_engine_settings(const RunOptions& options, std::vector<std::string>& va
 }
 
 /// The number of threads changes bits, so it must not follow from the number of ranks.
-void add_virtual_ranks(int count, launch::Job& job) {
-  int ranks = 0;
-  for (const auto& placement : job.placements) ranks += placement.ranks;
-  const VirtualRanks shares(count, ranks);  // throws if there are more ranks
-  job.environment.push_back(fmt::format("KOLO_VIRTUAL_RANKS={}", shares.count()));
+void add_virtual_ranks(int count, std::vector<std::string>& variables) {
+  variables.push_back(fmt::format("KOLO_VIRTUAL_RANKS={}", count));
   const std::string threads = environment("OMP_NUM_THREADS").value_or("");
-  job.environment.push_back("OMP_NUM_THREADS=" + (threads.empty() ? "1" : threads));
+  variables.push_back("OMP_NUM_THREADS=" + (threads.empty() ? "1" : threads));
 }
 
+/// Throws if there may be more ranks than virtual ranks.
+void check_virtual_ranks(const RunOptions& options, int ranks) {
+  if (options.virtual_ranks) VirtualRanks(*options.virtual_ranks, ranks);
+}
+
+/// All but where the ranks are.
 launch::Job job_of(const RunOptions& options, const OptionSet& given) {
   launch::Job job;
   job.argv = options.program;
-  const auto hosts = hosts_of(options, given);
-  int slots = 0;
-  for (const auto& host : hosts) slots += host.slots;
-  job.placements = launch::place_ranks(hosts, options.num_proc.value_or(slots));
-  for (auto& placement : job.placements)
-    placement.is_local = launch::is_this_machine(placement.host);
   std::error_code error;
   job.directory = fs::current_path(error);
   if (error)
@@ -134,7 +134,7 @@ launch::Job job_of(const RunOptions& options, const OptionSet& given) {
     job.environment.push_back("KOLO_LOG_LEVEL=" + options.log_level);
   }
   add_engine_settings(options, job.environment);
-  if (options.virtual_ranks) add_virtual_ranks(*options.virtual_ranks, job);
+  if (options.virtual_ranks) add_virtual_ranks(*options.virtual_ranks, job.environment);
   const auto own = current_environment();
   for (const auto& variable : options.env)
     job.environment = launch::merge_environment(std::move(job.environment),
@@ -142,12 +142,36 @@ launch::Job job_of(const RunOptions& options, const OptionSet& given) {
   return job;
 }
 
+int slots_of(const std::vector<launch::Host>& hosts) {
+  int slots = 0;
+  for (const auto& host : hosts) slots += host.slots;
+  return slots;
+}
+
 int run_run(RunOptions& options, OptionSet& given) {
   if (options.check_build) {
     OptionSet none;
     return kInfo.run(none);
   }
-  const launch::Job job = job_of(options, given);
+  launch::Job job = job_of(options, given);
+  if (is_elastic(options, given)) {
+    if (transport_of(options, given).ends_with("mpi"))
+      throw_error(ErrorCode::invalid_argument,
+                  "an elastic job cannot use MPI, whose ranks stay the same; leave --mpi out");
+    const auto here = options.max_np     ? options.max_np
+                      : options.num_proc ? options.num_proc
+                                         : options.min_np;
+    auto hosts = options.discovery_script.empty() ? hosts_of(options, given, here)
+                                                  : std::vector<launch::Host>{};
+    const auto elastic = elastic_job_of(options, std::move(job), std::move(hosts));
+    check_virtual_ranks(options, elastic.most_ranks);
+    return launch::elastic::run_elastic_job(elastic);
+  }
+  const auto hosts = hosts_of(options, given, options.num_proc);
+  job.placements = launch::place_ranks(hosts, options.num_proc.value_or(slots_of(hosts)));
+  for (auto& placement : job.placements)
+    placement.is_local = launch::is_this_machine(placement.host);
+  check_virtual_ranks(options, job.placements.back().first_rank + job.placements.back().ranks);
   check_program(job);
   if (transport_of(options, given).ends_with("mpi")) launch::become_mpirun(job);  // also shm+mpi
   return launch::run_job(job);
@@ -162,7 +186,8 @@ constinit const Command kRun{
         "others",
     .examples =
         "kolo run -np 4 ./train --epochs 3\n"
-        "kolo run -np 8 -H a:4,b:4 ./train\n",
+        "kolo run -np 8 -H a:4,b:4 ./train\n"
+        "kolo run --min-np 2 --max-np 8 --host-discovery-script ./hosts.sh ./train\n",
     .options = declared<RunOptions>,
     .run = run_declared<RunOptions, run_run>,
 };

@@ -39,6 +39,36 @@ constexpr Option<RunOptions> kRunRanks[] = {
      aliases("-x")},
 };
 
+constexpr Option<RunOptions> kRunElastic[] = {
+    {&RunOptions::min_np, "min-np", "N",
+     "Go on when ranks are lost, as long as N are left (see elastic-runs.md). This, or "
+     "--host-discovery-script, makes the job elastic.",
+     aliases("--min-num-proc"), fallback("the number of -np"), least(1), most(1'000'000)},
+    {&RunOptions::max_np, "max-np", "N",
+     "Start no more than N ranks, however many slots there are.", aliases("--max-num-proc"),
+     fallback("no limit"), least(1), most(1'000'000)},
+    {&RunOptions::discovery_script, "host-discovery-script", "COMMAND",
+     "Ask this command for the hosts, once a second: it prints `HOST`, `HOST:N` or `HOST slots=N` "
+     "on each line."},
+    {&RunOptions::slots_per_host, "slots-per-host", "N",
+     "Slots of a host for which the script prints no number.", fallback("1"), least(1),
+     most(1'000'000)},
+    {&RunOptions::reset_limit, "reset-limit", "N",
+     "Let the group of ranks change N times, and end the job when a rank is lost after that.",
+     fallback("no limit"), least(0), most(1'000'000'000)},
+    {&RunOptions::cooldown_range, "blacklist-cooldown-range", "LOW,HIGH",
+     "Use a host on which a rank has failed again after LOW seconds, twice as long after each "
+     "further failure, and HIGH at most.",
+     fallback("such a host gets no new ranks")},
+    {&RunOptions::elastic_timeout, "elastic-timeout", "SECONDS",
+     "Wait so long for hosts when fewer than --min-np ranks are left.",
+     variables("ELASTIC_TIMEOUT"), least(0.001), most(1e9)},
+    {&RunOptions::notice_signal, "notice-signal", "SIGNAL",
+     "A rank that receives this signal finishes its step and leaves, as it does for TERM: USR1, "
+     "USR2 or a number.",
+     fallback("TERM alone")},
+};
+
 constexpr Option<RunOptions> kRunCommunication[] = {
     {&RunOptions::transport, "transport", "NAME",
      "Move bytes between ranks by this transport; `kolo list transports` shows the names.",
@@ -129,6 +159,7 @@ constexpr std::string_view kHorovodSections[] = {"params",      "autotune",     
 void RunOptions::declare(cli::OptionSet& set) {
   set.add("Arguments", kRunProgram, *this);
   set.add("Ranks and hosts", kRunRanks, *this);
+  set.add("Elastic jobs", kRunElastic, *this);
   set.add("Communication", kRunCommunication, *this);
   set.add("Operations", kRunEngine, *this);
   set.add("Other hosts", kRunSsh, *this);

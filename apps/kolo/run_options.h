@@ -18,6 +18,9 @@ struct RunOptions {
   std::string network_interface;
   std::optional<double> fusion_threshold_mb, stall_warning, stall_shutdown;
   std::string timeline_filename, autotune_log_file;
+  std::optional<int> min_np, max_np, slots_per_host, reset_limit;
+  std::string discovery_script, cooldown_range, notice_signal;
+  double elastic_timeout = 600;  ///< seconds
   bool autotune = false, no_stall_check = false;
   std::optional<int> ssh_port;
   std::string ssh_identity_file, ssh = "ssh", remote_kolo;

@@ -13,6 +13,7 @@
 #include "base/files.h"
 #include "base/log.h"
 #include "base/subprocess.h"
+#include "comm/elastic/membership.h"
 #include "comm/launchers.h"
 #include "comm/rendezvous/client.h"
 #include "comm/rendezvous/hosted.h"
@@ -114,6 +115,8 @@ std::shared_ptr<Bootstrap> make_bootstrap_from_environment(Deadline deadline) {
   switch (launched.launcher) {
     case Launcher::none: return make_lone_bootstrap();
     case Launcher::kolo:
+      if (launched.worker >= 0)
+        return elastic::Membership::of_this_process(launched, deadline).join(deadline);
       return launched.size == 1 ? make_lone_bootstrap() : meet_at_launcher(launched, deadline);
     case Launcher::openmpi: plugin = "openmpi"; break;
     case Launcher::mpich: plugin = "mpich"; break;

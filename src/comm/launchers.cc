@@ -41,6 +41,34 @@ std::optional<Launched> rank_and_size(const Lookup& environment, Launcher launch
   return launched;
 }
 
+void read_meeting_place(const Lookup& environment, Launched& launched) {
+  launched.rendezvous = environment("KOLO_RENDEZVOUS").value_or("");
+  launched.secret_fd = number(environment, "KOLO_SECRET_FD").value_or(-1);
+  launched.custodian_pid = number(environment, "KOLO_CUSTODIAN_PID").value_or(-1);
+  const bool needed = launched.size > 1 || launched.worker >= 0;
+  if (needed && (launched.rendezvous.empty() || launched.secret_fd < 0)) {
+    const char* set = launched.worker >= 0 ? "KOLO_WORKER" : "KOLO_RANK";
+    throw_error(ErrorCode::invalid_argument,
+                "{} is set but KOLO_RENDEZVOUS or KOLO_SECRET_FD is not, so a part of the "
+                "environment of kolo run is missing; pass all KOLO_* variables on, or unset {}",
+                set, set);
+  }
+}
+
+/// Nothing is known of its rank before the launcher has formed a group.
+std::optional<Launched> read_worker(const Lookup& environment) {
+  const auto worker = number(environment, "KOLO_WORKER");
+  if (!worker) return std::nullopt;
+  if (*worker < 0)
+    throw_error(ErrorCode::invalid_argument, "KOLO_WORKER={} is not the number of a worker",
+                *worker);
+  Launched launched;
+  launched.launcher = Launcher::kolo;
+  launched.worker = *worker;
+  read_meeting_place(environment, launched);
+  return launched;
+}
+
 std::optional<Launched> read_kolo(const Lookup& environment) {
   auto launched = rank_and_size(environment, Launcher::kolo, "KOLO_RANK", "KOLO_SIZE");
   if (!launched) return std::nullopt;
@@ -64,14 +92,7 @@ std::optional<Launched> read_kolo(const Lookup& environment) {
                 "KOLO_RANKS_PER_HOST='{}' adds up to {} ranks, but KOLO_SIZE is {}", hosts, total,
                 launched->size);
   launched->one_host = launched->ranks_per_host.size() == 1;
-  launched->rendezvous = environment("KOLO_RENDEZVOUS").value_or("");
-  launched->secret_fd = number(environment, "KOLO_SECRET_FD").value_or(-1);
-  launched->custodian_pid = number(environment, "KOLO_CUSTODIAN_PID").value_or(-1);
-  if (launched->size > 1 && (launched->rendezvous.empty() || launched->secret_fd < 0))
-    throw_error(
-        ErrorCode::invalid_argument,
-        "KOLO_RANK is set but KOLO_RENDEZVOUS or KOLO_SECRET_FD is not, so a part of the "
-        "environment of kolo run is missing; pass all KOLO_* variables on, or unset KOLO_RANK");
+  read_meeting_place(environment, *launched);
   return launched;
 }
 
@@ -127,6 +148,7 @@ std::string describe(Launcher launcher) {
 }
 
 Launched read_launcher(const Lookup& environment) {
+  if (auto worker = read_worker(environment)) return *worker;
   std::optional<Launched> found;
   for (auto read : {read_kolo, read_openmpi, read_mpich}) {
     auto launched = read(environment);

@@ -18,6 +18,7 @@ struct Launched {
   bool one_host = true;  ///< the launcher says that all ranks are on this host
 
   // kolo run only
+  int worker = -1;  ///< of an elastic job, whose ranks are told later (elastic/membership.h)
   std::vector<int> ranks_per_host;  ///< ranks are numbered host by host
   std::string rendezvous;           ///< ADDRESS:PORT
   int secret_fd = -1;

@@ -107,22 +107,25 @@ void LineSink::write_to_the_end() {
 }
 
 RankOutputs::RankOutputs(OutputOptions options, int ranks, LineSink& sink)
-    : options_(std::move(options)), sink_(sink) {
-  const int width = static_cast<int>(std::to_string(std::max(ranks - 1, 0)).size());
-  for (int rank = 0; rank < ranks; ++rank) {
-    Channel& out = channels_[{rank, Stream::out}];
-    Channel& err = channels_[{rank, Stream::err}];
-    if (options_.directory.empty()) continue;
-    const auto directory = options_.directory / fmt::format("rank.{:0{}}", rank, width);
-    std::error_code error;
-    std::filesystem::create_directories(directory, error);
-    if (error)
-      throw_error(ErrorCode::io, "cannot create {}: {}", directory.string(), error.message());
-    for (auto [channel, name] : {std::pair{&out, "stdout"}, std::pair{&err, "stderr"}}) {
-      const auto path = directory / name;
-      channel->file = Fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
-      if (!channel->file.valid()) throw_errno("cannot create {}", path.string());
-    }
+    : options_(std::move(options)),
+      width_(static_cast<int>(std::to_string(std::max(ranks - 1, 0)).size())),
+      sink_(sink) {
+  for (int rank = 0; rank < ranks; ++rank) add(rank);
+}
+
+void RankOutputs::add(int rank) {
+  Channel& out = channels_[{rank, Stream::out}];
+  Channel& err = channels_[{rank, Stream::err}];
+  if (options_.directory.empty()) return;
+  const auto directory = options_.directory / fmt::format("rank.{:0{}}", rank, width_);
+  std::error_code error;
+  std::filesystem::create_directories(directory, error);
+  if (error)
+    throw_error(ErrorCode::io, "cannot create {}: {}", directory.string(), error.message());
+  for (auto [channel, name] : {std::pair{&out, "stdout"}, std::pair{&err, "stderr"}}) {
+    const auto path = directory / name;
+    channel->file = Fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+    if (!channel->file.valid()) throw_errno("cannot create {}", path.string());
   }
 }
 

@@ -64,6 +64,8 @@ class RankOutputs {
  public:
   /// Opens `<directory>/rank.<padded>/stdout|stderr` for all ranks. Throws io.
   RankOutputs(OutputOptions options, int ranks, LineSink& sink);
+  /// One more, of a job that grows.
+  void add(int rank);
 
   /// The id of a rank's task is the rank.
   void feed(const exec::Output& output);
@@ -81,6 +83,7 @@ class RankOutputs {
   void end(int rank, Stream stream, Channel& channel);
 
   OutputOptions options_;
+  int width_;  // of a rank's number in the names of directories
   LineSink& sink_;
   std::map<std::pair<int, Stream>, Channel> channels_;
 };

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <set>
@@ -18,6 +17,7 @@
 #include "comm/rendezvous/server.h"
 #include "exec/link.h"
 #include "launch/meeting_place.h"
+#include "launch/stop_signals.h"
 
 namespace kolo::launch {
 namespace {
@@ -87,28 +87,11 @@ int total_ranks(const Job& job) {
   return ranks;
 }
 
-Fd make_signal_fd() {
-  sigset_t set;
-  ::sigemptyset(&set);
-  for (int signal : {SIGINT, SIGTERM, SIGHUP}) {
-    // Under nohup, or in the background of a script, somebody wants it ignored.
-    struct sigaction now {};
-    ::sigaction(signal, nullptr, &now);
-    if (now.sa_handler != SIG_IGN) ::sigaddset(&set, signal);
-  }
-  ::sigprocmask(SIG_BLOCK, &set, nullptr);
-  ::signal(SIGPIPE, SIG_IGN);
-  ::signal(SIGCHLD, SIG_DFL);  // a parent that ignored it would cost us ssh's statuses
-  Fd fd(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
-  if (!fd.valid()) throw_errno("cannot create a signalfd");
-  return fd;
-}
-
 Supervisor::Supervisor(const Job& job)
     : job_(job),
       size_(total_ranks(job)),
       outputs_(job.output, size_, sink_),
-      signals_(make_signal_fd()),
+      signals_(stop_signals()),
       start_deadline_(Deadline::after(job.start_timeout)) {}
 
 int Supervisor::run() {

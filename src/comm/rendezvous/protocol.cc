@@ -35,7 +35,7 @@ Hello decode_hello(std::string_view payload) {
     throw_error(ErrorCode::unsupported, "protocol version {} instead of {}", version, kVersion);
   Hello message;
   message.purpose = static_cast<Purpose>(reader.u8());
-  if (message.purpose < Purpose::meetings || message.purpose > Purpose::wire)
+  if (message.purpose < Purpose::meetings || message.purpose > Purpose::membership)
     throw_error(ErrorCode::corruption, "unknown purpose");
   message.rank = reader.i32();
   message.nonce = reader.raw(kNonceBytes);

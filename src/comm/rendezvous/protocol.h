@@ -13,6 +13,8 @@
 //   both      C→S goodbye before it closes on purpose
 //   engine, wire  what members of a process set and of a TCP wire say: engine/star.h,
 //   wire/tcp_wire.h
+//   membership  what workers of an elastic job and their launcher say: elastic/messages.h; the rank
+//   in the hello is the worker's number
 //
 // The contents are not encrypted: they are addresses and names of segments, never user data.
 #pragma once
@@ -46,7 +48,13 @@ enum class Message : std::uint8_t {
   welcome = 9,
 };
 
-enum class Purpose : std::uint8_t { meetings = 1, news = 2, engine = 3, wire = 4 };
+enum class Purpose : std::uint8_t {
+  meetings = 1,
+  news = 2,
+  engine = 3,
+  wire = 4,
+  membership = 5,
+};
 
 // Limits of type + payload. A stranger cannot make the server keep more than the first.
 inline constexpr std::size_t kHandshakeLimit = 128;

@@ -1,0 +1,120 @@
+// Training that goes on when ranks come and go (docs/elastic-runs.md).
+//
+//   kolo::elastic::State state;
+//   state.add(step).add(weights);                      // what all ranks have alike
+//   kolo::elastic::run(state, [&](kolo::elastic::State& state) {
+//     while (step < 1000) {
+//       train_one_step();                              // collectives as ever
+//       ++step;
+//       state.commit();                                // the end of a step
+//     }
+//   });
+//
+// started by `kolo run --min-np 2 --max-np 8 ./train`. When a rank is lost, the others keep their
+// processes, go back to the last commit, form a new group and enter the function again. New ranks
+// enter at the end of a step and get the state from the others.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "kolo/communicator.h"
+#include "kolo/context.h"
+
+namespace kolo::elastic {
+
+/// One thing that a State keeps.
+class Part {
+ public:
+  virtual ~Part() = default;
+  /// Remembers the value as it is.
+  virtual void save() = 0;
+  /// Takes the remembered value.
+  virtual void restore() = 0;
+  /// Root's value, on every rank of `group`. Collective.
+  virtual void broadcast(Communicator& group, int root) = 0;
+};
+
+/// What survives a change of the group: what all ranks have alike at the end of a step.
+class State {
+ public:
+  State();
+  virtual ~State();
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+
+  // --- what it keeps; the same on every rank, in the same order
+  // -----------------------------------
+  State& add(std::unique_ptr<Part> part);
+  /// Anything that can be turned into bytes and back.
+  State& add(std::function<std::string()> get, std::function<void(const std::string&)> set);
+  State& add(std::string& text);
+  /// Numbers, and structures of them. The variable must outlive the state.
+  template <class T>
+  requires(std::is_trivially_copyable_v<T> && !std::is_pointer_v<T>) State& add(T& value) {
+    return add(
+        [&value] { return std::string(reinterpret_cast<const char*>(&value), sizeof value); },
+        [&value](const std::string& bytes) { copy_into(&value, bytes, sizeof value); });
+  }
+  template <class T>
+  requires(std::is_trivially_copyable_v<T> &&
+           !std::is_pointer_v<T>) State& add(std::vector<T>& values) {
+    return add(
+        [&values] {
+          return std::string(reinterpret_cast<const char*>(values.data()),
+                             values.size() * sizeof(T));
+        },
+        [&values](const std::string& bytes) {
+          values.resize(bytes.size() / sizeof(T));
+          copy_into(values.data(), bytes, values.size() * sizeof(T));
+        });
+  }
+
+  // --- its life
+  // -----------------------------------------------------------------------------------
+  /// The end of a step: remembers everything. Inside run() it is collective, and where the group
+  /// is to change it does not return: the function is left and entered again.
+  void commit();
+  /// Back to the last commit.
+  void restore();
+  /// Everybody takes the state of the rank with the most commits. Collective over world(). Nothing
+  /// is moved when all are at the same commit.
+  void sync();
+  /// Calls what register_reset_callbacks() was given.
+  void on_reset();
+  /// Called on every rank of each new group but the first, when it is formed, before sync().
+  void register_reset_callbacks(std::vector<std::function<void()>> callbacks);
+
+  /// Commits since the start of the job.
+  [[nodiscard]] std::uint64_t commits() const noexcept;
+
+ private:
+  friend class Session;
+  static void copy_into(void* to, const std::string& bytes, std::size_t expected);
+  void save();
+
+  struct Contents;
+  std::unique_ptr<Contents> contents_;
+};
+
+enum class Ending {
+  finished,  ///< the function has returned, on every rank of the group
+  left,      ///< this process was asked to go and has left the job at the end of a step
+};
+
+/// Calls init() and `function`, and both again for each new group, until the function returns or
+/// this process is asked to go. What holds ranks, communicators, engines or their memory must be
+/// made inside of the function. Of `finished`, the Context stays; of `left`, there is none.
+///
+/// Without an elastic launcher, a lost rank is an error as ever. Other errors than peer_lost are
+/// passed on and end the rank. SIGTERM, and the signal of `kolo run --notice-signal`, ask a process
+/// to go.
+Ending run(State& state, const std::function<void(State&)>& function,
+           const ContextOptions& options = {});
+
+}  // namespace kolo::elastic

@@ -1,0 +1,145 @@
+#include "comm/elastic/membership.h"
+
+#include <poll.h>
+#include <signal.h>
+
+#include "base/env.h"
+#include "base/errors.h"
+#include "base/interrupt.h"
+#include "base/log.h"
+#include "base/process_owned.h"
+#include "comm/rendezvous/caller.h"
+#include "comm/rendezvous/client.h"
+
+namespace kolo::comm::elastic {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// The launcher ends a wait by itself; this much later it is taken to be stuck.
+constexpr auto kLauncherGrace = 60s;
+constexpr std::chrono::milliseconds kElasticTimeout = 600s;
+/// A wait looks around this often for an interpreter whose user presses Ctrl-C.
+constexpr int kSliceMs = 50;
+
+constexpr std::string_view kLauncher = "the launcher (kolo run)";
+
+ProcessOwned<Membership>& membership_of_process() {
+  static ProcessOwned<Membership> membership;
+  return membership;
+}
+
+std::vector<int> notice_signals() {
+  std::vector<int> signals = {SIGTERM};
+  if (const auto number = setting_integer("NOTICE_SIGNAL"); number && *number > 0)
+    signals.push_back(static_cast<int>(*number));
+  return signals;
+}
+
+}  // namespace
+
+Membership* Membership::of_this_process() {
+  if (membership_of_process()) return membership_of_process().get();
+  const Launched launched = read_launcher(environment);
+  if (launched.worker < 0) return nullptr;
+  return &of_this_process(launched, Deadline::after(30s));
+}
+
+Membership& Membership::of_this_process(const Launched& launched, Deadline deadline) {
+  auto& membership = membership_of_process();
+  if (!membership) membership.emplace(launched, deadline);
+  return *membership;
+}
+
+Membership::Membership(const Launched& launched, Deadline deadline)
+    : worker_(launched.worker),
+      door_(SocketAddress::parse(launched.rendezvous)),
+      secret_(read_secret_file(launched.secret_fd, launched.custodian_pid)),
+      patience_(setting_seconds("ELASTIC_TIMEOUT").value_or(kElasticTimeout) + kLauncherGrace) {
+  rendezvous::Caller caller(door_, rendezvous::Purpose::membership, worker_, deadline,
+                            std::string(kLauncher));
+  socket_ = caller.prove(secret_, deadline);
+  send(member_.leave_group(-1));
+}
+
+void Membership::heed_notice() {
+  if (!notice_) notice_ = std::make_unique<Notice>(notice_signals());
+}
+
+void Membership::send(const FromWorker& message) {
+  if (!socket_.valid()) return;
+  try {
+    send_all(socket_.get(), encode(message), Deadline::after(5s), kLauncher);
+  } catch (const Error&) {
+    socket_.reset();
+    member_.notice();
+  }
+}
+
+void Membership::receive() {
+  if (notice_ && notice_->given()) member_.notice();
+  char chunk[4096];
+  while (socket_.valid()) {
+    const ssize_t got = ::recv(socket_.get(), chunk, sizeof chunk, MSG_DONTWAIT);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0 && errno == EAGAIN) break;
+    if (got > 0) {
+      parser_.feed({chunk, static_cast<std::size_t>(got)});
+      continue;
+    }
+    log::warning("kolo run is gone; this worker ends with the step");
+    socket_.reset();
+    member_.notice();
+  }
+  while (auto frame = parser_.next()) member_.take(decode_from_launcher(*frame));
+}
+
+Wish Membership::wish() {
+  receive();
+  return member_.wish();
+}
+
+void Membership::leave_group(int blamed) {
+  if (!std::exchange(in_group_, false)) return;
+  receive();
+  send(member_.leave_group(blamed));
+}
+
+Next Membership::await_next() {
+  const Deadline deadline = Deadline::after(patience_);
+  while (true) {
+    receive();
+    if (const Next next = member_.next(); next != Next::wait) {
+      if (next == Next::leave) send(Leaving{});
+      return next;
+    }
+    if (deadline.passed())
+      throw_error(ErrorCode::timeout, "worker {}: {} has formed no group within {} s", worker_,
+                  kLauncher, std::chrono::duration_cast<std::chrono::seconds>(patience_).count());
+    throw_if_interrupted();
+    pollfd polls[] = {{socket_.get(), POLLIN, 0}, {notice_ ? notice_->fd() : -1, POLLIN, 0}};
+    ::poll(polls, 2, kSliceMs);
+  }
+}
+
+std::shared_ptr<Bootstrap> Membership::join(Deadline deadline) {
+  leave_group(-1);
+  if (await_next() != Next::join)
+    throw_error(ErrorCode::cancelled, "worker {} was asked to leave before it had a group",
+                worker_);
+  const GroupPlan plan = member_.join();
+  in_group_ = true;
+  if (plan.host_of_rank.size() == 1) return make_lone_bootstrap();
+  return std::make_shared<rendezvous::Client>(
+      rendezvous::ClientOptions{door_.with_port(plan.port), secret_of(secret_, plan.generation),
+                                Topology(plan.rank, plan.host_of_rank), "kolo run (elastic)", -1,
+                                nullptr},
+      deadline);
+}
+
+void Membership::finished() {
+  in_group_ = false;
+  send(Finished{member_.generation()});
+}
+
+}  // namespace kolo::comm::elastic

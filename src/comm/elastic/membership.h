@@ -1,0 +1,63 @@
+// This process as a worker of an elastic job: its connection to the launcher, which outlives the
+// groups (and Contexts) that the worker is in. One thread at a time.
+#pragma once
+
+#include <chrono>
+#include <memory>
+
+#include "base/deadline.h"
+#include "base/fd.h"
+#include "base/secret.h"
+#include "base/socket.h"
+#include "comm/bootstrap.h"
+#include "comm/elastic/member.h"
+#include "comm/elastic/notice.h"
+#include "comm/launchers.h"
+
+namespace kolo::comm::elastic {
+
+class Membership {
+ public:
+  /// That of this process, connected at the first call; null unless `kolo run` started it as a
+  /// worker of an elastic job. Throws unavailable or timeout if the launcher cannot be reached.
+  static Membership* of_this_process();
+  /// The same for an environment that was read before. launched.worker is not negative.
+  static Membership& of_this_process(const Launched& launched, Deadline deadline);
+
+  Membership(const Launched& launched, Deadline deadline);
+
+  /// Signals that mean notice; from then on they do not end this process.
+  void heed_notice();
+
+  /// At the end of a step: what this worker wants of the group.
+  Wish wish();
+  /// This worker is in its group no longer. `blamed` is the rank that was lost, if one was.
+  void leave_group(int blamed);
+  /// Waits until the launcher, or a notice, says what comes after the last group. Never Next::wait.
+  /// Throws timeout if the launcher says nothing for much longer than it should.
+  Next await_next();
+  /// Enters the next group and returns what its ranks meet by. Leaves the last one if nobody has.
+  /// Throws cancelled if there is none for this worker.
+  std::shared_ptr<Bootstrap> join(Deadline deadline);
+  /// The work is done, for good.
+  void finished();
+
+  [[nodiscard]] Generation generation() const noexcept { return member_.generation(); }
+
+ private:
+  void send(const FromWorker& message);
+  /// Takes what has come, without waiting.
+  void receive();
+
+  int worker_;
+  SocketAddress door_;
+  Secret secret_;
+  std::chrono::milliseconds patience_;
+  Member member_;
+  Fd socket_;  // invalid: the launcher is gone
+  FrameParser parser_{kMessageLimit};
+  std::unique_ptr<Notice> notice_;
+  bool in_group_ = false;
+};
+
+}  // namespace kolo::comm::elastic

@@ -1,0 +1,127 @@
+// elastic::run(): one turn of the loop in Session::run() for each group that this worker is in.
+//
+// How no step is lost: a commit is made by every rank before any rank begins the step after the
+// next one, because commit() is a meeting. So when a rank dies, the commits of the survivors differ
+// by one at most, and those behind take the state of those ahead (State::sync). A step that nobody
+// has committed is computed again.
+#include <numeric>
+
+#include "base/errors.h"
+#include "base/log.h"
+#include "comm/elastic/membership.h"
+#include "comm/elastic/state.h"
+
+namespace kolo::elastic {
+
+using comm::elastic::Membership;
+using comm::elastic::Next;
+using comm::elastic::Wish;
+
+namespace {
+
+/// Leaves the user's function at the end of a step. Not a std::exception, so that programs which
+/// catch those do not stop it.
+struct EndOfGroup {};
+
+}  // namespace
+
+class Session {
+ public:
+  Session(State& state, const ContextOptions& options)
+      : state_(state), options_(options), membership_(Membership::of_this_process()) {
+    if (membership_ == nullptr) return;
+    membership_->heed_notice();
+    state_.contents_->at_end_of_step = [this] { end_step(); };
+    state_.save();  // something to go back to before the first commit
+  }
+  ~Session() { state_.contents_->at_end_of_step = nullptr; }
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  Ending run(const std::function<void(State&)>& function);
+
+ private:
+  bool work(const std::function<void(State&)>& function);
+  void enter_group();
+  void end_step();
+  void leave_group(int blamed);
+  void give_up_group();
+
+  State& state_;
+  const ContextOptions& options_;
+  Membership* membership_;                 // null: nobody forms other groups
+  std::unique_ptr<Communicator> meeting_;  // of the group, for the ends of steps
+  bool has_returned_ = false;              // the user's function, in this group
+  bool is_first_ = true;
+};
+
+Ending Session::run(const std::function<void(State&)>& function) {
+  if (membership_ == nullptr) {
+    init(options_);
+    state_.sync();
+    function(state_);
+    return Ending::finished;
+  }
+  while (!work(function)) {
+    const Next next = membership_->await_next();
+    if (next == Next::finish) return Ending::finished;
+    give_up_group();
+    if (next == Next::leave) return Ending::left;
+  }
+  return Ending::finished;
+}
+
+/// One group. False if it has ended before the work has.
+bool Session::work(const std::function<void(State&)>& function) {
+  try {
+    enter_group();
+    function(state_);
+    has_returned_ = true;
+    meeting_->barrier();  // nobody goes while another may have to take a step again
+    membership_->finished();
+    return true;
+  } catch (const EndOfGroup&) {
+    leave_group(-1);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::peer_lost) throw;
+    log::info("generation {} has ended: {}", membership_->generation(), error.message());
+    state_.restore();
+    leave_group(error.rank().value_or(-1));
+  }
+  return false;
+}
+
+void Session::enter_group() {
+  has_returned_ = false;
+  init(options_);
+  std::vector<int> all(static_cast<std::size_t>(world().size()));
+  std::iota(all.begin(), all.end(), 0);
+  meeting_ = world().subset(all);
+  if (!std::exchange(is_first_, false)) state_.on_reset();
+  state_.sync();
+}
+
+void Session::end_step() {
+  auto wish = static_cast<std::int32_t>(membership_->wish());
+  wish = meeting_->allreduce(wish, ReduceOp::max);
+  if (wish != static_cast<std::int32_t>(Wish::go_on)) throw EndOfGroup{};
+}
+
+void Session::leave_group(int blamed) {
+  // Others may wait for this rank, and hear of its leaving by this. Whoever waits after the end of
+  // the function is waited for by nobody, and keeps the Context in case that the work is over.
+  if (!has_returned_) give_up_group();
+  membership_->leave_group(blamed);
+}
+
+void Session::give_up_group() {
+  meeting_.reset();
+  shutdown();
+}
+
+Ending run(State& state, const std::function<void(State&)>& function,
+           const ContextOptions& options) {
+  return Session(state, options).run(function);
+}
+
+}  // namespace kolo::elastic

@@ -1,0 +1,16 @@
+// The inside of an elastic State.
+#pragma once
+
+#include "kolo/elastic.h"
+
+namespace kolo::elastic {
+
+struct State::Contents {
+  std::vector<std::unique_ptr<Part>> parts;
+  std::vector<std::function<void()>> callbacks;
+  std::function<void()> at_end_of_step;  ///< inside run()
+  std::uint64_t commits = 0;
+  bool is_synced = false;  ///< it is the state of the job, not one that this rank began with
+};
+
+}  // namespace kolo::elastic

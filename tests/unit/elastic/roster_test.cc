@@ -1,0 +1,126 @@
+#include "launch/elastic/roster.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "kolo/error.h"
+#include "launch/elastic/discovery.h"
+
+namespace kolo::launch::elastic {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+template <class T>
+std::vector<T> only(const Actions& actions) {
+  std::vector<T> found;
+  for (const auto& action : actions)
+    if (const auto* one = std::get_if<T>(&action)) found.push_back(*one);
+  return found;
+}
+
+Roster make_roster(RosterOptions options, std::optional<Cooldown> cooldown = std::nullopt) {
+  options.start_timeout = 30s;
+  options.elastic_timeout = 60s;
+  return {options, HostPool(cooldown, [] { return 0.0; })};
+}
+
+/// Three workers on one host, in generation 1.
+Roster three_at_work(RosterOptions options, std::optional<Cooldown> cooldown = std::nullopt) {
+  Roster roster = make_roster(std::move(options), cooldown);
+  EXPECT_EQ(only<StartWorker>(roster.hosts_changed({{"a", 3}}, 0s)).size(), 3U);
+  EXPECT_TRUE(only<FormGroup>(roster.ready(0, {}, 0s)).empty());
+  EXPECT_TRUE(only<FormGroup>(roster.ready(1, {}, 0s)).empty());
+  EXPECT_EQ(only<FormGroup>(roster.ready(2, {}, 0s)).size(), 1U);
+  return roster;
+}
+
+TEST(RosterTest, SurvivorsKeepTheirOrderInTheNextGroup) {
+  Roster roster = three_at_work({.start_ranks = 3, .least_ranks = 2});
+  EXPECT_EQ(only<AnnounceLoss>(roster.ended(1, 137, "was killed", 1s)).at(0).rank, 1);
+  EXPECT_TRUE(roster.ready(2, {.left = 1, .blamed = 1}, 1s).empty());
+  const auto formed = only<FormGroup>(roster.ready(0, {.left = 1, .blamed = 1}, 1s));
+  ASSERT_EQ(formed.size(), 1U);
+  EXPECT_EQ(formed[0].generation, 2U);
+  EXPECT_THAT(formed[0].members, ElementsAre(0, 2));
+}
+
+TEST(RosterTest, TooFewRanksWithoutHopeEndTheJobAtOnce) {
+  Roster roster = three_at_work({.start_ranks = 3, .least_ranks = 3});
+  const auto ends = only<EndJob>(roster.ended(1, 137, "was killed", 1s));
+  ASSERT_EQ(ends.size(), 1U);
+  EXPECT_EQ(ends[0].status, 137);
+  EXPECT_THAT(ends[0].reason, HasSubstr("3 ranks are needed (--min-np), but there are 2"));
+}
+
+TEST(RosterTest, TooFewRanksWaitForHostsAndThenSayWhatTheyWaitedFor) {
+  Roster roster = three_at_work({.start_ranks = 3, .least_ranks = 3, .hosts_may_come = true});
+  EXPECT_TRUE(only<EndJob>(roster.ended(1, 137, "was killed", 1s)).empty());
+  EXPECT_TRUE(only<EndJob>(roster.tick(60s)).empty());
+  const auto ends = only<EndJob>(roster.tick(61s));
+  ASSERT_EQ(ends.size(), 1U);
+  EXPECT_THAT(ends[0].reason, HasSubstr("a (a worker failed there); no others came within 60 s"));
+}
+
+TEST(RosterTest, AHostIsUsedAgainAfterItsCooldown) {
+  Roster roster =
+      three_at_work({.start_ranks = 3, .least_ranks = 2}, Cooldown{.low = 10s, .high = 100s});
+  EXPECT_TRUE(only<StartWorker>(roster.ended(1, 137, "was killed", 1s)).empty());
+  EXPECT_EQ(roster.next_tick(), Time(11s));
+  const auto starts = only<StartWorker>(roster.tick(11s));
+  ASSERT_EQ(starts.size(), 1U);
+  EXPECT_EQ(starts[0].worker, 3);
+}
+
+TEST(RosterTest, ANewWorkerLetsTheGroupFinishItsStep) {
+  Roster roster = three_at_work({.start_ranks = 3, .least_ranks = 2, .hosts_may_come = true});
+  EXPECT_EQ(only<StartWorker>(roster.hosts_changed({{"a", 3}, {"b", 1}}, 1s)).size(), 1U);
+  const auto requests = only<RequestChange>(roster.ready(3, {}, 2s));
+  ASSERT_EQ(requests.size(), 1U);
+  EXPECT_EQ(requests[0].generation, 1U);
+  EXPECT_TRUE(only<RequestChange>(roster.tick(3s)).empty());
+}
+
+TEST(RosterTest, WhoWasGivenUpAndDoesNotAnswerIsKilled) {
+  Roster roster = three_at_work({.start_ranks = 3, .least_ranks = 2});
+  (void)roster.ready(0, {.left = 1, .blamed = 1}, 1s);
+  (void)roster.ready(2, {.left = 1, .blamed = 1}, 1s);
+  EXPECT_TRUE(only<KillWorker>(roster.tick(30s)).empty());
+  EXPECT_EQ(only<KillWorker>(roster.tick(31s)).at(0).worker, 1);
+}
+
+TEST(RosterTest, TheResetLimitEndsTheJob) {
+  Roster roster = three_at_work({.start_ranks = 3, .least_ranks = 1, .reset_limit = 0});
+  (void)roster.ended(1, 137, "was killed", 1s);
+  (void)roster.ready(0, {.left = 1}, 1s);
+  EXPECT_THAT(only<EndJob>(roster.ready(2, {.left = 1}, 1s)).at(0).reason,
+              HasSubstr("the group has changed 0 times (--reset-limit)"));
+}
+
+TEST(RosterTest, WhatAWorkerSaysOfAnOlderGroupIsNotHeard) {
+  Roster roster = three_at_work({.start_ranks = 3, .least_ranks = 1});
+  for (const int worker : {0, 1, 2}) (void)roster.ready(worker, {.left = 1}, 1s);  // generation 2
+  EXPECT_TRUE(roster.ready(0, {.left = 1}, 1s).empty());
+  EXPECT_TRUE(roster.finished(0, {.generation = 1}, 1s).empty());
+}
+
+TEST(RosterTest, WhoComesLateToTheEndIsToldThatTheWorkIsDone) {
+  Roster roster = three_at_work({.start_ranks = 3, .least_ranks = 1});
+  (void)roster.finished(0, {.generation = 1}, 1s);
+  EXPECT_EQ(only<TellOver>(roster.ready(1, {.left = 1}, 1s)).at(0).worker, 1);
+}
+
+TEST(DiscoveryTest, ListsAreParsedAndAHostThatIsNamedTwiceCountsOnce) {
+  std::string warning;
+  const auto hosts = parse_discovered("a:4\n\n# none\nb\n c slots=2\na:9\n", 3,
+                                      [&](const std::string& text) { warning = text; });
+  EXPECT_THAT(hosts, ElementsAre(Host{"a", 4}, Host{"b", 3}, Host{"c", 2}));
+  EXPECT_THAT(warning, HasSubstr("host a is named twice"));
+  EXPECT_TRUE(parse_discovered("", 1, [](const std::string&) {}).empty());
+  EXPECT_THROW((void)parse_discovered("<html>\n", 1, [](const std::string&) {}), Error);
+}
+
+}  // namespace
+}  // namespace kolo::launch::elastic
