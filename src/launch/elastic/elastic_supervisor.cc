@@ -190,7 +190,6 @@ void ElasticSupervisor::poll_once() {
   }
   if (::poll(polls.data(), polls.size(), poll_timeout_ms()) < 0) return;
   if (polls[0].revents != 0) read_signals();
-  // Ends first: what a worker says after the end of another is answered with that in mind.
   for (std::size_t i = 0; i < names.size(); ++i) {
     const pollfd* events = &polls[first + 3 * i];
     const auto host = hosts_.find(names[i]);
@@ -273,6 +272,8 @@ void ElasticSupervisor::handle(const std::string& name, HostEntry& host, exec::E
   } else if (const auto* exited = std::get_if<exec::Exited>(&event)) {
     const int worker = static_cast<int>(exited->id);
     if (host.alive.erase(worker) == 0) return;
+    // What it said before its end comes first: whether it was done, left on notice or failed.
+    read_lobby();
     lobby_.forget(worker);
     carry_out(roster_.ended(worker, exit_code_of(exited->status),
                             describe_wait_status(exited->status), now()));
