@@ -12,7 +12,7 @@
 namespace kolo::comm {
 namespace {
 
-constexpr std::size_t kChunkBytes = 8192;
+constexpr std::size_t kTreeChunkBytes = 8192;
 
 /// Leaves first … end - 1.
 struct Node {
@@ -121,7 +121,7 @@ void reduce_tree(const TreeOrder& order, std::span<const void* const> inputs,
   KOLO_CHECK(how.op == ReduceOp::sum && how.prescale == 1.0);
   KOLO_CHECK(inputs.size() == order.steps().size() && !inputs.empty());
   const std::size_t element = size_of(how.type);
-  const std::size_t chunk = kChunkBytes / element;
+  const std::size_t chunk = kTreeChunkBytes / element;
   const Reduction plain{.type = how.type};
   const bool has_one_root = order.roots() == 1;
   // The last addition writes the outputs, except where it has to be rounded before it is scaled.
@@ -129,7 +129,7 @@ void reduce_tree(const TreeOrder& order, std::span<const void* const> inputs,
   static thread_local std::vector<std::byte> sums;
   static thread_local std::vector<const void*> stack;
   static thread_local std::vector<void*> targets;
-  sums.resize(static_cast<std::size_t>(order.depth()) * kChunkBytes);
+  sums.resize(static_cast<std::size_t>(order.depth()) * kTreeChunkBytes);
   for (std::size_t start = 0; start < count; start += chunk) {
     const std::size_t length = std::min(chunk, count - start);
     targets.clear();
@@ -145,7 +145,7 @@ void reduce_tree(const TreeOrder& order, std::span<const void* const> inputs,
           reduce(upper, targets, length, how);
           break;
         }
-        void* const sum = sums.data() + (stack.size() - 1) * kChunkBytes;
+        void* const sum = sums.data() + (stack.size() - 1) * kTreeChunkBytes;
         reduce(upper, {&sum, 1}, length, plain);
         stack.back() = sum;
       }

@@ -1,5 +1,6 @@
 #include "exec/ssh.h"
 
+#include <algorithm>
 #include <iterator>
 #include <sstream>
 
@@ -17,6 +18,12 @@ std::string host_keys_setting() {
                 "new), yes (only hosts in known_hosts), no",
                 keys);
   return keys;
+}
+
+std::chrono::milliseconds host_lease_setting() {
+  constexpr std::int64_t kSeconds = 60;
+  return std::chrono::seconds(
+      std::max<std::int64_t>(1, setting_integer("HOST_LEASE").value_or(kSeconds)));
 }
 
 SshOptions ssh_from_environment(const std::string& kolo) {

@@ -1,6 +1,7 @@
 // How `kolo` is run on another host.
 #pragma once
 
+#include <chrono>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -19,6 +20,9 @@ struct SshOptions {
 
 /// KOLO_SSH_HOST_KEYS: which host keys ssh takes. Throws invalid_argument.
 std::string host_keys_setting();
+
+/// KOLO_HOST_LEASE: how long another host goes on without hearing from the owner of its tasks.
+std::chrono::milliseconds host_lease_setting();
 
 /// KOLO_SSH, KOLO_SSH_PORT, KOLO_SSH_IDENTITY_FILE, KOLO_SSH_HOST_KEYS and KOLO_REMOTE_KOLO (or
 /// KOLO_REMOTE_BINARY, its other name), for launchers without options of their own. `kolo` is where

@@ -10,6 +10,7 @@
 #include "base/utf8.h"
 #include "base/words.h"
 #include "base/yaml.h"
+#include "comm/elastic/messages.h"
 #include "comm/rendezvous/protocol.h"
 #include "engine/messages.h"
 #include "exec/protocol.h"
@@ -17,6 +18,7 @@
 #include "jobs/database/fields.h"
 #include "kolo/search/space.h"
 #include "launch/allocation.h"
+#include "launch/elastic/discovery.h"
 #include "launch/hosts.h"
 #include "launch/slurm.h"
 #include "train/checkpoint/format.h"
@@ -120,6 +122,15 @@ void rendezvous(std::string_view input) {
        [&] { require(protocol::encode_met(protocol::decode_met(input)) == input); });
 }
 
+void membership(std::string_view input) {
+  namespace elastic = comm::elastic;
+  if (input.empty()) return;
+  const Frame frame{static_cast<std::uint8_t>(input[0]), std::string(input.substr(1))};
+  const std::string bytes = encode_frame(frame.type, frame.payload);
+  each([&] { require(elastic::encode(elastic::decode_from_worker(frame)) == bytes); },
+       [&] { require(elastic::encode(elastic::decode_from_launcher(frame)) == bytes); });
+}
+
 void engine(std::string_view input) {
   each([&] { static_cast<void>(runtime::decode_submit(input)); },
        [&] { static_cast<void>(runtime::decode_decisions(input)); },
@@ -141,6 +152,7 @@ void hosts(std::string_view input) {
   each([&] { static_cast<void>(launch::parse_hosts(input)); },
        [&] { static_cast<void>(launch::parse_hostfile(input, "input")); },
        [&] { static_cast<void>(launch::parse_nodefile(input)); },
+       [&] { static_cast<void>(launch::elastic::parse_discovered(input, 1, [](const auto&) {})); },
        [&] { static_cast<void>(launch::parse_slurm_counts(input)); },
        [&] { static_cast<void>(SocketAddress::parse(input)); });
 }
@@ -205,6 +217,7 @@ constexpr Target kTargets[] = {
     {"idx", idx},
     {"job_fields", job_fields},
     {"json", json},
+    {"membership", membership},
     {"rendezvous", rendezvous},
     {"spaces", spaces},
     {"studies", studies},

@@ -96,7 +96,7 @@ Actions Roster::ended(int id, int code, const std::string& how, Time now) {
   Actions actions;
   if (worker.rank >= 0 && static_cast<std::size_t>(worker.rank) < members_.size() &&
       members_[static_cast<std::size_t>(worker.rank)] == id)
-    actions.emplace_back(AnnounceLoss{worker.rank, how});
+    actions.emplace_back(AnnounceLoss{worker.rank, how, code != 0});
   if (is_over_) return actions;
 
   // A program that is no elastic one ends as any program does, perhaps without a word.

@@ -59,6 +59,7 @@ struct TellOver {
 struct AnnounceLoss {
   int rank = -1;
   std::string reason;
+  bool has_failed = true;  ///< false: it may be through with its work
 };
 /// Everything that still runs is to be ended.
 struct EndJob {

@@ -37,8 +37,7 @@ TrialHostsSetup hosts_setup(const ExecutorSetup& setup) {
   hosts.ssh = exec::ssh_from_environment(setup.kolo);
   hosts.ssh.connect_timeout_seconds =
       static_cast<int>(std::max<std::int64_t>(1, hosts.start_timeout / std::chrono::seconds(1)));
-  if (const auto lease = setting_integer("HOST_LEASE"))
-    hosts.lease = std::chrono::seconds(std::max<std::int64_t>(1, *lease));
+  hosts.lease = exec::host_lease_setting();
   return hosts;
 }
 
