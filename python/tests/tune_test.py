@@ -100,10 +100,32 @@ class TuneTest(unittest.TestCase):
         with self.assertRaises(kolo.Error):
             self.run_study("nobody")
 
-    def test_a_name_that_is_taken_says_how_to_go_on(self):
+    def test_a_name_that_is_taken_is_numbered(self):
         self.run_study(quadratic, name="twice", config={"x": 1})
-        with self.assertRaisesRegex(ValueError, "resume=True"):
-            self.run_study(quadratic, name="twice", config={"x": 1})
+        for number in (2, 3):
+            with self.assertWarnsRegex(UserWarning, "resume=True"):
+                analysis = self.run_study(quadratic, name="twice", config={"x": 1})
+            self.assertEqual((analysis.name, len(analysis.trials)), (f"twice_{number}", 1))
+
+    def test_trials_without_numbers_and_their_checkpoints(self):
+        analysis = self.run_study(
+            Net,
+            config={"rate": tune.grid_search([1.0, 1.5])},
+            metric="total",
+            mode="max",
+            checkpoint_freq=1,
+        )
+        with self.assertWarns(UserWarning):
+            self.assertIsNone(analysis.get_best_config("nothing", "max"))
+        trial = analysis.best_trial
+        self.assertEqual(trial.status, tune.Trial.TERMINATED)
+        self.assertEqual(trial.metric_analysis["total"]["last"], 3.0)
+        self.assertEqual(trial.metric_analysis["total"]["min"], trial.config["rate"])
+        best = analysis.get_best_checkpoint(trial)
+        self.assertEqual(analysis.get_best_checkpoint(trial.logdir), best)
+        self.assertEqual(trial.checkpoint, trial.checkpoints[-1][0])
+        with self.assertRaises(ValueError):
+            analysis.get_best_checkpoint("/nowhere")
 
     def test_a_class_without_a_study(self):
         net = Net(config={"rate": 1.0})
@@ -379,8 +401,6 @@ class TuneTest(unittest.TestCase):
         self.assertEqual(analysis.get_best_config("score", "min"), {"x": 1.0})
         self.assertEqual(analysis.get_best_trial("score", "max", "avg").config, {"x": 3.0})
         self.assertEqual(len(analysis.results), 3)
-        with self.assertRaises(LookupError):
-            analysis.get_best_trial("nothing", "max")
         try:
             import pandas  # noqa: F401
         except ImportError:

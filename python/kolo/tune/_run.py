@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import sys
 import tempfile
 import time
+import warnings
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Union
 
 from kolo import _core
@@ -167,13 +169,7 @@ def run(
         "command": [],
         "environment": [],
     }
-    try:
-        raw = _run_prepared(options, trainable, checkpoint_freq, checkpoint_at_end)
-    except AlreadyExistsError:
-        raise AlreadyExistsError(
-            f"tune.run: there is a study {options['name']!r} in {local_dir or 'the folder of results'}"
-            " already; add resume=True to continue it, or choose another name"
-        ) from None
+    raw = _run_under_a_free_name(options, trainable)
     trials = [Trial(row, constants.restore(row["config"])) for row in raw["trials"]]
     failed = [trial for trial in trials if trial.status == "ERROR"]
     if failed and raise_on_failed_trial:
@@ -194,9 +190,24 @@ def _new_name(trainable: str) -> str:
     return name if count == 1 else f"{name}_{count}"
 
 
-def _run_prepared(
-    options: Dict[str, Any], trainable: Prepared, checkpoint_freq: int, checkpoint_at_end: bool
-) -> Dict[str, Any]:
+def _run_under_a_free_name(options: Dict[str, Any], trainable: Prepared) -> Dict[str, Any]:
+    """A study whose name is taken is a new one, as Tune has it: it gets a number. resume=True goes on
+    with the old one."""
+    name = options["name"]
+    for number in itertools.count(2):
+        try:
+            return _run_prepared(dict(options), trainable)
+        except AlreadyExistsError:
+            options["name"] = f"{name}_{number}"
+            warnings.warn(
+                f"tune.run: there is a study {name!r} already; this one is {options['name']!r}. Add "
+                "resume=True to go on with the old one",
+                stacklevel=3,
+            )
+    raise AssertionError
+
+
+def _run_prepared(options: Dict[str, Any], trainable: Prepared) -> Dict[str, Any]:
     program = command_path()
     if program is not None:
         _core.set_custodian_program(str(program))
@@ -206,7 +217,9 @@ def _run_prepared(
         path = os.path.join(folder, "trainable")
         with open(path, "wb") as file:
             # A tuple, whose first element is the trainable.
-            file.write(dump_function(trainable, checkpoint_freq, checkpoint_at_end))
+            file.write(
+                dump_function(trainable, options["checkpoint_freq"], options["checkpoint_at_end"])
+            )
         options["command"] = [sys.executable, "-m", "kolo.tune._trial", path]
         options["environment"] = [f"PYTHONPATH={python_path()}"]
         if trainable.ranks:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Dict, List, Optional, Tuple
+import os
+import warnings
+from typing import Any, Dict, List, Optional, Tuple, Union
 
 from kolo._errors import FailedPreconditionError, InvalidArgumentError, NotFoundError
 
@@ -21,6 +23,14 @@ def flatten(value: Dict[str, Any], separator: str = "/", prefix: str = "") -> Di
 
 class Trial:
     """A trial with everything it reported."""
+
+    PENDING, RUNNING, PAUSED, TERMINATED, ERROR = (
+        "PENDING",
+        "RUNNING",
+        "PAUSED",
+        "TERMINATED",
+        "ERROR",
+    )
 
     def __init__(self, row: Dict[str, Any], config: Dict[str, Any]) -> None:
         self.number: int = row["number"]
@@ -45,6 +55,23 @@ class Trial:
     def metric(self, name: str) -> List[float]:
         """The values of a metric, where it was reported."""
         return [flat[name] for flat in map(flatten, self.results) if name in flat]
+
+    @property
+    def metric_analysis(self) -> Dict[str, Dict[str, float]]:
+        """For each number that was reported: max, min, avg, last, last-5-avg and last-10-avg."""
+        names = {name for result in self.results for name in flatten(result)}
+        analysis = {}
+        for name in sorted(names):
+            values = self.metric(name)
+            if all(isinstance(value, (int, float)) for value in values):
+                scopes = {one: _in_scope(values, "max", one) for one in _SCOPES if one != "all"}
+                analysis[name] = {"max": max(values), "min": min(values), **scopes}
+        return analysis  # type: ignore[return-value]
+
+    @property
+    def checkpoint(self) -> Optional[str]:
+        """The folder of the last checkpoint."""
+        return self.checkpoints[-1][0] if self.checkpoints else None
 
     def __repr__(self) -> str:
         return f"Trial({self.name}, {self.status})"
@@ -76,18 +103,21 @@ class Analysis:
 
     @property
     def best_trial(self) -> Trial:
-        """The best trial."""
-        return self.get_best_trial()
+        """The best trial. Raises if no trial has reported a number; get_best_trial() returns None."""
+        trial = self.get_best_trial()
+        if trial is None:
+            raise NotFoundError(f"no trial has reported a value of {self.default_metric!r}")
+        return trial
 
     @property
-    def best_config(self) -> Dict[str, Any]:
+    def best_config(self) -> Optional[Dict[str, Any]]:
         """Its configuration."""
-        return self.best_trial.config
+        return self.get_best_config()
 
     @property
-    def best_logdir(self) -> str:
+    def best_logdir(self) -> Optional[str]:
         """Its folder."""
-        return self.best_trial.logdir
+        return self.get_best_logdir()
 
     @property
     def best_result(self) -> Dict[str, Any]:
@@ -95,7 +125,7 @@ class Analysis:
         return self.best_trial.last_result
 
     @property
-    def best_checkpoint(self) -> str:
+    def best_checkpoint(self) -> Optional[str]:
         """Its best checkpoint."""
         return self.get_best_checkpoint(self.best_trial)
 
@@ -138,9 +168,9 @@ class Analysis:
         mode: Optional[str] = None,
         scope: str = "last",
         filter_nan_and_inf: bool = True,
-    ) -> Trial:
+    ) -> Optional[Trial]:
         """The best trial by a metric: by its last result, or by its best ("all"), or by the mean of
-        all ("avg"), the last five or the last ten."""
+        all ("avg"), the last five or the last ten. None if no trial has reported a number."""
         metric, mode = self._objective(metric, mode)
         sign = -1.0 if mode == "max" else 1.0
         best: Optional[Tuple[float, Trial]] = None
@@ -153,42 +183,62 @@ class Analysis:
             if best is None or sign * value < best[0]:
                 best = (sign * value, trial)
         if best is None:
-            raise NotFoundError(f"no trial has reported a value of {metric!r}")
+            warnings.warn(f"no trial has reported a value of {metric!r}", stacklevel=2)
+            return None
         return best[1]
 
     def get_best_config(
         self, metric: Optional[str] = None, mode: Optional[str] = None, scope: str = "last"
-    ) -> Dict[str, Any]:
-        """The configuration of the best trial."""
-        return self.get_best_trial(metric, mode, scope).config
+    ) -> Optional[Dict[str, Any]]:
+        """The configuration of the best trial, or None."""
+        trial = self.get_best_trial(metric, mode, scope)
+        return None if trial is None else trial.config
 
     def get_best_logdir(
         self, metric: Optional[str] = None, mode: Optional[str] = None, scope: str = "last"
-    ) -> str:
-        """The folder of the best trial."""
-        return self.get_best_trial(metric, mode, scope).logdir
+    ) -> Optional[str]:
+        """The folder of the best trial, or None."""
+        trial = self.get_best_trial(metric, mode, scope)
+        return None if trial is None else trial.logdir
+
+    def _trial(self, trial: Union[Trial, str]) -> Trial:
+        """A trial, also by its folder."""
+        if isinstance(trial, Trial):
+            return trial
+        for one in self.trials:
+            if isinstance(trial, str) and os.path.normpath(one.logdir) == os.path.normpath(trial):
+                return one
+        raise InvalidArgumentError(f"{trial!r} is neither a trial of this study nor its folder")
 
     def get_trial_checkpoints_paths(
-        self, trial: Trial, metric: Optional[str] = None
+        self, trial: Union[Trial, str], metric: Optional[str] = None
     ) -> List[Tuple[str, Optional[float]]]:
-        """The checkpoints of a trial with the value of the metric at each."""
-        metric = metric or self.default_metric
+        """The checkpoints of a trial, or of its folder, with the value of the metric at each; without
+        a metric, the training iteration."""
+        trial = self._trial(trial)
+        metric = metric or self.default_metric or "training_iteration"
         by_iteration = {
-            result.get("training_iteration"): flatten(result).get(metric or "")
+            result.get("training_iteration"): flatten(result).get(metric)
             for result in trial.results
         }
         return [(path, by_iteration.get(iteration)) for path, iteration in trial.checkpoints]
 
     def get_best_checkpoint(
-        self, trial: Trial, metric: Optional[str] = None, mode: Optional[str] = None
-    ) -> str:
-        """The checkpoint of a trial at which the metric was best."""
+        self,
+        trial: Union[Trial, str],
+        metric: Optional[str] = None,
+        mode: Optional[str] = None,
+    ) -> Optional[str]:
+        """The checkpoint of a trial, or of its folder, at which the metric was best, or None."""
         metric, mode = self._objective(metric, mode)
         scored = [
-            (p, v) for p, v in self.get_trial_checkpoints_paths(trial, metric) if v is not None
+            (p, v)
+            for p, v in self.get_trial_checkpoints_paths(trial, metric)
+            if v is not None and not math.isnan(v)
         ]
         if not scored:
-            raise NotFoundError(f"{trial.name} has no checkpoint")
+            warnings.warn(f"{trial} has no checkpoint with a value of {metric!r}", stacklevel=2)
+            return None
         choose = max if mode == "max" else min
         return choose(scored, key=lambda pair: pair[1])[0]
 
@@ -230,6 +280,10 @@ class Analysis:
             for trial in self.trials
         }
 
+    def fetch_trial_dataframes(self) -> Dict[str, Any]:
+        """The same as trial_dataframes."""
+        return self.trial_dataframes
+
     def get_all_configs(self, prefix: bool = False) -> Dict[str, Dict[str, Any]]:
         """Configurations by folder; with ``prefix`` their keys begin with "config/"."""
         return {
@@ -250,6 +304,9 @@ class Analysis:
 ExperimentAnalysis = Analysis
 
 
+_SCOPES = ("last", "all", "avg", "last-5-avg", "last-10-avg")
+
+
 def _in_scope(values: List[float], mode: str, scope: str) -> Optional[float]:
     if not values:
         return None
@@ -262,6 +319,4 @@ def _in_scope(values: List[float], mode: str, scope: str) -> Optional[float]:
     if scope in ("last-5-avg", "last-10-avg"):
         last = values[-5:] if scope == "last-5-avg" else values[-10:]
         return sum(last) / len(last)
-    raise InvalidArgumentError(
-        f"scope {scope!r} is unknown; known: last, all, avg, last-5-avg, last-10-avg"
-    )
+    raise InvalidArgumentError(f"scope {scope!r} is unknown; known: {', '.join(_SCOPES)}")
