@@ -1,6 +1,4 @@
 // kolo dashboard: studies and jobs in a browser.
-#include "dashboard/dashboard.h"
-
 #include <fmt/format.h>
 
 #include <cstdlib>
@@ -10,6 +8,7 @@
 #include "base/errors.h"
 #include "commands.h"
 #include "dashboard/access.h"
+#include "dashboard_beside.h"
 #include "jobs_database.h"
 #include "study_store.h"
 #include "tune/study/study.h"
@@ -49,19 +48,24 @@ fs::path state_folder() {
               "there is no place to keep the token of the dashboard: set HOME or XDG_STATE_HOME");
 }
 
+dashboard::DashboardOptions served_options(const tune::Options& study) {
+  const fs::path state = state_folder();
+  return {.storage = tune::storage_url(study),
+          .jobs = jobs_folder(),
+          .token = dashboard::kept_token(state / "dashboard.token"),
+          .actions = state / "dashboard-actions.jsonl"};
+}
+
 int run_dashboard(DashboardCommand& options) {
   const auto* const interrupted = catch_interrupts();
   tune::Options study;
   study.storage = options.storage;
-  const fs::path state = state_folder();
-  const dashboard::Dashboard served(
-      {.host = options.host,
-       .port = options.port,
-       .storage = tune::storage_url(study),
-       .jobs = options.jobs.empty() ? jobs_folder() : fs::path(options.jobs),
-       .read_only = options.read_only,
-       .token = dashboard::kept_token(state / "dashboard.token"),
-       .actions = state / "dashboard-actions.jsonl"});
+  auto serving = served_options(study);
+  serving.host = options.host;
+  serving.port = options.port;
+  serving.read_only = options.read_only;
+  if (!options.jobs.empty()) serving.jobs = options.jobs;
+  const dashboard::Dashboard served(std::move(serving));
   fmt::print("{}\n", served.address());
   std::fflush(stdout);
   while (!*interrupted) std::this_thread::sleep_for(std::chrono::milliseconds(50));
@@ -69,6 +73,16 @@ int run_dashboard(DashboardCommand& options) {
 }
 
 }  // namespace
+
+std::unique_ptr<dashboard::Dashboard> dashboard_beside(const tune::Options& study) {
+  auto serving = served_options(study);
+  try {
+    return std::make_unique<dashboard::Dashboard>(serving);
+  } catch (const Error&) {  // another one has the usual port
+    serving.port = 0;
+    return std::make_unique<dashboard::Dashboard>(std::move(serving));
+  }
+}
 
 constinit const Command kDashboard{
     .name = "dashboard",

@@ -6,6 +6,7 @@
 #include "base/env.h"
 #include "base/errors.h"
 #include "commands.h"
+#include "dashboard_beside.h"
 #include "study_store.h"
 #include "tune/study/program_study.h"
 #include "tune/study/study_spec.h"
@@ -21,6 +22,11 @@ namespace fs = std::filesystem;
 constexpr int kFailedTrials = 1;
 
 int run_study(tune::ProgramStudy study, const WatchOptions& watch) {
+  std::unique_ptr<dashboard::Dashboard> dashboard;
+  if (watch.dashboard) {
+    dashboard = dashboard_beside(study.options);
+    fmt::print(stderr, "dashboard: {}\n", dashboard->address());
+  }
   tune::ProgramRun run;
   run.observers = observers_for(watch.json, watch.quiet);
   run.interrupted = catch_interrupts();

@@ -106,6 +106,8 @@ constexpr Option<TuneOptions> kTuneStudy[] = {
 constexpr Option<WatchOptions> kWatchRows[] = {
     {&WatchOptions::json, "json", "", "Print events as JSON, one object on each line."},
     {&WatchOptions::quiet, "quiet", "", "Print the result alone.", aliases("-q")},
+    {&WatchOptions::dashboard, "dashboard", "",
+     "Show the study in a browser while it runs: print the address to open."},
 };
 
 constexpr Option<ResumeOptions> kResumeRows[] = {
@@ -118,7 +120,8 @@ constexpr Option<ResumeOptions> kResumeRows[] = {
 };
 
 /// Options that are no keys of a description.
-constexpr std::string_view kNotDescribed[] = {"space", "stop", "resume", "json", "quiet"};
+constexpr std::string_view kNotDescribed[] = {"space", "stop",  "resume",
+                                              "json",  "quiet", "dashboard"};
 
 Json limit_of(const std::string& text) {
   const Json value = try_parse_json(text).value_or(Json());

@@ -12,7 +12,7 @@ namespace kolo::app {
 
 /// What is printed while a study runs.
 struct WatchOptions {
-  bool json = false, quiet = false;
+  bool json = false, quiet = false, dashboard = false;
   void declare(cli::OptionSet& set);
 };
 

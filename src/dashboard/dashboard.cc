@@ -103,7 +103,10 @@ Fd listen_at(const std::string& host, int port) {
 struct Dashboard::Body {
   explicit Body(DashboardOptions given)
       : options(std::move(given)),
-        studies(options.storage),
+        studies(options.storage,
+                [this](const std::string& name) {
+                  feed.publish(json_text({{"study", name}}));
+                }),
         jobs(options.jobs),
         actions(options.actions),
         server(options.limits) {

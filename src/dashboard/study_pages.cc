@@ -2,27 +2,38 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
+#include <csignal>
 
 #include "base/errors.h"
 #include "base/files.h"
+#include "base/log.h"
 #include "search/space/json_value.h"
-#include "tune/output/row_filter.h"
 #include "tune/output/studies_table.h"
-#include "tune/output/trials_table.h"
+#include "tune/output/study_json.h"
 #include "tune/study/stop_request.h"
 #include "tune/study/study_reader.h"
 
 namespace kolo::dashboard {
 namespace {
 
+using namespace std::chrono_literals;
+
 // What a page draws is bounded, however large the study is.
-constexpr std::size_t kDrawnTrials = 1000;
+constexpr std::size_t kDrawnTrials = 500;
 constexpr std::size_t kDrawnCurves = 200;
 constexpr std::size_t kCurvePoints = 100;
+constexpr std::size_t kKeptCurves = 5000;
 constexpr std::size_t kTrialPoints = 1000;
+constexpr std::size_t kWeighedTrials = 2000;
 constexpr std::size_t kLogBytes = 64 * 1024;
-constexpr std::size_t kKeptStudies = 4;
+/// In memory, of all studies together.
+constexpr std::size_t kKeptTrials = 2'000'000;
+
+/// An answer does not wait longer for a study that has not been read yet.
+constexpr auto kAnswerWithin = 300ms;
+/// Nor does it wait longer for the thread that reads it.
+constexpr auto kReadStep = 50ms;
+constexpr auto kTellEvery = 1s;
 
 Json json_of(const tune::Value& value) {
   const bool odd = value.is_number() && !std::isfinite(value.as_number());
@@ -39,39 +50,6 @@ Json json_of(const tune::Table& table) {
   return {{"columns", table.columns}, {"rows", std::move(rows)}};
 }
 
-/// The last value of the first objective; larger is worse. Trials without one come last.
-double badness(const tune::StudyData& study, const tune::TrialResult& trial) {
-  constexpr double kNone = std::numeric_limits<double>::infinity();
-  if (study.spec.objectives.empty()) return kNone;
-  const auto& objective = study.spec.objectives.front();
-  const auto* value = trial.last_result.find_path(objective.metric);
-  if (value == nullptr || !value->is_number() || std::isnan(value->as_number())) return kNone;
-  return objective.direction == search::Direction::minimize ? value->as_number()
-                                                            : -value->as_number();
-}
-
-/// At most so many trials, by number: the better half of them the best ones, the others evenly from
-/// the rest.
-std::vector<std::size_t> chosen(const tune::StudyData& study, std::size_t most) {
-  const auto trials = study.analysis.trials();
-  std::vector<std::size_t> all(trials.size());
-  std::iota(all.begin(), all.end(), std::size_t{0});
-  if (all.size() <= most) return all;
-  std::vector<double> bad(trials.size());
-  for (std::size_t i = 0; i < bad.size(); ++i) bad[i] = badness(study, trials[i]);
-  const auto half = all.begin() + static_cast<std::ptrdiff_t>(most / 2);
-  std::nth_element(all.begin(), half, all.end(),
-                   [&](std::size_t left, std::size_t right) { return bad[left] < bad[right]; });
-  std::sort(half, all.end());
-  std::vector<std::size_t> some(all.begin(), half);
-  const double step =
-      static_cast<double>(all.end() - half) / static_cast<double>(most - some.size());
-  for (std::size_t i = 0; some.size() < most; ++i)
-    some.push_back(half[static_cast<std::ptrdiff_t>(static_cast<double>(i) * step)]);
-  std::sort(some.begin(), some.end());
-  return some;
-}
-
 }  // namespace
 
 struct StudyPages::Open {
@@ -80,6 +58,24 @@ struct StudyPages::Open {
   std::unique_ptr<store::Database> database;
   store::StudyStore store;
 };
+
+StudyPages::StudyPages(std::string storage_url, std::function<void(const std::string&)> more_read)
+    : url_(std::move(storage_url)), more_read_(std::move(more_read)) {
+  sigset_t all, before;
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  reader_ = std::thread([this] { read_on(); });
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+StudyPages::~StudyPages() {
+  {
+    const MutexLock lock(mutex_);
+    over_ = true;
+  }
+  changed_.notify_all();
+  reader_.join();
+}
 
 template <class Work>
 auto StudyPages::with_store(Work work) {
@@ -94,140 +90,212 @@ auto StudyPages::with_store(Work work) {
   }
 }
 
-StudyPages::Snapshot StudyPages::snapshot(const std::string& name) {
+std::shared_ptr<StudyPages::Kept> StudyPages::kept(const store::StudyRecord& study) {
+  std::shared_ptr<Kept> found;
+  std::size_t trials = 0;
+  for (auto one = kept_.begin(); one != kept_.end();) {
+    Kept& candidate = **one;
+    const MutexLock lock(candidate.mutex);
+    const auto& index = candidate.known.index;
+    const bool same = candidate.id == study.id;
+    if (same && index.study().name == study.name) found = *one;
+    if (!same) trials += index.size();
+    // Of those that are too large together, the ones that were looked at last stay.
+    one = same || trials > kKeptTrials ? kept_.erase(one) : std::next(one);
+  }
+  if (!found) found = std::make_shared<Kept>(study);
+  kept_.push_front(found);
+  return found;
+}
+
+template <class Work>
+auto StudyPages::with_index(const std::string& name, Work work) {
   return with_store([&](store::StudyStore& store) KOLO_REQUIRES(mutex_) {
-    const auto now = store.at(name);
-    const auto found = std::find_if(snapshots_.begin(), snapshots_.end(), [&](const Snapshot& one) {
-      return one->study.id == now.id && one->study.name == now.name;
-    });
-    if (found != snapshots_.end() && (*found)->study.seq == now.seq &&
-        (*found)->study.status == now.status) {
-      snapshots_.splice(snapshots_.begin(), snapshots_, found);
-      return snapshots_.front();
+    const auto found = kept(store.at(name));
+    Kept& study = *found;
+    const MutexLock lock(study.mutex);
+    if (!study.known.index.follow(store, Deadline::after(kAnswerWithin)) &&
+        std::find(unread_.begin(), unread_.end(), found) == unread_.end()) {
+      unread_.push_back(found);
+      changed_.notify_all();
     }
-    if (found != snapshots_.end()) snapshots_.erase(found);
-    snapshots_.push_front(
-        std::make_shared<const tune::StudyData>(tune::read_study_data(store, name)));
-    if (snapshots_.size() > kKeptStudies) snapshots_.pop_back();
-    return snapshots_.front();
+    return work(store, study.known);
   });
 }
 
+/// Reads large studies to their end, by a connection of its own, so that questions are answered
+/// meanwhile.
+void StudyPages::read_on() {
+  std::unique_ptr<Open> open;
+  auto told = std::chrono::steady_clock::now();
+  for (;;) {
+    std::shared_ptr<Kept> next;
+    {
+      MutexLock lock(mutex_);
+      changed_.wait(lock, [this]() KOLO_REQUIRES(mutex_) { return over_ || !unread_.empty(); });
+      if (over_) return;
+      next = unread_.front();
+    }
+    Kept& study = *next;
+    bool done = true;
+    std::string name;
+    try {
+      if (!open) open = std::make_unique<Open>(url_);
+      const MutexLock lock(study.mutex);
+      name = study.known.index.study().name;
+      done = study.known.index.follow(open->store, Deadline::after(kReadStep));
+    } catch (const Error& error) {  // the next question begins where it stood
+      log::debug("dashboard: {}", error.what());
+      open.reset();
+    }
+    const auto now = std::chrono::steady_clock::now();
+    if (done || now - told > kTellEvery) {
+      told = now;
+      more_read_(name);
+    }
+    if (done) {
+      const MutexLock lock(mutex_);
+      unread_.pop_front();
+    }
+    std::this_thread::yield();  // to who waits for the study
+  }
+}
+
 Json StudyPages::studies() try {
-  return with_store([](store::StudyStore& store) {
-    Json table = json_of(tune::studies_table(store));
-    table["planned"] = Json::array();
-    for (const auto& study : store.studies())
-      table["planned"].push_back(tune::StudySpec::from_json(study.spec).num_samples);
-    return table;
+  std::vector<store::StudyRecord> all;
+  with_store([&](store::StudyStore& store) {
+    all = store.studies();
+    return 0;
   });
+  tune::Table table = tune::empty_studies_table();
+  Json planned = Json::array();
+  for (const auto& study : all) {
+    try {
+      with_index(study.name, [&](store::StudyStore& store, Known& known) {
+        table.rows.push_back(tune::studies_row(store, study, known.index.counts()));
+        planned.push_back(known.index.spec().num_samples);
+        return 0;
+      });
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::not_found) throw;  // removed meanwhile
+    }
+  }
+  Json json = json_of(table);
+  json["planned"] = std::move(planned);
+  return json;
 } catch (const Error& error) {
   if (error.code() != ErrorCode::not_found) throw;
   return {{"columns", Json::array()}, {"rows", Json::array()}};  // before the first study
 }
 
 Json StudyPages::study(const std::string& name) {
-  const auto data = snapshot(name);
-  const auto metrics = tune::metrics_of(*data);
-  Json json = tune::study_json(*data, metrics);
-  json["state"] = with_store(
-      [&](store::StudyStore& store) { return std::string(tune::state_of(store, data->study)); });
-  json["planned"] = data->spec.num_samples;
-  json["seq"] = data->study.seq;
-  Json counts = Json::object();
-  std::size_t early = 0;
-  for (const auto& trial : data->analysis.trials()) {
-    auto& count = counts[std::string(to_string(trial.status))];
-    count = count.is_null() ? 1 : count.get<int>() + 1;
-    early += trial.stopped ? 1 : 0;
-  }
-  json["counts"] = std::move(counts);
-  json["early"] = early;
-  json["total"] = data->analysis.trials().size();
-  json["trials"] = Json::array();
-  for (const std::size_t i : chosen(*data, kDrawnTrials)) {
-    Json trial = tune::trial_json(*data, data->analysis.trials()[i], metrics);
-    trial.erase("files");
-    const auto error = trial["error"].get<std::string>();
-    trial["error"] = error.substr(0, error.find('\n'));
-    json["trials"].push_back(std::move(trial));
-  }
-  return json;
+  return with_index(name, [&](store::StudyStore& store, Known& known) {
+    const auto& index = known.index;
+    const auto metrics = index.metrics();
+    const auto study = store.at(name);
+    Json json = tune::study_json(study, index.spec(), metrics);
+    json["state"] = std::string(tune::state_of(store, study));
+    json["planned"] = index.spec().num_samples;
+    json["seq"] = study.seq;
+    json["counts"] = index.by_status();
+    json["early"] = index.stopped_early();
+    json["total"] =
+        index.complete() ? static_cast<std::int64_t>(index.size()) : store.trial_count(study.id);
+    json["read"] = index.size();
+    json["trials"] = Json::array();
+    for (const std::int64_t number : index.chosen(kDrawnTrials)) {
+      auto facts = index.facts(number);
+      facts.error = facts.error.substr(0, facts.error.find('\n'));
+      json["trials"].push_back(tune::trial_json(facts, index.spec(), metrics));
+    }
+    return json;
+  });
 }
 
 Json StudyPages::trials(const TrialsQuestion& question) {
-  const auto data = snapshot(question.study);
-  tune::Table table = tune::trials_table(data->analysis);
-  // The number, by which pages ask for a trial, whatever the order is.
-  table.columns.insert(table.columns.begin(), "trial");
-  for (std::size_t i = 0; i < table.rows.size(); ++i)
-    table.rows[i].insert(table.rows[i].begin(), static_cast<std::int64_t>(i));
-  if (!question.filter.empty()) tune::keep_rows(table, question.filter);
-  if (!question.sort.empty()) tune::sort_rows(table, {question.sort}, question.descending);
-  const std::size_t matching = table.rows.size();
-  const auto begin = std::min(question.offset, matching);
-  const auto end = std::min(begin + question.limit, matching);
-  table.rows.erase(table.rows.begin() + static_cast<std::ptrdiff_t>(end), table.rows.end());
-  table.rows.erase(table.rows.begin(), table.rows.begin() + static_cast<std::ptrdiff_t>(begin));
-  Json json = json_of(table);
-  json["matching"] = matching;
-  json["offset"] = begin;
-  return json;
+  return with_index(question.study, [&](store::StudyStore&, Known& known) {
+    const auto answer = known.index.trials(question);
+    Json json = json_of(answer.rows);
+    json["matching"] = answer.matching;
+    json["offset"] = answer.offset;
+    return json;
+  });
 }
 
 Json StudyPages::curves(const std::string& name, const std::string& metric) {
-  const auto data = snapshot(name);
-  Json curves = Json::object();
-  for (const std::size_t i : chosen(*data, kDrawnCurves))
-    curves[std::to_string(i)] = tune::curve_json(data->analysis.trials()[i], metric, kCurvePoints);
-  return curves;
+  return with_index(name, [&](store::StudyStore& store, Known& known) {
+    Json curves = Json::object();
+    if (known.curves.size() > kKeptCurves) known.curves.clear();
+    for (const std::int64_t number : known.index.chosen(kDrawnCurves)) {
+      auto& [iteration, curve] = known.curves[fmt::format("{} {}", number, metric)];
+      if (const auto now = known.index.iteration(number); curve.is_null() || iteration != now) {
+        curve = tune::curve_json(store.reports_of(known.index.study().id, number), metric,
+                                 kCurvePoints);
+        iteration = now;
+      }
+      curves[std::to_string(number)] = curve;
+    }
+    return curves;
+  });
 }
 
+/// Of very many trials, some: the shares do not change much with more.
 Json StudyPages::importance(const std::string& name) {
-  const auto data = snapshot(name);
-  const MutexLock lock(importance_mutex_);
-  for (const auto& [of, json] : importances_)
-    if (of == data) return json;
-  importances_.emplace_front(data, tune::importance_json(*data));
-  if (importances_.size() > kKeptStudies) importances_.pop_back();
-  return importances_.front().second;
+  std::vector<tune::TrialResult> trials;
+  std::vector<store::TrialRecord> records;
+  tune::StudySpec spec;
+  std::size_t weighed = 0;
+  Json shares = with_index(name, [&](store::StudyStore& store, Known& known) -> Json {
+    weighed = static_cast<std::size_t>(known.index.counts().done);
+    if (!known.importance.is_null() && known.weighed == weighed) return known.importance;
+    const auto numbers = known.index.ended(kWeighedTrials);
+    trials = tune::read_trials(store, known.index.study(), numbers);
+    for (const auto& trial : trials)
+      for (auto& record : store.trials(known.index.study().id, {trial.number, trial.number + 1}))
+        records.push_back(std::move(record));
+    spec = known.index.spec();
+    return {};
+  });
+  if (!shares.is_null()) return shares;
+  shares = tune::importance_json(spec, records, trials);  // for a second, without the lock
+  return with_index(name, [&](store::StudyStore&, Known& known) {
+    known.weighed = weighed;
+    return known.importance = std::move(shares);
+  });
 }
 
 Json StudyPages::trial(const std::string& name, std::int64_t number) {
-  const auto data = snapshot(name);
-  const auto trials = data->analysis.trials();
-  if (number < 0 || number >= std::ssize(trials))
-    throw_error(ErrorCode::not_found, "study {} has no trial {}; it has {} trials", name, number,
-                trials.size());
-  const auto& trial = trials[static_cast<std::size_t>(number)];
-  const auto metrics = tune::metrics_of(*data);
-  Json json = tune::trial_json(*data, trial, metrics);
-  json["study"] = tune::study_json(*data, metrics);
-  json["directory"] = trial.directory.string();
-  json["failures"] = trial.failures;
-  json["curves"] = Json::object();
-  for (const auto& metric : metrics)
-    json["curves"][metric] = tune::curve_json(trial, metric, kTrialPoints);
-  json["checkpoints"] = Json::array();
-  for (const auto& checkpoint : trial.checkpoints)
-    json["checkpoints"].push_back(
-        {{"path", checkpoint.path.string()}, {"iteration", checkpoint.iteration}});
-  json["events"] = Json::array();
-  for (const auto& event : data->events[static_cast<std::size_t>(number)])
-    json["events"].push_back(
-        {{"time", event.time}, {"kind", event.kind}, {"detail", event.detail}});
-  json["decisions"] = with_store([&](store::StudyStore& store) {
-    Json decisions = Json::array();
-    for (const auto& report : store.reports_of(data->study.id, number))
+  const auto metrics =
+      with_index(name, [](store::StudyStore&, Known& known) { return known.index.metrics(); });
+  return with_store([&](store::StudyStore& store) {
+    const auto data = tune::read_trial_data(store, name, number);
+    const auto& trial = data.trials.front();
+    Json json = tune::trial_json(tune::facts_of(data, 0, metrics), data.spec, metrics);
+    json["files"] = tune::files_json(trial);
+    json["study"] = tune::study_json(data.study, data.spec, metrics);
+    json["directory"] = trial.directory.string();
+    json["failures"] = trial.failures;
+    json["curves"] = Json::object();
+    for (const auto& metric : metrics)
+      json["curves"][metric] = tune::curve_json(trial, metric, kTrialPoints);
+    json["checkpoints"] = Json::array();
+    for (const auto& checkpoint : trial.checkpoints)
+      json["checkpoints"].push_back(
+          {{"path", checkpoint.path.string()}, {"iteration", checkpoint.iteration}});
+    json["events"] = Json::array();
+    for (const auto& event : data.events.front())
+      json["events"].push_back(
+          {{"time", event.time}, {"kind", event.kind}, {"detail", event.detail}});
+    json["decisions"] = Json::array();
+    for (const auto& report : store.reports_of(data.study.id, number))
       if (!report.reason.empty())
-        decisions.push_back(
+        json["decisions"].push_back(
             {{"time", report.time}, {"iteration", report.iteration}, {"reason", report.reason}});
-    return decisions;
+    json["logs"] = Json::object();
+    for (const char* file : {"stdout", "stderr"})
+      json["logs"][file] = tail_of_file(trial.directory / file, kLogBytes);
+    return json;
   });
-  json["logs"] = Json::object();
-  for (const char* file : {"stdout", "stderr"})
-    json["logs"][file] = tail_of_file(trial.directory / file, kLogBytes);
-  return json;
 }
 
 void StudyPages::stop(const std::string& name, std::optional<std::int64_t> trial) {

@@ -2,33 +2,28 @@
 // write it.
 #pragma once
 
+#include <functional>
 #include <list>
 #include <memory>
 #include <optional>
 #include <string>
-#include <vector>
+#include <thread>
+#include <unordered_map>
 
 #include "base/json.h"
 #include "base/mutex.h"
+#include "dashboard/study_index.h"
 #include "store/study_store.h"
-#include "tune/output/study_json.h"
 
 namespace kolo::dashboard {
-
-/// A part of the trials of a study.
-struct TrialsQuestion {
-  std::string study;
-  std::string filter{};  ///< as `kolo trials --filter` has it; "" = all
-  std::string sort{};    ///< columns with commas between; "" = the number of the trial
-  bool descending = false;
-  std::size_t offset = 0, limit = 100;
-};
 
 /// From any thread. Methods throw kolo::Error: not_found, invalid_argument, unavailable.
 class StudyPages {
  public:
-  /// The database need not be there yet.
-  explicit StudyPages(std::string storage_url) : url_(std::move(storage_url)) {}
+  /// The database need not be there yet. `more_read(study)` is called from a thread of this object
+  /// while a large study is being read for the first time, whenever more of it can be shown.
+  StudyPages(std::string storage_url, std::function<void(const std::string&)> more_read);
+  ~StudyPages();
 
   Json studies();
   /// Without curves and importance. Of very many trials, the best ones and some of the others.
@@ -43,20 +38,40 @@ class StudyPages {
 
  private:
   struct Open;
-  /// A study as it was at a certain point of its history.
-  using Snapshot = std::shared_ptr<const tune::StudyData>;
+  /// What is known of a study.
+  struct Known {
+    StudyIndex index;
+    /// By trial and metric: at which iteration, and the curve.
+    std::unordered_map<std::string, std::pair<std::int64_t, Json>> curves{};
+    std::size_t weighed = 0;  ///< trials that importance is made of
+    Json importance{};
+  };
+  /// A study that somebody looks at, or has looked at.
+  struct Kept {
+    explicit Kept(store::StudyRecord study)
+        : id(study.id), known{.index = StudyIndex(std::move(study))} {}
+    const store::StudyId id;
+    Mutex mutex;
+    Known known KOLO_GUARDED_BY(mutex);
+  };
 
-  /// Reads it again only if it has changed.
-  Snapshot snapshot(const std::string& name) KOLO_EXCLUDES(mutex_);
   template <class Work>
   auto with_store(Work work) KOLO_EXCLUDES(mutex_);
+  std::shared_ptr<Kept> kept(const store::StudyRecord& study) KOLO_REQUIRES(mutex_);
+  /// work(store, known) with a study as it is now, or as far as it could be read in a moment.
+  template <class Work>
+  auto with_index(const std::string& name, Work work) KOLO_EXCLUDES(mutex_);
+  void read_on() KOLO_EXCLUDES(mutex_);
 
   const std::string url_;
+  const std::function<void(const std::string&)> more_read_;
   Mutex mutex_;
+  CondVar changed_;
+  bool over_ KOLO_GUARDED_BY(mutex_) = false;
   std::shared_ptr<Open> open_ KOLO_GUARDED_BY(mutex_);
-  std::list<Snapshot> snapshots_ KOLO_GUARDED_BY(mutex_);  // newest first
-  Mutex importance_mutex_;                                 // one at a time: it takes a while
-  std::list<std::pair<Snapshot, Json>> importances_ KOLO_GUARDED_BY(importance_mutex_);
+  std::list<std::shared_ptr<Kept>> kept_ KOLO_GUARDED_BY(mutex_);    // newest first
+  std::list<std::shared_ptr<Kept>> unread_ KOLO_GUARDED_BY(mutex_);  // for the thread
+  std::thread reader_;
 };
 
 }  // namespace kolo::dashboard

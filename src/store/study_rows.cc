@@ -29,6 +29,22 @@ void read_report(const Statement& row, ReportRecord& report) {
   report.others_waited = row.integer(8) != 0;
 }
 
+std::vector<CheckpointRecord> read_checkpoints(Statement& row) {
+  std::vector<CheckpointRecord> all;
+  while (row.next())
+    all.push_back(
+        {row.integer(0), row.integer(1), row.integer(2), std::string(row.text(3)), row.number(4)});
+  return all;
+}
+
+std::vector<EventRecord> read_events(Statement& row) {
+  std::vector<EventRecord> all;
+  while (row.next())
+    all.push_back({row.integer(0), row.number(1), optional_integer(row, 2),
+                   std::string(row.text(3)), std::string(row.text(4))});
+  return all;
+}
+
 }  // namespace
 
 void StudyStore::write_trials(std::int64_t study, const StudyBatch& batch) {
@@ -127,13 +143,13 @@ std::int64_t StudyStore::trial_count(StudyId study) {
   return count;
 }
 
-std::vector<TrialRecord> StudyStore::trials(StudyId study) {
+std::vector<TrialRecord> StudyStore::trials(StudyId study, TrialRange range) {
   std::vector<TrialRecord> all;
   auto& row = database_.prepare(
       "SELECT number, status, point, config, directory, asked_seq, ended_seq, created, started, "
       "ended, seconds, iteration, failures, outcome, error, why, place FROM trials "
-      "WHERE study = $1 ORDER BY number");
-  row.bind(1, raw(study));
+      "WHERE study = $1 AND number >= $2 AND number < $3 ORDER BY number");
+  row.bind(1, raw(study)).bind(2, range.first).bind(3, range.end);
   while (row.next()) {
     auto& trial = all.emplace_back();
     trial.number = row.integer(0);
@@ -181,38 +197,46 @@ std::vector<ReportRecord> StudyStore::reports_of(StudyId study, std::int64_t tri
   return all;
 }
 
-std::vector<ReportRecord> StudyStore::last_reports(StudyId study) {
+std::vector<ReportRecord> StudyStore::last_reports(StudyId study, TrialRange range) {
+  // From the trials to their reports: one search for each trial, however many reports it has.
   std::vector<ReportRecord> all;
   auto& row = database_.prepare(
-      "SELECT " + std::string(kReportColumns) +
-      " FROM reports r WHERE study = $1 AND seq = (SELECT MAX(seq) FROM reports l WHERE "
-      "l.study = r.study AND l.trial = r.trial) ORDER BY trial");
-  row.bind(1, raw(study));
+      "SELECT r.seq, r.trial, r.iteration, r.time, r.seconds, r.metrics, r.action, r.reason, "
+      "r.others_waited FROM trials t JOIN reports r ON r.study = t.study AND r.trial = t.number "
+      "AND "
+      "r.seq = (SELECT MAX(seq) FROM reports l WHERE l.study = t.study AND l.trial = t.number) "
+      "WHERE t.study = $1 AND t.number >= $2 AND t.number < $3 ORDER BY t.number");
+  row.bind(1, raw(study)).bind(2, range.first).bind(3, range.end);
   while (row.next()) read_report(row, all.emplace_back());
   return all;
 }
 
 std::vector<CheckpointRecord> StudyStore::checkpoints(StudyId study) {
-  std::vector<CheckpointRecord> all;
   auto& row = database_.prepare(
       "SELECT trial, seq, iteration, path, created FROM checkpoints WHERE study = $1 "
       "ORDER BY seq, trial, iteration");
-  row.bind(1, raw(study));
-  while (row.next())
-    all.push_back(
-        {row.integer(0), row.integer(1), row.integer(2), std::string(row.text(3)), row.number(4)});
-  return all;
+  return read_checkpoints(row.bind(1, raw(study)));
 }
 
-std::vector<EventRecord> StudyStore::events(StudyId study) {
-  std::vector<EventRecord> all;
+std::vector<CheckpointRecord> StudyStore::checkpoints_of(StudyId study, std::int64_t trial) {
   auto& row = database_.prepare(
-      "SELECT seq, time, trial, kind, detail FROM events WHERE study = $1 ORDER BY seq");
-  row.bind(1, raw(study));
-  while (row.next())
-    all.push_back({row.integer(0), row.number(1), optional_integer(row, 2),
-                   std::string(row.text(3)), std::string(row.text(4))});
-  return all;
+      "SELECT trial, seq, iteration, path, created FROM checkpoints WHERE study = $1 AND "
+      "trial = $2 ORDER BY seq, iteration");
+  return read_checkpoints(row.bind(1, raw(study)).bind(2, trial));
+}
+
+std::vector<EventRecord> StudyStore::events(StudyId study, std::int64_t after) {
+  auto& row = database_.prepare(
+      "SELECT seq, time, trial, kind, detail FROM events WHERE study = $1 AND seq > $2 "
+      "ORDER BY seq");
+  return read_events(row.bind(1, raw(study)).bind(2, after));
+}
+
+std::vector<EventRecord> StudyStore::events_of(StudyId study, std::int64_t trial) {
+  auto& row = database_.prepare(
+      "SELECT seq, time, trial, kind, detail FROM events WHERE study = $1 AND trial = $2 "
+      "ORDER BY seq");
+  return read_events(row.bind(1, raw(study)).bind(2, trial));
 }
 
 }  // namespace kolo::store

@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -30,6 +31,12 @@ struct StudyMark {
   StudyStatus status = StudyStatus::running;
   bool held = false;  ///< somebody has claimed it, and may be gone
   bool operator==(const StudyMark&) const = default;
+};
+
+/// Trials by their numbers: from `first` up to, but not including, `end`.
+struct TrialRange {
+  std::int64_t first = 0;
+  std::int64_t end = std::numeric_limits<std::int64_t>::max();
 };
 
 /// Who holds a study, as others see it.
@@ -80,12 +87,17 @@ class StudyStore {
   void write(StudyId study, const StudyBatch& batch);
 
   [[nodiscard]] std::int64_t trial_count(StudyId study);
-  [[nodiscard]] std::vector<TrialRecord> trials(StudyId study);  ///< ascending by number
+  /// Ascending by number.
+  [[nodiscard]] std::vector<TrialRecord> trials(StudyId study, TrialRange range = {});
   void each_report(StudyId study, const std::function<void(ReportRecord&)>& take);  ///< by seq
   [[nodiscard]] std::vector<ReportRecord> reports_of(StudyId study, std::int64_t trial);
-  [[nodiscard]] std::vector<ReportRecord> last_reports(StudyId study);     ///< of each trial
+  /// Of each trial, ascending by its number.
+  [[nodiscard]] std::vector<ReportRecord> last_reports(StudyId study, TrialRange range = {});
   [[nodiscard]] std::vector<CheckpointRecord> checkpoints(StudyId study);  ///< by seq
-  [[nodiscard]] std::vector<EventRecord> events(StudyId study);            ///< by seq
+  [[nodiscard]] std::vector<CheckpointRecord> checkpoints_of(StudyId study, std::int64_t trial);
+  /// By seq; those with a greater one than `after`.
+  [[nodiscard]] std::vector<EventRecord> events(StudyId study, std::int64_t after = 0);
+  [[nodiscard]] std::vector<EventRecord> events_of(StudyId study, std::int64_t trial);
 
   /// For the controller, which is notified.
   void request(StudyId study, std::string_view kind, std::optional<std::int64_t> trial);

@@ -39,13 +39,15 @@ function listen(changed) {
 }
 
 /// Runs `work` now, and while it runs or has just run, once more afterwards: the newest state is
-/// always drawn, and a busy study does not draw without end.
-function throttled(work, pause = 400) {
+/// always drawn, and a busy study leaves half of the time to the reader.
+function throttled(work, least = 20, most = 1000) {
   let busy = false, again = false;
   return async function run() {
     if (busy) { again = true; return; }
     busy = true;
+    const begin = performance.now();
     try { await work(); } finally {
+      const pause = Math.min(Math.max(performance.now() - begin, least), most);
       setTimeout(() => { busy = false; if (again) { again = false; run(); } }, pause);
     }
   };

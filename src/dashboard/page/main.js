@@ -42,7 +42,9 @@ function show() {
     } catch (error) {
       if (page === shown) complain(error);
     }
-    if (page === shown) document.body.dataset.ready = 'yes';
+    if (page !== shown) return;
+    performance.mark('ready');
+    document.body.dataset.ready = 'yes';
   });
   refresh();
 }

@@ -3,15 +3,34 @@
 let study = null;
 const showTrial = (t) => { location.hash = trialLink(S.name, t.n); };
 
-function redraw() {
-  const best = bestTrial();
-  const plots = { history: drawHistory, curves: drawCurves, pareto: drawPareto, slices: drawSlices, parallel: drawParallel,
-    contour: drawContour, importance: drawImportance, timeline: drawTimeline };
-  for (const name in plots) {
-    if (!id(name)) continue;
+/// Of a large study only the plots in view are drawn, the others when they come into view. A small
+/// one is drawn whole, so that it can be searched and printed.
+const kSmall = 5000;
+const kPlots = { history: drawHistory, curves: drawCurves, pareto: drawPareto, slices: drawSlices, parallel: drawParallel,
+  contour: drawContour, importance: drawImportance, timeline: drawTimeline };
+const inView = new Set(), stale = new Set();
+const watcher = new IntersectionObserver((entries) => {
+  for (const e of entries) if (e.isIntersecting) inView.add(e.target.id); else inView.delete(e.target.id);
+  if (S) drawStale();
+}, { rootMargin: '100px' });
+
+function drawStale() {
+  const best = bestTrial(), whole = S.trials.length * (S.parameters.length + 1) < kSmall;
+  for (const name in kPlots) {
+    if (!id(name) || !stale.has(name) || (name === 'parallel' && brushing) || !(whole || inView.has(name))) continue;
+    stale.delete(name);
     id(name).replaceChildren();
-    plots[name](id(name), best);
+    kPlots[name](id(name), best);
   }
+}
+function redraw() {
+  for (const name of Object.keys(kPlots)) stale.add(name);
+  drawStale();
+}
+function watchPlots() {
+  watcher.disconnect();
+  inView.clear();
+  for (const name of Object.keys(kPlots)) if (id(name)) watcher.observe(id(name));
 }
 
 function studyFacts() {
@@ -20,15 +39,17 @@ function studyFacts() {
   const facts = [`${S.state}; ${S.program ? S.program + '; ' : ''}begun ${when(S.created)}, ran ${fmt(Math.round(S.elapsed * 10) / 10)} s; search ${S.search}, scheduler ${S.scheduler}`,
     `${S.total} trials${S.planned > S.total ? ' of ' + S.planned : ''}: ${counts}${S.early ? ', ' + S.early + ' stopped early' : ''}`
       + `${S.trials.length < S.total ? `; the best and some others, ${S.trials.length} in all, are drawn` : ''}`];
+  if (S.read < S.total) facts.push(`Reading the study: ${S.read} of ${S.total} trials so far are shown`);
   if (best) facts.push(`Best ${metric} ${fmt(val(best))}: trial ${best.n}, ${pairs(best.config)}`);
   pageHead(S.name, facts);
 }
 
-/// The newest state of the study, in S; curves of one metric come apart, importance when it is ready.
+/// The newest state of the study, in S, with the curves of one metric; importance comes when it is ready.
 async function loadStudy(name, chosen, importance) {
-  const data = await get('study', { name });
+  const likely = chosen || (S && S.name === name ? metric : null);
+  const [data, early] = await Promise.all([get('study', { name }), likely ? get('curves', { name, metric: likely }) : {}]);
   useStudy({ ...data, importance }, chosen);
-  const curves = metric ? await get('curves', { name, metric }) : {};
+  const curves = metric && metric !== likely ? await get('curves', { name, metric }) : early;
   for (const t of S.trials) t.curves = { [metric]: curves[t.n] || [] };
 }
 
@@ -54,6 +75,8 @@ function studyPage(name) {
   const view = { filter: '', sort: '', desc: false, offset: 0, picked: new Set() };
   const tableBox = part('Trials', { wide: true, name: 'trials' });
   chosenPair.length = 0;
+  brushes.clear();
+  watchPlots();
 
   async function weigh() {
     const ended = (S.counts.TERMINATED || 0) + (S.counts.ERROR || 0);

@@ -44,11 +44,13 @@ std::string filled(std::string_view page, const std::map<std::string_view, std::
 std::string report_html(store::StudyStore& store, const std::string& name) {
   const StudyData study = read_study_data(store, name);
   const auto metrics = metrics_of(study);
-  Json data = study_json(study, metrics);
-  data["importance"] = importance_json(study);
+  Json data = study_json(study.study, study.spec, metrics);
+  data["importance"] = importance_json(study.spec, study.records, study.trials);
   data["trials"] = Json::array();
-  for (const auto& trial : study.analysis.trials()) {
-    Json json = trial_json(study, trial, metrics);
+  for (std::size_t place = 0; place < study.trials.size(); ++place) {
+    const auto& trial = study.trials[place];
+    Json json = trial_json(facts_of(study, place, metrics), study.spec, metrics);
+    json["files"] = files_json(trial);
     json["curves"] = Json::object();
     for (const auto& metric : metrics)
       if (json["metrics"].contains(metric))

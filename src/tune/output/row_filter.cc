@@ -12,15 +12,6 @@ namespace {
 
 constexpr std::string_view kOperatorLetters = "<>=!";
 
-struct Comparison {
-  std::size_t column = 0;
-  std::string op;
-  std::string wanted;
-  std::optional<double> number{};  // what `wanted` says, if it is one
-
-  [[nodiscard]] bool holds(const Value& value) const;
-};
-
 [[noreturn]] void refuse_condition(const std::string& condition, const std::string& why) {
   throw_error(ErrorCode::invalid_argument,
               "--filter '{}': {}; a condition is COLUMN OPERATOR VALUE, as in 'loss < 0.3', and "
@@ -70,74 +61,81 @@ bool has_numbers_alone(const Table& table, std::size_t column) {
   return any;
 }
 
-Comparison parse_condition(const Table& table, const std::string& condition) {
-  const auto at = condition.find_first_of(kOperatorLetters);
-  if (at == std::string::npos) refuse_condition(condition, "there is no comparison in it");
-  const auto behind = std::min(condition.find_first_not_of(kOperatorLetters, at), condition.size());
-  Comparison comparison;
-  comparison.op = condition.substr(at, behind - at);
-  if (comparison.op == "=") comparison.op = "==";
-  constexpr std::string_view kKnown[] = {"==", "!=", "<", "<=", ">", ">="};
-  if (std::find(std::begin(kKnown), std::end(kKnown), comparison.op) == std::end(kKnown))
-    refuse_condition(condition, fmt::format("there is no operator '{}'", comparison.op));
-  comparison.column = column_of(table, trimmed(condition.substr(0, at)));
-
-  std::string& wanted = comparison.wanted = trimmed(condition.substr(behind));
-  if (wanted.empty())
-    refuse_condition(condition, fmt::format("nothing follows '{}'", comparison.op));
-  if (wanted.size() > 1 && (wanted[0] == '\'' || wanted[0] == '"') && wanted.back() == wanted[0]) {
-    wanted = wanted.substr(1, wanted.size() - 2);
-    return comparison;
-  }
-  if (const auto extra = wanted.find_first_of(" <>=!"); extra != std::string::npos)
-    refuse_condition(
-        condition, fmt::format("'{}' is not one value; put texts with blanks into quotes", wanted));
-  comparison.number = number_in(wanted);
-  if (!comparison.number && has_numbers_alone(table, comparison.column))
-    refuse_condition(condition, fmt::format("the column '{}' has numbers, and '{}' is none",
-                                            table.columns[comparison.column], wanted));
-  return comparison;
-}
-
-bool Comparison::holds(const Value& value) const {
-  if (value.is_nothing()) return false;
-  int order = 0;
-  if (value.is_number() && number) {
-    const double left = value.as_number();
-    if (std::isnan(left) || std::isnan(*number)) {
-      const bool same = std::isnan(left) && std::isnan(*number);
-      return op == "==" ? same : op == "!=" && !same;
-    }
-    order = left < *number ? -1 : left > *number ? 1 : 0;
-  } else {
-    order = (value.is_string() ? value.as_string() : value.to_string()).compare(wanted);
-  }
-  if (op == "==") return order == 0;
-  if (op == "!=") return order != 0;
-  if (op == "<") return order < 0;
-  if (op == "<=") return order <= 0;
-  return op == ">" ? order > 0 : order >= 0;
-}
-
 }  // namespace
 
-std::size_t column_of(const Table& table, const std::string& name) {
+std::size_t column_of(std::span<const std::string> columns, const std::string& name) {
   for (const std::string& candidate : {name, "config/" + name}) {
-    const auto found = std::find(table.columns.begin(), table.columns.end(), candidate);
-    if (found != table.columns.end())
-      return static_cast<std::size_t>(found - table.columns.begin());
+    const auto found = std::find(columns.begin(), columns.end(), candidate);
+    if (found != columns.end()) return static_cast<std::size_t>(found - columns.begin());
   }
-  std::vector<std::string_view> known(table.columns.begin(), table.columns.end());
+  const std::vector<std::string_view> known(columns.begin(), columns.end());
   throw_unknown_name("column", name, known, ErrorCode::invalid_argument);
 }
 
+std::vector<Condition> parse_conditions(const std::string& text,
+                                        std::span<const std::string> columns,
+                                        const std::function<bool(std::size_t)>& numbers_alone) {
+  std::vector<Condition> all;
+  for (const auto& part : split_at_and(text)) {
+    const std::string condition = trimmed(part);
+    const auto at = condition.find_first_of(kOperatorLetters);
+    if (at == std::string::npos) refuse_condition(condition, "there is no comparison in it");
+    const auto behind =
+        std::min(condition.find_first_not_of(kOperatorLetters, at), condition.size());
+    auto op = condition.substr(at, behind - at);
+    if (op == "=") op = "==";
+    constexpr std::string_view kKnown[] = {"==", "!=", "<", "<=", ">", ">="};
+    if (std::find(std::begin(kKnown), std::end(kKnown), op) == std::end(kKnown))
+      refuse_condition(condition, fmt::format("there is no operator '{}'", op));
+    const auto column = column_of(columns, trimmed(condition.substr(0, at)));
+
+    std::string wanted = trimmed(condition.substr(behind));
+    if (wanted.empty()) refuse_condition(condition, fmt::format("nothing follows '{}'", op));
+    if (wanted.size() > 1 && (wanted[0] == '\'' || wanted[0] == '"') &&
+        wanted.back() == wanted[0]) {
+      all.emplace_back(column, op, wanted.substr(1, wanted.size() - 2), std::nullopt);
+      continue;
+    }
+    if (wanted.find_first_of(" <>=!") != std::string::npos)
+      refuse_condition(condition, fmt::format("'{}' is not one value; put texts with blanks into "
+                                              "quotes",
+                                              wanted));
+    const auto number = number_in(wanted);
+    if (!number && numbers_alone(column))
+      refuse_condition(condition, fmt::format("the column '{}' has numbers, and '{}' is none",
+                                              columns[column], wanted));
+    all.emplace_back(column, op, std::move(wanted), number);
+  }
+  return all;
+}
+
+bool Condition::holds(const Value& value) const {
+  if (value.is_nothing()) return false;
+  int order = 0;
+  if (value.is_number() && number_) {
+    const double left = value.as_number();
+    if (std::isnan(left) || std::isnan(*number_)) {
+      const bool same = std::isnan(left) && std::isnan(*number_);
+      return op_ == "==" ? same : op_ == "!=" && !same;
+    }
+    order = left < *number_ ? -1 : left > *number_ ? 1 : 0;
+  } else {
+    order = (value.is_string() ? value.as_string() : value.to_string()).compare(wanted_);
+  }
+  if (op_ == "==") return order == 0;
+  if (op_ == "!=") return order != 0;
+  if (op_ == "<") return order < 0;
+  if (op_ == "<=") return order <= 0;
+  return op_ == ">" ? order > 0 : order >= 0;
+}
+
 void keep_rows(Table& table, const std::string& conditions) {
-  std::vector<Comparison> all;
-  for (const auto& condition : split_at_and(conditions))
-    all.push_back(parse_condition(table, trimmed(condition)));
+  const auto all = parse_conditions(conditions, table.columns, [&](std::size_t column) {
+    return has_numbers_alone(table, column);
+  });
   std::erase_if(table.rows, [&](const std::vector<Value>& row) {
     return !std::all_of(all.begin(), all.end(),
-                        [&](const Comparison& one) { return one.holds(row[one.column]); });
+                        [&](const Condition& one) { return one.holds(row[one.column()]); });
   });
 }
 

@@ -45,20 +45,35 @@ std::string_view state_of(store::StudyStore& store, const store::StudyRecord& st
   return under_way ? "running" : kStates[static_cast<std::size_t>(study.status)];
 }
 
+Table empty_studies_table() {
+  return {{"name", "state", "trials", "done", "failed", "metric", "best", "elapsed_s", "created"},
+          {}};
+}
+
+std::vector<Value> studies_row(store::StudyStore& store, const store::StudyRecord& study,
+                               const StudyCounts& counts) {
+  return {study.name,
+          std::string(state_of(store, study)),
+          counts.trials,
+          counts.done,
+          counts.failed,
+          metric_text(objectives_of_spec(study.spec)),
+          counts.best,
+          std::round(study.elapsed * 10) / 10,
+          date_text(study.created)};
+}
+
 Table studies_table(store::StudyStore& store) {
-  Table table{
-      {"name", "state", "trials", "done", "failed", "metric", "best", "elapsed_s", "created"}, {}};
+  Table table = empty_studies_table();
   for (const auto& study : store.studies()) {
-    std::int64_t done = 0, failed = 0;
     const auto trials = store.trials(study.id);
+    StudyCounts counts{.trials = trials.size()};
     for (const auto& trial : trials) {
-      done += trial.ended_seq ? 1 : 0;
-      failed += trial.status == store::TrialStatus::error ? 1 : 0;
+      counts.done += trial.ended_seq ? 1 : 0;
+      counts.failed += trial.status == store::TrialStatus::error ? 1 : 0;
     }
-    const auto objectives = objectives_of_spec(study.spec);
-    table.rows.push_back({study.name, std::string(state_of(store, study)), trials.size(), done,
-                          failed, metric_text(objectives), best_value(store, study, objectives),
-                          std::round(study.elapsed * 10) / 10, date_text(study.created)});
+    counts.best = best_value(store, study, objectives_of_spec(study.spec));
+    table.rows.push_back(studies_row(store, study, counts));
   }
   return table;
 }

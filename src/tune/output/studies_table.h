@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string_view>
+#include <vector>
 
 #include "kolo/tune/analysis.h"
 #include "store/study_store.h"
@@ -10,6 +11,17 @@ namespace kolo::tune {
 
 /// "running" while somebody controls it; "interrupted" if nobody does and it has not ended.
 [[nodiscard]] std::string_view state_of(store::StudyStore& store, const store::StudyRecord& study);
+
+/// What is counted for the row of a study.
+struct StudyCounts {
+  std::size_t trials = 0;
+  std::int64_t done = 0, failed = 0;
+  Value best{};  ///< nothing without a value, or with several objectives
+};
+[[nodiscard]] Table empty_studies_table();
+[[nodiscard]] std::vector<Value> studies_row(store::StudyStore& store,
+                                             const store::StudyRecord& study,
+                                             const StudyCounts& counts);
 
 /// A row per study: its state, how many trials have ended or failed, and its best value.
 [[nodiscard]] Table studies_table(store::StudyStore& store);

@@ -63,16 +63,16 @@ StudyParameters parameters_of(const StudySpec& spec) {
 
 std::vector<search::Importance> importance_of(const StudySpec& spec,
                                               const StudyParameters& parameters,
-                                              const std::vector<store::TrialRecord>& records,
-                                              const Analysis& analysis) {
+                                              std::span<const store::TrialRecord> records,
+                                              std::span<const TrialResult> trials) {
   if (!parameters.space || spec.objectives.empty()) return {};
   const auto& space = *parameters.space;
   const bool population = spec.scheduler == "pbt" || spec.scheduler == "pb2";
   std::vector<search::Point> points;
   std::vector<double> values, budgets;
-  for (const auto& record : records) {
-    const auto& trial = analysis.trials()[static_cast<std::size_t>(record.number)];
-    auto point = decode_point(record.point);
+  for (std::size_t place = 0; place < trials.size(); ++place) {
+    const auto& trial = trials[place];
+    auto point = decode_point(records[place].point);
     // The configuration of a member of a population is that of its last results alone.
     for (std::size_t i = 0; population && i < point.size(); ++i)
       if (const Value* value = trial.config.find_path(parameters.paths[i]))

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -22,9 +23,10 @@ struct StudyParameters {
 /// conditions. None in studies of versions that kept neither.
 [[nodiscard]] StudyParameters parameters_of(const StudySpec& spec);
 
-/// Empty when there are too few results to say anything.
+/// From trials and their records, in the same order. Empty when there are too few results to say
+/// anything.
 [[nodiscard]] std::vector<search::Importance> importance_of(
     const StudySpec& spec, const StudyParameters& parameters,
-    const std::vector<store::TrialRecord>& records, const Analysis& analysis);
+    std::span<const store::TrialRecord> records, std::span<const TrialResult> trials);
 
 }  // namespace kolo::tune

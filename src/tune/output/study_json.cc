@@ -1,11 +1,13 @@
 #include "tune/output/study_json.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
-#include <set>
+#include <optional>
 
+#include "base/errors.h"
 #include "search/space/json_value.h"
 #include "tune/output/study_importance.h"
 #include "tune/protocol/value_text.h"
@@ -28,9 +30,183 @@ std::string slot_before(const std::string& detail) {
   return std::to_string(before);
 }
 
-/// Where a trial ran, from when to when: pauses cut it into pieces.
-Json runs_of(const store::TrialRecord& record, const std::vector<store::EventRecord>& events,
-             double until) {
+/// What ran: the command line of `kolo tune`, or the name that a C++ program has given.
+std::string program_of(const StudySpec& spec) {
+  if (spec.command.empty()) return spec.trainable;
+  const Json command = try_parse_json(spec.command).value_or(Json());
+  std::string words;
+  if (command.is_object() && command.contains("program") && command["program"].is_array())
+    for (const auto& word : command["program"])
+      if (word.is_string()) words += (words.empty() ? "" : " ") + word.get<std::string>();
+  return words.empty() ? spec.trainable : words;
+}
+
+/// Adds what happened to the trial at a place, and moves the end of what is known.
+void add_events(StudyData& data, std::size_t place, std::vector<store::EventRecord> events) {
+  const auto& record = data.records[place];
+  data.until = std::max({data.until, record.ended.value_or(0), record.started.value_or(0)});
+  for (auto& event : events) {
+    data.until = std::max(data.until, event.time);
+    data.events[place].push_back(std::move(event));
+  }
+}
+
+/// A point of a curve; null where the metric is not there.
+Json point_of(std::int64_t iteration, const Value* value) {
+  if (value == nullptr || !value->is_number()) return {};
+  return {iteration, finite(value->as_number())};
+}
+
+/// Of `count` points some, evenly, and the last.
+template <class Point>
+Json curve(std::size_t count, std::size_t most_points, Point point) {
+  Json points = Json::array();
+  const std::size_t every = 1 + count / most_points;
+  for (std::size_t i = 0; i < count; ++i)
+    if (i % every == 0 || i + 1 == count)
+      if (Json one = point(i); !one.is_null()) points.push_back(std::move(one));
+  return points;
+}
+
+}  // namespace
+
+StudyData read_study_data(store::StudyStore& store, const std::string& name) {
+  StudyData data{.study = store.at(name), .spec = {}};
+  data.spec = StudySpec::from_json(data.study.spec);
+  data.trials = read_study(store, name).trials();
+  // A study under way may have more trials by now: what is shown is what the analysis has.
+  const auto count = data.trials.size();
+  data.records = store.trials(data.study.id, {0, static_cast<std::int64_t>(count)});
+  data.events.resize(count);
+  std::vector<std::vector<store::EventRecord>> events(count);
+  for (auto& event : store.events(data.study.id)) {
+    data.until = std::max(data.until, event.time);
+    if (event.trial && static_cast<std::size_t>(*event.trial) < count)
+      events[static_cast<std::size_t>(*event.trial)].push_back(std::move(event));
+  }
+  for (std::size_t place = 0; place < count; ++place)
+    add_events(data, place, std::move(events[place]));
+  data.until = std::max(data.until, data.study.created);
+  return data;
+}
+
+StudyData read_trial_data(store::StudyStore& store, const std::string& name, std::int64_t number) {
+  StudyData data{.study = store.at(name), .spec = {}};
+  data.spec = StudySpec::from_json(data.study.spec);
+  data.trials = read_trials(store, data.study, std::array{number});
+  data.records = store.trials(data.study.id, {number, number + 1});
+  if (data.trials.empty())
+    throw_error(ErrorCode::not_found, "study {} has no trial {}; it has {} trials", name, number,
+                store.trial_count(data.study.id));
+  for (const auto& checkpoint : store.checkpoints_of(data.study.id, number))
+    data.trials.front().checkpoints.push_back({checkpoint.path, checkpoint.iteration});
+  data.events.resize(1);
+  data.until = data.study.created;
+  add_events(data, 0, store.events_of(data.study.id, number));
+  return data;
+}
+
+std::vector<std::string> metrics_shown(const std::vector<Objective>& objectives,
+                                       const std::set<std::string>& numbers) {
+  static const std::set<std::string> kAlways = {"training_iteration", "time_total_s",
+                                                "time_this_iter_s", "timestamp"};
+  std::vector<std::string> names;
+  for (const auto& objective : objectives) names.push_back(objective.metric);
+  const std::size_t fixed = names.size();
+  for (const auto& name : numbers)
+    if (names.size() < kMostMetrics && !kAlways.contains(name) &&
+        std::find(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(fixed), name) ==
+            names.begin() + static_cast<std::ptrdiff_t>(fixed))
+      names.push_back(name);
+  return names;
+}
+
+std::vector<std::string> metrics_of(const StudyData& study) {
+  std::set<std::string> numbers;
+  for (const auto& trial : study.trials)
+    if (!trial.results.empty())
+      for (const auto& [key, value] : flatten(trial.results.back()))
+        if (value.is_number()) numbers.insert(key);
+  return metrics_shown(study.spec.objectives, numbers);
+}
+
+TrialFacts facts_of(const StudyData& study, std::size_t place,
+                    const std::vector<std::string>& metrics) {
+  const auto& trial = study.trials[place];
+  TrialFacts facts{.number = trial.number,
+                   .id = trial.id,
+                   .status = trial.status,
+                   .stopped = trial.stopped,
+                   .seconds = trial.seconds,
+                   .iterations = trial.iteration,
+                   .why = trial.why,
+                   .error = trial.error,
+                   .config = flatten(trial.config),
+                   .metrics = {},
+                   .runs = runs_json(study.records[place], study.events[place], study.until)};
+  for (const auto& metric : metrics)
+    if (const auto values = trial.metric(metric); !values.empty())
+      facts.metrics.emplace(metric, values.back());
+  return facts;
+}
+
+Json study_json(const store::StudyRecord& study, const StudySpec& spec,
+                const std::vector<std::string>& metrics) {
+  Json data{{"name", study.name},           {"search", spec.search},
+            {"scheduler", spec.scheduler},  {"elapsed", study.elapsed},
+            {"created", study.created},     {"program", program_of(spec)},
+            {"directory", study.directory}, {"parameters", Json::array()},
+            {"objectives", Json::array()},  {"metrics", metrics}};
+  const auto parameters = parameters_of(spec);
+  for (std::size_t i = 0; i < parameters.paths.size(); ++i)
+    data["parameters"].push_back(
+        {{"path", parameters.paths[i]}, {"log", parameters.space->parameters()[i].log}});
+  for (const auto& objective : spec.objectives)
+    data["objectives"].push_back({{"metric", objective.metric},
+                                  {"min", objective.direction == search::Direction::minimize}});
+  return data;
+}
+
+Json trial_json(const TrialFacts& facts, const StudySpec& spec,
+                const std::vector<std::string>& metrics) {
+  Json json{{"n", facts.number},
+            {"id", facts.id},
+            {"status", std::string(to_string(facts.status))},
+            {"stopped", facts.stopped},
+            {"seconds", facts.seconds},
+            {"iterations", facts.iterations},
+            {"why", facts.why},
+            {"error", facts.error},
+            {"config", Json::object()},
+            {"metrics", Json::object()},
+            {"values", Json::array()},
+            {"runs", facts.runs}};
+  for (const auto& [key, value] : facts.config) {
+    const bool odd = value.is_number() && !std::isfinite(value.as_number());
+    json["config"][key] = odd ? Json() : search::json_from_value(value);
+  }
+  const auto last = [&](const std::string& metric) -> std::optional<Json> {
+    const auto found = facts.metrics.find(metric);
+    if (found == facts.metrics.end() || !found->second.is_number()) return std::nullopt;
+    return finite(found->second.as_number());
+  };
+  for (const auto& metric : metrics)
+    if (auto value = last(metric)) json["metrics"][metric] = *std::move(value);
+  for (const auto& objective : spec.objectives)
+    json["values"].push_back(last(objective.metric).value_or(Json()));
+  return json;
+}
+
+Json files_json(const TrialResult& trial) {
+  Json files = Json::array();
+  for (const char* file : {"stdout", "stderr", "error.txt", "progress.csv", "result.json"})
+    if (const auto path = trial.directory / file; std::filesystem::exists(path))
+      files.push_back({file, path.string()});
+  return files;
+}
+
+Json runs_json(const store::TrialRecord& record, std::span<const store::EventRecord> events,
+               double until) {
   Json runs = Json::array();
   if (!record.started) return runs;
   bool running = true;
@@ -51,121 +227,25 @@ Json runs_of(const store::TrialRecord& record, const std::vector<store::EventRec
   return runs;
 }
 
-/// What ran: the command line of `kolo tune`, or the name that a C++ program has given.
-std::string program_of(const StudySpec& spec) {
-  if (spec.command.empty()) return spec.trainable;
-  const Json command = try_parse_json(spec.command).value_or(Json());
-  std::string words;
-  if (command.is_object() && command.contains("program") && command["program"].is_array())
-    for (const auto& word : command["program"])
-      if (word.is_string()) words += (words.empty() ? "" : " ") + word.get<std::string>();
-  return words.empty() ? spec.trainable : words;
-}
-
-}  // namespace
-
-StudyData read_study_data(store::StudyStore& store, const std::string& name) {
-  StudyData data{.study = store.at(name), .spec = {}, .analysis = read_study(store, name)};
-  data.spec = StudySpec::from_json(data.study.spec);
-  // A study under way may have more trials by now: what is shown is what the analysis has.
-  const auto count = data.analysis.trials().size();
-  data.records = store.trials(data.study.id);
-  data.records.resize(count);
-  data.events.resize(count);
-  data.until = data.study.created;
-  for (const auto& trial : data.records)
-    data.until = std::max({data.until, trial.ended.value_or(0), trial.started.value_or(0)});
-  for (auto& event : store.events(data.study.id)) {
-    data.until = std::max(data.until, event.time);
-    if (event.trial && static_cast<std::size_t>(*event.trial) < count)
-      data.events[static_cast<std::size_t>(*event.trial)].push_back(std::move(event));
-  }
-  return data;
-}
-
-std::vector<std::string> metrics_of(const StudyData& study) {
-  static const std::set<std::string> kAlways = {"training_iteration", "time_total_s",
-                                                "time_this_iter_s", "timestamp"};
-  std::vector<std::string> names;
-  for (const auto& objective : study.spec.objectives) names.push_back(objective.metric);
-  std::set<std::string> others;
-  for (const auto& trial : study.analysis.trials())
-    if (!trial.results.empty())
-      for (const auto& [key, value] : flatten(trial.results.back()))
-        if (value.is_number() && !kAlways.contains(key) &&
-            std::find(names.begin(), names.end(), key) == names.end())
-          others.insert(key);
-  for (const auto& name : others)
-    if (names.size() < kMostMetrics) names.push_back(name);
-  return names;
-}
-
-Json study_json(const StudyData& study, const std::vector<std::string>& metrics) {
-  Json data{{"name", study.study.name},           {"search", study.spec.search},
-            {"scheduler", study.spec.scheduler},  {"elapsed", study.study.elapsed},
-            {"created", study.study.created},     {"program", program_of(study.spec)},
-            {"directory", study.study.directory}, {"parameters", Json::array()},
-            {"objectives", Json::array()},        {"metrics", metrics}};
-  const auto parameters = parameters_of(study.spec);
-  for (std::size_t i = 0; i < parameters.paths.size(); ++i)
-    data["parameters"].push_back(
-        {{"path", parameters.paths[i]}, {"log", parameters.space->parameters()[i].log}});
-  for (const auto& objective : study.spec.objectives)
-    data["objectives"].push_back({{"metric", objective.metric},
-                                  {"min", objective.direction == search::Direction::minimize}});
-  return data;
-}
-
-Json trial_json(const StudyData& study, const TrialResult& trial,
-                const std::vector<std::string>& metrics) {
-  const auto number = static_cast<std::size_t>(trial.number);
-  Json json{{"n", trial.number},
-            {"id", trial.id},
-            {"status", std::string(to_string(trial.status))},
-            {"stopped", trial.stopped},
-            {"seconds", trial.seconds},
-            {"iterations", trial.iteration},
-            {"why", trial.why},
-            {"error", trial.error},
-            {"config", Json::object()},
-            {"metrics", Json::object()},
-            {"values", Json::array()},
-            {"files", Json::array()},
-            {"runs", runs_of(study.records[number], study.events[number], study.until)}};
-  for (const auto& [key, value] : flatten(trial.config)) {
-    const bool odd = value.is_number() && !std::isfinite(value.as_number());
-    json["config"][key] = odd ? Json() : search::json_from_value(value);
-  }
-  for (const auto& metric : metrics)
-    if (const auto values = trial.metric(metric); !values.empty())
-      json["metrics"][metric] = finite(values.back());
-  for (const auto& objective : study.spec.objectives) {
-    const auto values = trial.metric(objective.metric);
-    json["values"].push_back(values.empty() ? Json() : finite(values.back()));
-  }
-  for (const char* file : {"stdout", "stderr", "error.txt", "progress.csv", "result.json"})
-    if (const auto path = trial.directory / file; std::filesystem::exists(path))
-      json["files"].push_back({file, path.string()});
-  return json;
-}
-
 Json curve_json(const TrialResult& trial, const std::string& metric, std::size_t most_points) {
-  Json curve = Json::array();
-  const std::size_t every = 1 + trial.results.size() / most_points;
-  for (std::size_t i = 0; i < trial.results.size(); ++i) {
-    if (i % every != 0 && i + 1 != trial.results.size()) continue;
-    const Value* value = trial.results[i].find_path(metric);
-    if (value != nullptr && value->is_number())
-      curve.push_back({trial.results[i].at_path("training_iteration").as_integer(),
-                       finite(value->as_number())});
-  }
-  return curve;
+  return curve(trial.results.size(), most_points, [&](std::size_t i) {
+    const Value& result = trial.results[i];
+    return point_of(result.at_path("training_iteration").as_integer(), result.find_path(metric));
+  });
 }
 
-Json importance_json(const StudyData& study) {
+Json curve_json(std::span<const store::ReportRecord> reports, const std::string& metric,
+                std::size_t most_points) {
+  return curve(reports.size(), most_points, [&](std::size_t i) {
+    const Value result = decode(reports[i].metrics, "a report");
+    return point_of(reports[i].iteration, result.find_path(metric));
+  });
+}
+
+Json importance_json(const StudySpec& spec, std::span<const store::TrialRecord> records,
+                     std::span<const TrialResult> trials) {
   Json shares = Json::array();
-  for (const auto& share :
-       importance_of(study.spec, parameters_of(study.spec), study.records, study.analysis))
+  for (const auto& share : importance_of(spec, parameters_of(spec), records, trials))
     shares.push_back({share.path, finite(share.share)});
   return shares;
 }

@@ -18,7 +18,7 @@ bool is_missing(const Value& value) {
 
 void keep_columns(Table& table, const std::vector<std::string>& names) {
   std::vector<std::size_t> places;
-  for (const auto& name : names) places.push_back(column_of(table, name));
+  for (const auto& name : names) places.push_back(column_of(table.columns, name));
   Table kept;
   for (const std::size_t place : places) kept.columns.push_back(table.columns[place]);
   for (const auto& row : table.rows) {
@@ -57,7 +57,7 @@ Table trials_table(const Analysis& analysis) {
 
 void sort_rows(Table& table, const std::vector<std::string>& columns, bool descending) {
   std::vector<std::size_t> by;
-  for (const auto& name : columns) by.push_back(column_of(table, name));
+  for (const auto& name : columns) by.push_back(column_of(table.columns, name));
   std::stable_sort(table.rows.begin(), table.rows.end(), [&](const auto& left, const auto& right) {
     for (const std::size_t column : by) {
       if (is_missing(left[column]) != is_missing(right[column])) return is_missing(right[column]);

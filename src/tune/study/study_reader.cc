@@ -9,7 +9,7 @@ namespace kolo::tune {
 namespace {
 
 TrialResult trial_of(const store::StudyRecord& study, const std::string& trainable,
-                     store::TrialRecord& record) {
+                     const store::TrialRecord& record) {
   TrialResult trial;
   trial.number = record.number;
   trial.id = trial_id(study.first_name, study.created, record.number);
@@ -20,14 +20,36 @@ TrialResult trial_of(const store::StudyRecord& study, const std::string& trainab
   trial.iteration = record.iteration;
   trial.failures = record.failures;
   trial.seconds = record.seconds;
-  trial.error = std::move(record.error);
-  trial.why = std::move(record.why);
+  trial.error = record.error;
+  trial.why = record.why;
   if (!record.outcome.empty()) {
     const Value outcome = decode(record.outcome, "an outcome");
     trial.stopped = outcome.at_path("state").as_integer() ==
                     static_cast<std::int64_t>(search::TrialState::pruned);
   }
   return trial;
+}
+
+/// `last_seconds`: how long the trial had run at the report before.
+void add_report(TrialResult& trial, double& last_seconds, const store::ReportRecord& report) {
+  Value result = decode(report.metrics, "a report");
+  auto& fields = result.as_dict();
+  fields.insert_or_assign("training_iteration", report.iteration);
+  fields.insert_or_assign("time_total_s", report.seconds);
+  fields.try_emplace("time_this_iter_s", report.seconds - last_seconds);
+  fields.insert_or_assign("timestamp", static_cast<std::int64_t>(report.time));
+  fields.insert_or_assign("trial_id", trial.id);
+  last_seconds = report.seconds;
+  trial.iteration = report.iteration;
+  trial.results.push_back(std::move(result));
+}
+
+/// When all its reports are there.
+void complete(TrialResult& trial) {
+  if (trial.results.empty()) return;
+  trial.last_result = trial.results.back();
+  const bool over = trial.status == TrialStatus::terminated || trial.status == TrialStatus::error;
+  trial.last_result.as_dict().try_emplace("done", over);
 }
 
 }  // namespace
@@ -50,17 +72,7 @@ Analysis read_study(store::StudyStore& store, const std::string& name) {
   store.each_report(study.id, [&](store::ReportRecord& report) {
     if (!is_read(report.trial)) return;
     auto& trial = trials.at(static_cast<std::size_t>(report.trial));
-    double& seconds = last_seconds[static_cast<std::size_t>(report.trial)];
-    Value result = decode(report.metrics, "a report");
-    auto& fields = result.as_dict();
-    fields.insert_or_assign("training_iteration", report.iteration);
-    fields.insert_or_assign("time_total_s", report.seconds);
-    fields.try_emplace("time_this_iter_s", report.seconds - seconds);
-    fields.insert_or_assign("timestamp", static_cast<std::int64_t>(report.time));
-    fields.insert_or_assign("trial_id", trial.id);
-    seconds = report.seconds;
-    trial.iteration = report.iteration;
-    trial.results.push_back(std::move(result));
+    add_report(trial, last_seconds[static_cast<std::size_t>(report.trial)], report);
   });
   for (const auto& checkpoint : store.checkpoints(study.id)) {
     if (!is_read(checkpoint.trial)) continue;
@@ -68,13 +80,23 @@ Analysis read_study(store::StudyStore& store, const std::string& name) {
     trial.checkpoints.push_back({checkpoint.path, checkpoint.iteration});
     trial.checkpoint = checkpoint.path;
   }
-  for (auto& trial : trials) {
-    if (trial.results.empty()) continue;
-    trial.last_result = trial.results.back();
-    const bool over = trial.status == TrialStatus::terminated || trial.status == TrialStatus::error;
-    trial.last_result.as_dict().try_emplace("done", over);
-  }
+  for (auto& trial : trials) complete(trial);
   return {name, study.directory, spec.objectives, std::move(trials), study.elapsed};
+}
+
+std::vector<TrialResult> read_trials(store::StudyStore& store, const store::StudyRecord& study,
+                                     std::span<const std::int64_t> numbers) {
+  const std::string trainable = StudySpec::from_json(study.spec).trainable;
+  std::vector<TrialResult> trials;
+  for (const std::int64_t number : numbers)
+    for (const auto& record : store.trials(study.id, {number, number + 1})) {
+      auto& trial = trials.emplace_back(trial_of(study, trainable, record));
+      double seconds = 0;
+      for (const auto& report : store.reports_of(study.id, number))
+        add_report(trial, seconds, report);
+      complete(trial);
+    }
+  return trials;
 }
 
 }  // namespace kolo::tune

@@ -72,8 +72,8 @@ class Browser:
         result = self.call("Runtime.evaluate", expression=expression, returnByValue=True)
         return result["result"].get("value")
 
-    def wait_for(self, expression):
-        end = time.monotonic() + PATIENCE
+    def wait_for(self, expression, patience=PATIENCE):
+        end = time.monotonic() + patience
         while not self.evaluate(expression):
             if time.monotonic() > end:
                 raise TimeoutError(f"never true: {expression}; on the page: {self.evaluate('document.body.innerText')}")

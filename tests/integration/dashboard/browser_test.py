@@ -69,6 +69,12 @@ def check_pages(page, address, pictures):
          "document.getElementById('table').dataset.rows === '12'", says("12 TERMINATED"))
     page.evaluate("const f = document.getElementById('filter'); f.value = 'trial < 5'; f.dispatchEvent(new Event('input'))")
     page.wait_for("document.getElementById('table').dataset.rows === '5'")
+    lines = "document.querySelectorAll('#parallel polyline').length"
+    assert page.evaluate(lines) == 12
+    page.evaluate("document.querySelector('.brush').dispatchEvent(new KeyboardEvent('keydown', { key: 'ArrowUp' }))")
+    page.wait_for(lines + " < 12 && document.getElementById('brushed').textContent.includes('of 12 trials')")
+    page.evaluate("document.querySelector('.brush').dispatchEvent(new KeyboardEvent('keydown', { key: 'Escape' }))")
+    page.wait_for(lines + " === 12")
     look("trial", PLACE + "/trial/3", drawn("trial-curves"), says("output"), says("4 iterations"), says("depth"))
     look("compare", PLACE + "/compare/1,2", drawn("curves"), says("trial 1"), says("trial 2"))
     look("jobs", "/jobs", says("greeting"), says("No launcher is at work"))

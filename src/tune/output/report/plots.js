@@ -73,8 +73,10 @@ function drawSlices(div, best) {
   if (!keys.length || !trials.length) return empty(div, 'Nothing varies yet.');
   const grid = html('div', div, undefined, 'small');
   const y = linear(metric, clipped(trials.map(val)), 6);
+  // So many points in all that a browser draws them at once.
+  const every = Math.max(1, Math.ceil(trials.length * keys.length / 4000));
   for (const k of keys) {
-    const has = trials.filter((t) => t.config[k] !== undefined && t.config[k] !== null);
+    const has = trials.filter((t, i) => (i % every === 0 || t === best) && t.config[k] !== undefined && t.config[k] !== null);
     const size = { w: 330, h: 210, l: 52 };
     const s = svg(html('div', grid), size.w, size.h);
     const [X, Y] = axes(s, size, scaleOf(k, has.map((t) => t.config[k]), isLog(k)), y);
@@ -82,6 +84,39 @@ function drawSlices(div, best) {
       mark(el('circle', { cx: X(t.config[k]), cy: Y(val(t)), r: t === best ? 4.5 : 2.6, fill: t === best ? 'var(--ink)' : color(t), 'fill-opacity': t === best ? 1 : 0.7 }, s), t);
   }
   legend(div, [['var(--ink)', 'best'], ...seen()]);
+}
+
+/// Ranges that were marked on the axes of the parallel coordinates, from 0 to 1, by column.
+const brushes = new Map();
+let brushing = false;  // while a range is being marked, the axes stay as they are
+/// Makes an axis that a range can be marked on: by dragging, or with the arrow keys; Escape or a double click clears it.
+function brush(s, column, x, top, height, changed) {
+  const [lo, hi] = brushes.get(column) || [0, 1];
+  const area = el('rect', { x: x - 11, y: top, width: 22, height, fill: 'transparent', tabindex: 0, role: 'slider', class: 'brush',
+    'aria-label': `Range of ${column}: arrow keys move its lower end, with Shift its upper end`, 'aria-valuemin': 0, 'aria-valuemax': 100,
+    'aria-valuenow': Math.round(lo * 100), 'aria-valuetext': `${Math.round(lo * 100)} to ${Math.round(hi * 100)} percent` }, s);
+  if (brushes.has(column)) el('rect', { x: x - 6, y: top + (1 - hi) * height, width: 12, height: Math.max(2, (hi - lo) * height), fill: 'var(--blue)', 'fill-opacity': 0.3, 'pointer-events': 'none' }, s);
+  const set = (a, b) => {
+    if (b - a > 0.99) brushes.delete(column); else brushes.set(column, [a, b]);
+    changed(column);
+  };
+  const at = (event) => { const box = area.getBoundingClientRect(); return Math.max(0, Math.min(1, 1 - (event.clientY - box.top) / box.height)); };
+  area.onpointerdown = (event) => {
+    const from = at(event);
+    area.setPointerCapture(event.pointerId);
+    brushing = true;
+    area.onpointercancel = () => { brushing = false; };
+    area.onpointerup = (end) => { brushing = false; const to = at(end); if (Math.abs(to - from) > 0.01) set(Math.min(from, to), Math.max(from, to)); };
+  };
+  area.ondblclick = () => set(0, 1);
+  area.onkeydown = (event) => {
+    const by = { ArrowUp: 0.05, ArrowDown: -0.05 }[event.key], keep = (v) => Math.max(0, Math.min(1, v));
+    if (event.key === 'Escape') set(0, 1);
+    if (by === undefined) return;
+    event.preventDefault();
+    if (event.shiftKey) set(lo, Math.max(lo, keep(hi + by))); else set(Math.min(hi, keep(lo + by)), hi);
+  };
+  return area;
 }
 
 function drawParallel(div, best) {
@@ -94,7 +129,15 @@ function drawParallel(div, best) {
   const scales = columns.map((k, i) => scaleOf(k, trials.map((t) => get(t, i)).filter(known), i === keys.length ? false : isLog(k)));
   const Y = (i, v) => h - 30 - scales[i].at(v) * (h - 70);
   const ranked = [...trials].sort((a, b) => (better(val(a), val(b)) ? 1 : -1));
+  const inside = (t) => columns.every((k, i) => {
+    if (!brushes.has(k)) return true;
+    const [lo, hi] = brushes.get(k), v = get(t, i);
+    return known(v) && scales[i].at(v) >= lo - 1e-9 && scales[i].at(v) <= hi + 1e-9;
+  });
+  let kept = 0;
   ranked.forEach((t, place) => {
+    if (!inside(t)) return;
+    ++kept;
     const q = ranked.length < 2 ? 1 : place / (ranked.length - 1);
     const points = columns.map((k, i) => (known(get(t, i)) ? `${50 + i * gap},${Y(i, get(t, i))}` : null)).filter(Boolean);
     mark(el('polyline', { points: points.join(' '), fill: 'none', stroke: t === best ? 'var(--red)' : tone(q), 'stroke-width': t === best ? 2.6 : 1.2, 'stroke-opacity': 0.45 + 0.5 * q }, s), t);
@@ -104,8 +147,16 @@ function drawParallel(div, best) {
     el('line', { x1: x, x2: x, y1: 40, y2: h - 30, stroke: 'var(--soft)' }, s);
     el('text', { x, y: 18, 'text-anchor': 'middle', class: 'name' }, s, scales[i].name);
     for (const m of scales[i].ticks) el('text', { x: x + 5, y: Y(i, m) + 4 }, s, fmt(m));
+    brush(s, k, x, 40, h - 70, (column) => {
+      div.replaceChildren();
+      drawParallel(div, best);
+      const again = [...div.querySelectorAll('.brush')][columns.indexOf(column)];
+      if (again) again.focus();
+    });
   });
   legend(div, [['var(--red)', 'best'], [tone(1), 'good'], [tone(0), 'bad']]);
+  html('div', div, brushes.size ? `${kept} of ${trials.length} trials are within the marked ranges; a double click on an axis clears its range.`
+    : 'Drag along an axis to mark a range: only trials within it are drawn.', 'facts').id = 'brushed';
 }
 
 const chosenPair = [];
