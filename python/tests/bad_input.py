@@ -68,7 +68,7 @@ class Calls(RankTest):
                 continue
             with self.assertRaises((ValueError, TypeError)):
                 hvd.alltoall(torch.ones(SIZE), splits=splits)
-        with self.assertRaises(ValueError):
+        with self.assertRaises(NotImplementedError):
             hvd.reducescatter(torch.ones(SIZE), op=hvd.Max)
         for ranks in ([], [-1], [SIZE], "abc", 3):
             with self.assertRaises((ValueError, NotImplementedError)):

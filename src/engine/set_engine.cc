@@ -9,6 +9,8 @@
 #include "engine/set_engine.h"
 
 #include <algorithm>
+#include <exception>
+#include <thread>
 
 #include "base/errors.h"
 #include "base/interrupt.h"
@@ -126,11 +128,21 @@ int SetEngine::join() {
     MutexLock lock(mutex_);
     wait_to_join(lock, [&]() KOLO_REQUIRES(mutex_) { return join_noted_ || ended_; });
   }
+  // A guest that another rank does not answer any more fails; all others are waited for first.
+  std::vector<std::exception_ptr> failures(guests.size());
+  const auto stand_in = [&](std::size_t i) {
+    try {
+      guests[i]->stand_in();
+    } catch (...) {
+      failures[i] = std::current_exception();
+    }
+  };
   std::vector<std::thread> others;
-  for (std::size_t i = 1; i < guests.size(); ++i)
-    others.emplace_back([guest = guests[i]] { guest->stand_in(); });
-  if (!guests.empty()) guests[0]->stand_in();
+  for (std::size_t i = 1; i < guests.size(); ++i) others.emplace_back(stand_in, i);
+  if (!guests.empty()) stand_in(0);
   for (auto& thread : others) thread.join();
+  for (const std::exception_ptr& failure : failures)
+    if (failure) std::rethrow_exception(failure);
   MutexLock lock(mutex_);
   wait_to_join(lock, [&]() KOLO_REQUIRES(mutex_) { return last_joined_ || ended_; });
   is_joining_ = false;

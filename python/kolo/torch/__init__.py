@@ -83,6 +83,7 @@ from kolo.torch.mpi_ops import (
     sparse_allreduce_async,
     synchronize,
 )
+from kolo.torch.optim import Lamb, Lars
 from kolo.torch.optimizer import DistributedOptimizer
 from kolo.torch.sync_batch_norm import SyncBatchNorm
 

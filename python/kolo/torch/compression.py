@@ -6,6 +6,8 @@ from typing import Any, Optional, Tuple
 
 import torch
 
+from kolo._errors import InvalidArgumentError
+
 
 class Compressor:
     """The interface of compressors, for classes of one's own."""
@@ -65,3 +67,21 @@ class Compression:
     none = NoneCompressor
     fp16 = FP16Compressor
     bf16 = BF16Compressor
+
+    @staticmethod
+    def power_sgd(rank: int = 4) -> Any:
+        """Gradients of DistributedOptimizer as products of two matrices with ``rank`` columns."""
+        from kolo.torch._lossy import LossyCompression
+
+        if isinstance(rank, bool) or not isinstance(rank, int) or rank < 1:
+            raise InvalidArgumentError(f"Compression.power_sgd: rank {rank!r} is not positive")
+        return LossyCompression("power_sgd", rank)
+
+    @staticmethod
+    def top_k(ratio: float = 0.01) -> Any:
+        """Of gradients of DistributedOptimizer, this share of the entries, the largest."""
+        from kolo.torch._lossy import LossyCompression
+
+        if not 0 < ratio <= 1:
+            raise InvalidArgumentError(f"Compression.top_k: the ratio {ratio!r} is not in (0, 1]")
+        return LossyCompression("top_k", ratio)

@@ -64,6 +64,11 @@ def broadcast_optimizer_state(
         raise InvalidArgumentError(
             "broadcast_optimizer_state: the state of LBFGS cannot be broadcast"
         )
+    if getattr(optimizer, "_shards", None) is not None:
+        raise InvalidArgumentError(
+            "broadcast_optimizer_state: each rank keeps a share of the state of its own "
+            "(shard_optimizer_state)"
+        )
     if not optimizer.state_dict()["state"]:
         _make_state(optimizer, model)
     state_dict = optimizer.state_dict()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import types
 import warnings
+import weakref
 from contextlib import contextmanager
 from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple
 
@@ -13,6 +14,8 @@ from kolo import _core
 from kolo._errors import InvalidArgumentError
 from kolo.process_sets import ProcessSet, global_process_set
 from kolo.torch._gradients import Gradients, add_gradient_hook
+from kolo.torch._lossy import LossyCompression, LossyReducer
+from kolo.torch._shards import Shards
 from kolo.torch.compression import BF16Compressor, Compression, FP16Compressor, NoneCompressor
 from kolo.torch.mpi_ops import Adasum, Average, Sum, allreduce_async_, synchronize
 
@@ -114,10 +117,18 @@ class _DistributedMixin:
         self._hooks: List[Any] = []
         self._gradients: Optional[Gradients] = None
         numbers = _group_numbers(self._parameters, options["groups"], options["num_groups"])
+        self._lossy: Optional[LossyReducer] = None
+        self._shards: Optional[Shards] = None
         self._is_active = _core.size() > 1 and bool(self._process_set.included())
         if not self._is_active:
             return
-        if self._compression in _WIRE_TYPES:
+        if options["shard_optimizer_state"]:
+            self._shards = Shards(self._parameters, self._process_set)
+        if isinstance(self._compression, LossyCompression):
+            self._lossy = self._compression.reducer(
+                self._names, self._parameters, self.op, self._process_set
+            )
+        elif self._compression in _WIRE_TYPES:
             self._gradients = Gradients(
                 self._names,
                 self._parameters,
@@ -137,8 +148,14 @@ class _DistributedMixin:
     def _make_hook(self, index: int) -> Callable[..., None]:
         passes_left = self._passes_left
         arrived = self._arrived
+        # The optimizer ends when its last user drops it, on every rank at the same point of the
+        # program: it must not wait for Python to find a cycle.
+        owner = weakref.ref(self)
 
         def hook(*_: Any) -> None:
+            self = owner()
+            if self is None:
+                return
             left = passes_left[index]
             if left == 0 or arrived[index]:
                 raise AssertionError(
@@ -151,7 +168,7 @@ class _DistributedMixin:
                 arrived[index] = True
                 if self._gradients is not None:
                     self._gradients.arrived(index)
-                else:
+                elif self._lossy is None:
                     self._start_compressed(index)
 
         return hook
@@ -185,6 +202,8 @@ class _DistributedMixin:
         try:
             if self._gradients is not None:
                 self._gradients.finish(self._arrived)
+            elif self._lossy is not None:
+                self._lossy.reduce()
             else:
                 self._finish_compressed()
         finally:
@@ -241,7 +260,9 @@ class _DistributedMixin:
         return loss if closure is not None else result
 
     def _kolo_plain_step(self) -> Any:
-        """The step of the optimizer itself."""
+        """The step of the optimizer itself, for the parameters that this rank updates."""
+        if self._shards is not None:
+            return self._shards.step(lambda: self._kolo_class.step(self))  # type: ignore
         return self._kolo_class.step(self)  # type: ignore[attr-defined]
 
     def zero_grad(self, *args: Any, **kwargs: Any) -> Any:
@@ -334,11 +355,15 @@ def DistributedOptimizer(
     groups: Any = None,
     sparse_as_dense: bool = False,
     process_set: ProcessSet = global_process_set,
+    shard_optimizer_state: bool = False,
 ) -> torch.optim.Optimizer:
     """An optimizer of the same class and with the same parameters and state as ``optimizer``, whose
     gradients are reduced over all ranks while backward runs. Collective.
 
     The options are Horovod's. ``gradient_predivide_factor`` also holds with ``groups``.
+    ``compression`` may also be Compression.power_sgd(rank) or Compression.top_k(ratio).
+    ``shard_optimizer_state``: each rank keeps the state of its share of the parameters alone (ZeRO
+    stage 1); state_dict() is that of the rank then.
     """
     if not isinstance(optimizer, torch.optim.Optimizer):
         raise InvalidArgumentError(
@@ -355,6 +380,17 @@ def DistributedOptimizer(
         raise InvalidArgumentError("gradient_predivide_factor must not be 0")
     if op == Adasum and process_set is not global_process_set:
         raise NotImplementedError("Adasum does not support non-global process sets yet.")
+    is_lossy = isinstance(compression, LossyCompression)
+    if is_lossy and (op == Adasum or gradient_predivide_factor != 1.0 or groups or num_groups):
+        raise InvalidArgumentError(
+            "DistributedOptimizer: lossy compression goes neither with Adasum nor with groups or "
+            "gradient_predivide_factor"
+        )
+    if shard_optimizer_state and (is_lossy or op == Adasum or optimizer.state):
+        raise InvalidArgumentError(
+            "DistributedOptimizer: shard_optimizer_state goes neither with lossy compression nor "
+            "with Adasum, and the optimizer must not have a state yet"
+        )
     if hasattr(optimizer, "_kolo_class"):
         raise InvalidArgumentError("DistributedOptimizer: the optimizer is wrapped already")
     base = optimizer.__class__
@@ -378,6 +414,7 @@ def DistributedOptimizer(
             "groups": groups,
             "sparse_as_dense": sparse_as_dense,
             "process_set": process_set,
+            "shard_optimizer_state": shard_optimizer_state,
         },
     )
     return wrapped
