@@ -11,23 +11,19 @@ from kolo._errors import FailedPreconditionError, InvalidArgumentError, Unsuppor
 from kolo._files import command_path, plugin_directory
 from kolo.process_sets import ProcessSet, _after_init, _after_shutdown
 
-_PLACE_VARIABLES = (
-    "RANK",
-    "SIZE",
-    "LOCAL_RANK",
-    "LOCAL_SIZE",
-    "CROSS_RANK",
-    "CROSS_SIZE",
-    "HOSTNAME",
-)
+_PLACES = ("RANK", "SIZE", "LOCAL_RANK", "LOCAL_SIZE", "CROSS_RANK", "CROSS_SIZE")
 
 
 def _tell_place_to_horovod_programs() -> None:
-    """Programs written for horovodrun read their place from HOROVOD_RANK and its siblings."""
-    for name in _PLACE_VARIABLES:
+    """Programs written for horovodrun read their place from HOROVOD_RANK and its siblings. Ranks of
+    an elastic job know theirs after init()."""
+    for name in (*_PLACES, "HOSTNAME"):
         value = os.environ.get(f"KOLO_{name}")
         if value is not None:
             os.environ[f"HOROVOD_{name}"] = value
+    if _core.is_initialized():
+        for name in _PLACES:
+            os.environ[f"HOROVOD_{name}"] = str(getattr(_core, name.lower())())
 
 
 _tell_place_to_horovod_programs()
@@ -58,6 +54,7 @@ def init(comm: Any = None, process_sets: Any = None) -> None:
     if program is not None:
         _core.set_custodian_program(str(program))
     _core.init()
+    _tell_place_to_horovod_programs()
     atexit.register(shutdown)
     try:
         _after_init(process_sets or [])

@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Optional, Sequence
 
-from kolo._errors import FailureError, InvalidArgumentError, NotFoundError, UnsupportedError
+from kolo._errors import FailureError, InvalidArgumentError, NotFoundError
 from kolo._files import command_path
 
 try:
@@ -40,12 +40,12 @@ def run(
     func: Callable[..., Any],
     args: Sequence[Any] = (),
     kwargs: Optional[Dict[str, Any]] = None,
-    np: Optional[int] = None,
-    min_np: Optional[int] = None,
-    max_np: Optional[int] = None,
+    num_proc: Optional[int] = None,
+    min_num_proc: Optional[int] = None,
+    max_num_proc: Optional[int] = None,
     slots: Optional[int] = None,
     reset_limit: Optional[int] = None,
-    cooldown_range: Any = None,
+    cooldown_range: Optional[Sequence[float]] = None,
     hosts: Optional[str] = None,
     hostfile: Optional[str] = None,
     host_discovery_script: Optional[str] = None,
@@ -59,39 +59,50 @@ def run(
     use_mpi: Optional[bool] = None,
     mpi_args: Optional[str] = None,
     network_interface: Optional[str] = None,
-    executable: Optional[str] = None,
-    num_proc: Optional[int] = None,
     network_interfaces: Optional[str] = None,
+    executable: Optional[str] = None,
+    np: Optional[int] = None,
+    min_np: Optional[int] = None,
+    max_np: Optional[int] = None,
     env: Optional[Dict[str, str]] = None,
 ) -> List[Any]:
-    """Calls a function on ``np`` ranks, each a process, and returns their results by rank.
+    """Calls a function on ``num_proc`` ranks, each a process, and returns their results by rank.
 
-    The parameters are those of horovod.run. ``num_proc`` is another name of ``np``. Elastic ones
-    (min_np and the like) are refused: the set of ranks is fixed.
+    The parameters are those of horovod.run; ``np``, ``min_np`` and ``max_np`` are older names. With
+    ``min_num_proc`` or ``host_discovery_script`` the job is elastic, and the results are those of
+    the ranks that were there at the end.
     """
     if not callable(func):
         raise InvalidArgumentError(f"run: {func!r} is not a function")
-    if any(
-        value is not None
-        for value in (min_np, max_np, slots, reset_limit, cooldown_range, host_discovery_script)
-    ):
-        raise UnsupportedError("run: elastic options are not supported; the set of ranks is fixed")
     count = num_proc if num_proc is not None else np if np is not None else 1
-    if isinstance(count, bool) or not isinstance(count, int) or count < 1:
-        raise InvalidArgumentError(f"run: np must be a positive number of ranks, not {count!r}")
+    least = min_num_proc if min_num_proc is not None else min_np
+    most = max_num_proc if max_num_proc is not None else max_np
+    for name, number in (("num_proc", count), ("min_num_proc", least), ("max_num_proc", most)):
+        is_number = isinstance(number, int) and not isinstance(number, bool)
+        if number is not None and (not is_number or number < 1):
+            raise InvalidArgumentError(
+                f"run: {name} must be a positive number of ranks, not {number!r}"
+            )
     program = command_path()
     if program is None:
         raise NotFoundError("run: the command 'kolo' is neither in the package nor on the PATH")
     command = [str(program), "run", "-np", str(count)]
-    interface = network_interface or network_interfaces
+    is_elastic = least is not None or host_discovery_script is not None
+    cooldown = None if cooldown_range is None else ",".join(map(str, cooldown_range))
     for option, value in (
+        ("--min-num-proc", least),
+        ("--max-num-proc", most),
+        ("--slots-per-host", slots),
+        ("--reset-limit", reset_limit),
+        ("--blacklist-cooldown-range", cooldown),
+        ("--host-discovery-script", host_discovery_script),
         ("-H", hosts),
         ("--hostfile", hostfile),
         ("--start-timeout", start_timeout),
         ("--ssh-port", ssh_port),
         ("--ssh-identity-file", ssh_identity_file),
         ("--output-filename", output_filename),
-        ("--network-interface", interface),
+        ("--network-interface", network_interface or network_interfaces),
         ("--mpi-args", mpi_args),
     ):
         if value is not None:
@@ -101,22 +112,20 @@ def run(
     if verbose:
         command.append("--verbose")
     # Other hosts have to see the folder: it is beside the program then, not in /tmp.
-    place = os.getcwd() if hosts or hostfile else None
+    place = os.getcwd() if hosts or hostfile or host_discovery_script else None
     with tempfile.TemporaryDirectory(prefix=".kolo-run-", dir=place) as folder:
         directory = Path(folder)
         (directory / "function").write_bytes(dump_function(func, tuple(args), dict(kwargs or {})))
         command += [executable or sys.executable, "-m", "kolo._run_rank", folder]
         environment = dict(os.environ if env is None else env, PYTHONPATH=python_path())
         status = subprocess.run(command, env=environment, check=False).returncode
-        results = []
-        for rank in range(count):
-            path = directory / f"result.{rank}"
-            if not path.exists():
-                raise FailureError(_failure(directory, func, status))
-            results.append(pickle.loads(path.read_bytes()))
-        if status != 0:
+        results = {
+            int(path.suffix[1:]): pickle.loads(path.read_bytes())
+            for path in directory.glob("result.*")
+        }
+        if status != 0 or not results or (len(results) < count and not is_elastic):
             raise FailureError(_failure(directory, func, status))
-        return results
+        return [results[rank] for rank in sorted(results)]
 
 
 def _failure(directory: Path, func: Callable[..., Any], status: int) -> str:

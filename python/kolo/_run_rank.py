@@ -8,6 +8,7 @@ import sys
 import traceback
 from pathlib import Path
 
+from kolo import _basics
 from kolo._run import pickler
 
 
@@ -16,8 +17,13 @@ def main() -> int:
     directory = Path(sys.argv[1])
     rank = os.environ.get("KOLO_RANK", os.environ.get("HOROVOD_RANK", "0"))
     try:
+        if "KOLO_WORKER" in os.environ:  # of an elastic job, in which ranks are known by init()
+            _basics.init()
+            rank = str(_basics.rank())
         function, args, kwargs = pickle.loads((directory / "function").read_bytes())
         result = function(*args, **kwargs)
+        if _basics.is_initialized():
+            rank = str(_basics.rank())
         # Nobody sees half of a result.
         temporary = directory / f".result.{rank}"
         temporary.write_bytes(pickler.dumps(result))

@@ -34,6 +34,28 @@ class RunFunction(unittest.TestCase):
     def test_results_by_rank(self):
         self.assertEqual(kolo.run(add_ranks, args=(10,), np=2), [(10, 0), (10, 1)])
 
+    def test_elastic_jobs(self):
+        results = kolo.run(add_ranks, args=(10,), num_proc=2, min_num_proc=2, max_num_proc=2)
+        self.assertEqual(results, [(10, 0), (10, 1)])
+
+    def test_places_of_horovod_without_frameworks(self):
+        code = (
+            "import horovod, horovod.common.util as util\n"
+            "assert util.split_list([1, 2, 3], 2) == [[1, 2], [3]] and util.gloo_built(verbose=True)\n"
+            "assert util.extension_available('json') and not util.num_rank_is_power_2(6)\n"
+            "import os\n"
+            "with util.env(KOLO_FOR_A_WHILE=1):\n"
+            "    assert os.environ['KOLO_FOR_A_WHILE'] == '1'\n"
+            "assert 'KOLO_FOR_A_WHILE' not in os.environ\n"
+            "assert horovod.run is not None\n"
+        )
+        command = [
+            sys.executable,
+            "-c",
+            "import kolo._names as n; n.install_horovod_names()\n" + code,
+        ]
+        subprocess.run(command, check=True, timeout=60)
+
     def test_failures_name_rank_and_error(self):
         def fail():
             raise KeyError("missing")
@@ -47,12 +69,11 @@ class RunFunction(unittest.TestCase):
             lambda: kolo.run(3),
             lambda: kolo.run(add_ranks, np=0),
             lambda: kolo.run(add_ranks, np="two"),
+            lambda: kolo.run(add_ranks, num_proc=1, min_num_proc=0),
             lambda: kolo.run(add_ranks, args=(threading.Lock(),), np=1),
         ):
             with self.assertRaises(ValueError):
                 call()
-        with self.assertRaises(NotImplementedError):
-            kolo.run(add_ranks, np=1, min_np=1)
 
     def test_programs_for_horovod_run_unchanged(self):
         with tempfile.TemporaryDirectory() as folder:
