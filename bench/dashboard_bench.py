@@ -89,15 +89,15 @@ def live(bench, page, folder, quick):
     try:
         first_paint_s(page, address)
         # When the text of the page has a new best value.
-        page.evaluate("""window.seen = {}; window.watch = new MutationObserver(() => {
+        page.evaluate("""window.shownAt = {}; window.watch = new MutationObserver(() => {
             const best = /Best loss ([0-9.e-]+)/.exec(document.body.textContent);
-            if (best && !(best[1] in seen)) seen[best[1]] = performance.timeOrigin + performance.now(); });
+            if (best && !(best[1] in shownAt)) shownAt[best[1]] = performance.timeOrigin + performance.now(); });
             watch.observe(document.body, {subtree: true, childList: true, characterData: true});""")
         seconds = 5 if quick else 20
         written = subprocess.run([bench.bin / "dashboard_study", "--db", database, "--metrics", "10", "--live", str(seconds)],
                                  check=True, stdout=subprocess.PIPE, text=True).stdout
         time.sleep(1)
-        seen = {float(best): at for best, at in page.evaluate("window.seen").items()}
+        seen = {float(best): at for best, at in page.evaluate("window.shownAt").items()}
         # A change that came with the next one is on the page when that one is.
         times = []
         for line in written.splitlines():

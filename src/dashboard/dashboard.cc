@@ -215,6 +215,7 @@ void Dashboard::Body::set_study_routes() {
                 {"storage", store::without_password(options.storage)}};
   });
   get("/api/studies", [this](const Request&) { return studies.studies(); });
+  get("/api/summary", [this](const Request& r) { return studies.summary(needed(r, "name")); });
   get("/api/study", [this](const Request& r) { return studies.study(needed(r, "name")); });
   get("/api/importance",
       [this](const Request& r) { return studies.importance(needed(r, "name")); });

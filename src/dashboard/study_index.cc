@@ -166,10 +166,8 @@ tune::StudyCounts StudyIndex::counts() const {
   for (const auto status : status_)
     counts.failed += static_cast<TrialStatus>(status) == TrialStatus::error ? 1 : 0;
   if (spec_.objectives.size() != 1) return counts;
-  double best = kNoNumber;
-  for (std::size_t row = 0; row < size(); ++row) best = std::fmin(best, badness(row));
-  const bool smaller = spec_.objectives.front().direction == search::Direction::minimize;
-  if (!std::isnan(best)) counts.best = smaller ? best : -best;
+  if (const auto row = best())
+    counts.best = find(spec_.objectives.front().metric)->number(static_cast<std::size_t>(*row));
   return counts;
 }
 
@@ -191,6 +189,17 @@ std::vector<std::string> StudyIndex::metrics() const {
   for (const auto& [name, column] : columns_)
     if (!name.starts_with(kConfig) && name != kStatus && column.has_numbers()) numbers.insert(name);
   return tune::metrics_shown(spec_.objectives, numbers);
+}
+
+std::optional<std::int64_t> StudyIndex::best() const {
+  std::optional<std::int64_t> best;
+  double least = std::numeric_limits<double>::infinity();
+  for (std::size_t row = 0; row < size(); ++row)
+    if (const double bad = badness(row); bad < least) {
+      least = bad;
+      best = static_cast<std::int64_t>(row);
+    }
+  return best;
 }
 
 std::vector<std::int64_t> StudyIndex::chosen(std::size_t most) const {

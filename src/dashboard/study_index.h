@@ -49,6 +49,8 @@ class StudyIndex {
   [[nodiscard]] std::map<std::string, std::size_t> by_status() const;
   [[nodiscard]] std::size_t stopped_early() const;
   [[nodiscard]] std::vector<std::string> metrics() const;
+  /// The trial with the best last value of the first objective.
+  [[nodiscard]] std::optional<std::int64_t> best() const;
   /// At most so many trials, by number: the better half of them the best ones, the others evenly
   /// from the rest.
   [[nodiscard]] std::vector<std::int64_t> chosen(std::size_t most) const;

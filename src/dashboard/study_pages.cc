@@ -188,20 +188,37 @@ Json StudyPages::studies() try {
   return {{"columns", Json::array()}, {"rows", Json::array()}};  // before the first study
 }
 
+Json StudyPages::summary_of(store::StudyStore& store, const Known& known) {
+  const auto& index = known.index;
+  const auto study = store.at(index.study().name);
+  Json json = tune::study_json(study, index.spec(), index.metrics());
+  json["state"] = std::string(tune::state_of(store, study));
+  json["planned"] = index.spec().num_samples;
+  json["seq"] = study.seq;
+  json["counts"] = index.by_status();
+  json["early"] = index.stopped_early();
+  json["total"] =
+      index.complete() ? static_cast<std::int64_t>(index.size()) : store.trial_count(study.id);
+  json["read"] = index.size();
+  return json;
+}
+
+Json StudyPages::summary(const std::string& name) {
+  return with_index(name, [](store::StudyStore& store, Known& known) {
+    Json json = summary_of(store, known);
+    json["best"] = nullptr;
+    if (const auto best = known.index.best())
+      json["best"] =
+          tune::trial_json(known.index.facts(*best), known.index.spec(), known.index.metrics());
+    return json;
+  });
+}
+
 Json StudyPages::study(const std::string& name) {
-  return with_index(name, [&](store::StudyStore& store, Known& known) {
+  return with_index(name, [](store::StudyStore& store, Known& known) {
     const auto& index = known.index;
     const auto metrics = index.metrics();
-    const auto study = store.at(name);
-    Json json = tune::study_json(study, index.spec(), metrics);
-    json["state"] = std::string(tune::state_of(store, study));
-    json["planned"] = index.spec().num_samples;
-    json["seq"] = study.seq;
-    json["counts"] = index.by_status();
-    json["early"] = index.stopped_early();
-    json["total"] =
-        index.complete() ? static_cast<std::int64_t>(index.size()) : store.trial_count(study.id);
-    json["read"] = index.size();
+    Json json = summary_of(store, known);
     json["trials"] = Json::array();
     for (const std::int64_t number : index.chosen(kDrawnTrials)) {
       auto facts = index.facts(number);

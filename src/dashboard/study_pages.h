@@ -26,7 +26,10 @@ class StudyPages {
   ~StudyPages();
 
   Json studies();
-  /// Without curves and importance. Of very many trials, the best ones and some of the others.
+  /// Its state, how many trials there are in which status, and the best one: small and quick.
+  Json summary(const std::string& name);
+  /// The same with trials, without curves and importance. Of very many trials, the best ones and
+  /// some of the others.
   Json study(const std::string& name);
   Json trials(const TrialsQuestion& question);
   /// {"0": [[iteration, value] …]}; of many trials, the best ones and some of the others.
@@ -61,6 +64,7 @@ class StudyPages {
   /// work(store, known) with a study as it is now, or as far as it could be read in a moment.
   template <class Work>
   auto with_index(const std::string& name, Work work) KOLO_EXCLUDES(mutex_);
+  static Json summary_of(store::StudyStore& store, const Known& known);
   void read_on() KOLO_EXCLUDES(mutex_);
 
   const std::string url_;

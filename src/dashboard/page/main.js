@@ -60,7 +60,10 @@ async function begin() {
   let first = true;
   listen((change) => {
     if (change === null && first) first = false;
-    else if (change === null || page.concerns(change)) refresh();
+    else if (change === null || page.concerns(change)) {
+      if (page.glance) page.glance();
+      refresh();
+    }
   });
 }
 begin();

@@ -14,18 +14,26 @@ const watcher = new IntersectionObserver((entries) => {
   if (S) drawStale();
 }, { rootMargin: '100px' });
 
-function drawStale() {
-  const best = bestTrial(), whole = S.trials.length * (S.parameters.length + 1) < kSmall;
-  for (const name in kPlots) {
-    if (!id(name) || !stale.has(name) || (name === 'parallel' && brushing) || !(whole || inView.has(name))) continue;
-    stale.delete(name);
-    id(name).replaceChildren();
-    kPlots[name](id(name), best);
-  }
+/// One plot in each frame, so that the page stays responsive.
+let drawing = false;
+async function drawStale() {
+  if (drawing) return;
+  drawing = true;
+  try {
+    for (;;) {
+      const whole = S.trials.length * (S.parameters.length + 1) < kSmall;
+      const name = Object.keys(kPlots).find((one) => id(one) && stale.has(one) && !(one === 'parallel' && brushing) && (whole || inView.has(one)));
+      if (!name) return;
+      stale.delete(name);
+      id(name).replaceChildren();
+      kPlots[name](id(name), bestTrial());
+      if (!whole) await new Promise((resolve) => { setTimeout(resolve, 0); });
+    }
+  } finally { drawing = false; }
 }
 function redraw() {
   for (const name of Object.keys(kPlots)) stale.add(name);
-  drawStale();
+  return drawStale();
 }
 function watchPlots() {
   watcher.disconnect();
@@ -33,15 +41,14 @@ function watchPlots() {
   for (const name of Object.keys(kPlots)) if (id(name)) watcher.observe(id(name));
 }
 
-function studyFacts() {
-  const best = bestTrial();
-  const counts = Object.entries(S.counts).map(([k, v]) => v + ' ' + k).join(', ');
-  const facts = [`${S.state}; ${S.program ? S.program + '; ' : ''}begun ${when(S.created)}, ran ${fmt(Math.round(S.elapsed * 10) / 10)} s; search ${S.search}, scheduler ${S.scheduler}`,
-    `${S.total} trials${S.planned > S.total ? ' of ' + S.planned : ''}: ${counts}${S.early ? ', ' + S.early + ' stopped early' : ''}`
-      + `${S.trials.length < S.total ? `; the best and some others, ${S.trials.length} in all, are drawn` : ''}`];
-  if (S.read < S.total) facts.push(`Reading the study: ${S.read} of ${S.total} trials so far are shown`);
+function studyFacts(now, best, drawn) {
+  const counts = Object.entries(now.counts).map(([k, v]) => v + ' ' + k).join(', ');
+  const facts = [`${now.state}; ${now.program ? now.program + '; ' : ''}begun ${when(now.created)}, ran ${fmt(Math.round(now.elapsed * 10) / 10)} s; search ${now.search}, scheduler ${now.scheduler}`,
+    `${now.total} trials${now.planned > now.total ? ' of ' + now.planned : ''}: ${counts}${now.early ? ', ' + now.early + ' stopped early' : ''}`
+      + `${drawn < now.total ? `; the best and some others, ${drawn} in all, are drawn` : ''}`];
+  if (now.read < now.total) facts.push(`Reading the study: ${now.read} of ${now.total} trials so far are shown`);
   if (best) facts.push(`Best ${metric} ${fmt(val(best))}: trial ${best.n}, ${pairs(best.config)}`);
-  pageHead(S.name, facts);
+  pageHead(now.name, facts);
 }
 
 /// The newest state of the study, in S, with the curves of one metric; importance comes when it is ready.
@@ -83,7 +90,7 @@ function studyPage(name) {
     if (ended === weighed) return;
     weighed = ended;
     importance = await get('importance', { name });
-    if (S && S.name === name) { S.importance = importance; redraw(); }
+    if (S && S.name === name) { S.importance = importance; stale.add('importance').add('contour'); drawStale(); }
   }
   async function refresh() {
     await loadStudy(name, chosen, importance);
@@ -92,14 +99,20 @@ function studyPage(name) {
       for (const m of S.metrics) html('option', choice, m).selected = m === metric;
     }
     stop.hidden = about.read_only || S.state !== 'running';
-    studyFacts();
-    redraw();
+    studyFacts(S, bestTrial(), S.trials.length);
+    await redraw();
     if (!table) table = trialsTable(tableBox, name, view);
     await table.draw();
     weigh().catch(() => {});
   }
+  /// The few words at the top, at once; plots and table follow as fast as they can be drawn.
+  async function glance() {
+    if (!S || S.name !== name) return;
+    const now = await get('summary', { name });
+    if (S && S.name === name && id('stop') === stop) studyFacts(now, first && metric === first.metric ? now.best : bestTrial(), S.trials.length);
+  }
   choice.onchange = () => { chosen = choice.value; refresh(); };
-  return { refresh, concerns: (change) => change.study === name };
+  return { refresh, glance: throttled(() => glance().catch(() => {})), concerns: (change) => change.study === name };
 }
 
 /// Some trials side by side: what differs in their configurations, and their curves.
