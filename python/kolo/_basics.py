@@ -9,7 +9,14 @@ from typing import Any
 from kolo import _core
 from kolo._errors import FailedPreconditionError, InvalidArgumentError, UnsupportedError
 from kolo._files import command_path, plugin_directory
-from kolo.process_sets import ProcessSet, _after_init, _after_shutdown
+from kolo.process_sets import (
+    ProcessSet,
+    _after_init,
+    _after_shutdown,
+)
+from kolo.process_sets import (
+    get_process_set_ids_and_ranks as _get_process_set_ids_and_ranks,  # noqa: F401
+)
 
 _PLACES = ("RANK", "SIZE", "LOCAL_RANK", "LOCAL_SIZE", "CROSS_RANK", "CROSS_SIZE")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
 from contextlib import contextmanager
 from typing import Any, Iterator, List, Sequence
 
@@ -58,6 +59,17 @@ def split_list(items: Sequence[Any], n: int) -> List[Any]:
     return [items[begin:end] for begin, end in zip([0, *ends], ends)]
 
 
+def is_version_greater_equal_than(ver: str, target: str) -> bool:
+    """Compares two versions."""
+    if not isinstance(ver, str) or not isinstance(target, str):
+        raise ValueError(f"versions are texts, not {ver!r} and {target!r}")
+    numbers = [
+        [int(number) for number in re.findall(r"\d+", one.split("+")[0])[:3]]
+        for one in (ver, target)
+    ]
+    return numbers[0] >= numbers[1]
+
+
 @contextmanager
 def env(**variables: Any) -> Iterator[None]:
     """Other variables of the environment, for a while; None removes one."""
@@ -93,6 +105,7 @@ __all__ = [
     "extension_available",
     "gloo_built",
     "gpu_available",
+    "is_version_greater_equal_than",
     "mpi_built",
     "nccl_built",
     "num_rank_is_power_2",

@@ -51,7 +51,10 @@ class ProcessSet:
         return _core.process_set_rank(self._check()) >= 0
 
     def __repr__(self) -> str:
-        return f"ProcessSet(process_set_id={self.process_set_id}, ranks={self.ranks})"
+        return (
+            f"ProcessSet(process_set_id={self.process_set_id}, ranks={self.ranks}, "
+            f"mpi_comm={self.mpi_comm})"
+        )
 
     def __str__(self) -> str:
         return repr(self)

@@ -86,6 +86,16 @@ class Optimizer(RankTest):
         self.assertAlmostEqual(weight(loaded), weight(model), places=5)
 
 
+class StoreRates(keras.callbacks.Callback):
+    def __init__(self):
+        super().__init__()
+        self.rates = []
+
+    def on_train_batch_begin(self, batch, logs=None):
+        rate = self.model.optimizer.learning_rate
+        self.rates.append(float(keras.ops.convert_to_numpy(rate)))
+
+
 class Values(RankTest):
     def test_collectives(self):
         self.assertEqual(float(hvd.allreduce(float(RANK), average=False)), SIZE * (SIZE - 1) / 2)
@@ -95,6 +105,22 @@ class Values(RankTest):
         self.assertEqual(hvd.reducescatter(np.ones(SIZE), op=hvd.Sum).tolist(), [SIZE])
         with self.assertRaises(ValueError):
             hvd.allreduce(1.0, average=True, op=hvd.Sum)
+
+    def test_rates_decay_by_steps_or_smoothly(self):
+        for staircase, expected in ((True, [1.0, 1.0]), (False, [1.0, 0.5**0.5])):
+            model = compiled(keras.optimizers.SGD(1.0))
+            callback = hvd.callbacks.LearningRateScheduleCallback(1.0, 0.5, staircase=staircase)
+            store = StoreRates()
+            model.fit(
+                np.zeros([2, 1]),
+                np.zeros([2, 1]),
+                batch_size=1,
+                verbose=0,
+                callbacks=[callback, store],
+            )
+            self.assertTrue(np.allclose(store.rates, expected), store.rates)
+        with self.assertRaises(ValueError):
+            hvd.callbacks.LearningRateScheduleCallback(None, 0.5)
 
     def test_callbacks_and_states(self):
         model = compiled(hvd.DistributedOptimizer(keras.optimizers.SGD(0.0)))

@@ -43,6 +43,7 @@ class RunFunction(unittest.TestCase):
             "import horovod, horovod.common.util as util\n"
             "assert util.split_list([1, 2, 3], 2) == [[1, 2], [3]] and util.gloo_built(verbose=True)\n"
             "assert util.extension_available('json') and not util.num_rank_is_power_2(6)\n"
+            "assert util.is_version_greater_equal_than('2.10.1', '2.9')\n"
             "import os\n"
             "with util.env(KOLO_FOR_A_WHILE=1):\n"
             "    assert os.environ['KOLO_FOR_A_WHILE'] == '1'\n"

@@ -38,6 +38,12 @@ class Places(RankTest):
         with self.assertRaises(ValueError):
             hvd.add_process_set([SIZE])
         self.assertEqual(hvd.global_process_set.ranks, list(range(SIZE)))
+        text = f"ProcessSet(process_set_id=0, ranks={list(range(SIZE))}, mpi_comm=None)"
+        self.assertEqual(str(hvd.global_process_set), text)
+        known = hvd.mpi_ops._basics._get_process_set_ids_and_ranks()
+        self.assertEqual(known, {0: list(range(SIZE))})
+        with self.assertRaises(ValueError):
+            hvd.add_process_set(range(SIZE))
 
     def test_interrupts_say_whether_to_sync(self):
         self.assertFalse(hvd.HostsUpdatedInterrupt().skip_sync)

@@ -68,6 +68,8 @@ class LearningRateScheduleCallback(keras.callbacks.Callback):
         steps_per_epoch: Optional[int] = None,
     ) -> None:
         super().__init__()
+        if initial_lr is None:
+            raise ValueError("Parameter `initial_lr` is required")
         self.initial_lr = initial_lr
         self.start_epoch = start_epoch
         self.end_epoch = end_epoch
@@ -78,8 +80,7 @@ class LearningRateScheduleCallback(keras.callbacks.Callback):
         self.restore_momentum: Optional[float] = None
         if callable(multiplier):
             self.multiplier = multiplier
-        else:
-            self.staircase = True
+        else:  # exponential decay
             self.multiplier = lambda epoch: multiplier ** (epoch - start_epoch)
 
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
@@ -142,6 +143,12 @@ class LearningRateWarmupCallback(LearningRateScheduleCallback):
             initial_lr, multiplier, 0, warmup_epochs, False, momentum_correction, steps_per_epoch
         )
         self.verbose = verbose
+
+    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+        super().on_epoch_end(epoch, logs)
+        if epoch + 1 == self.end_epoch and self.verbose > 0 and _core.rank() == 0:
+            rate = float(keras.ops.convert_to_numpy(self.model.optimizer.learning_rate))
+            print(f"Epoch {epoch + 1}: finished gradual learning rate warmup to {rate:g}.")
 
 
 class BestModelCheckpoint(keras.callbacks.ModelCheckpoint):

@@ -12,7 +12,11 @@ from typing import Any, List, Optional, Sequence
 
 import tensorflow as tf
 
-from kolo import _core, _numpy_ops
+from kolo import (
+    _basics,  # noqa: F401
+    _core,
+    _numpy_ops,
+)
 from kolo._basics import *  # noqa: F403  (part of this module's interface)
 from kolo._errors import HorovodInternalError, InvalidArgumentError, UnsupportedError  # noqa: F401
 from kolo._numpy_ops import Adasum, Average, Max, Min, Product, Sum  # noqa: F401

@@ -13,7 +13,10 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
 
 import torch
 
-from kolo import _core
+from kolo import (
+    _basics,  # noqa: F401
+    _core,
+)
 from kolo._basics import *  # noqa: F403  (part of this module's interface)
 from kolo._basics import shutdown as _shutdown
 from kolo._errors import InvalidArgumentError, UnsupportedError
