@@ -6,6 +6,7 @@
 
 #include "base/env.h"
 #include "base/errors.h"
+#include "base/files.h"
 #include "commands.h"
 #include "dashboard/access.h"
 #include "dashboard_beside.h"
@@ -38,14 +39,6 @@ constexpr Option<DashboardCommand> kDashboardRows[] = {
 void DashboardCommand::declare(OptionSet& set) {
   set.add("Options", kDashboardRows, *this);
   set.add("Options", kStorage, &storage);
-}
-
-/// $XDG_STATE_HOME/kolo, else ~/.local/state/kolo.
-fs::path state_folder() {
-  if (const auto state = environment("XDG_STATE_HOME")) return fs::path(*state) / "kolo";
-  if (const auto home = environment("HOME")) return fs::path(*home) / ".local/state/kolo";
-  throw_error(ErrorCode::failed_precondition,
-              "there is no place to keep the token of the dashboard: set HOME or XDG_STATE_HOME");
 }
 
 dashboard::DashboardOptions served_options(const tune::Options& study) {

@@ -44,6 +44,15 @@ std::string tail_of_file(const fs::path& path, std::size_t bytes, std::size_t fr
   return text;
 }
 
+std::filesystem::path state_folder() {
+  if (const auto state = environment("XDG_STATE_HOME"))
+    return std::filesystem::path(*state) / "kolo";
+  if (const auto home = environment("HOME"))
+    return std::filesystem::path(*home) / ".local/state/kolo";
+  throw_error(ErrorCode::failed_precondition,
+              "there is no place to keep anything: set HOME or XDG_STATE_HOME");
+}
+
 void write_all(int fd, std::string_view data, std::string_view what) {
   while (!data.empty()) {
     ssize_t written = ::write(fd, data.data(), data.size());

@@ -40,6 +40,10 @@ void sync_tree_to_disk(const std::filesystem::path& path);
 /// Throws failed_precondition if `path` exists and others may enter it or it is not ours.
 void make_private_directory(const std::filesystem::path& path);
 
+/// Where kolo keeps what is the user's own: $XDG_STATE_HOME/kolo, else ~/.local/state/kolo.
+/// Throws failed_precondition if neither is known.
+std::filesystem::path state_folder();
+
 /// Writes all of it, going on after partial writes and signals.
 void write_all(int fd, std::string_view data, std::string_view what);
 

@@ -151,25 +151,39 @@ void set_no_delay(int socket) {
   ::setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
 }
 
+void set_keep_alive(int socket, std::chrono::seconds time) {
+  constexpr int kProbes = 3;
+  const int on = 1, probes = kProbes, total_ms = static_cast<int>(time.count()) * 1000;
+  const int step = std::max(1, static_cast<int>(time.count()) / (kProbes + 1));
+  ::setsockopt(socket, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+  ::setsockopt(socket, IPPROTO_TCP, TCP_KEEPIDLE, &step, sizeof step);
+  ::setsockopt(socket, IPPROTO_TCP, TCP_KEEPINTVL, &step, sizeof step);
+  ::setsockopt(socket, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof probes);
+  ::setsockopt(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, &total_ms, sizeof total_ms);
+}
+
 void set_non_blocking(int fd) {
   int flags = ::fcntl(fd, F_GETFL);
   if (flags < 0 || ::fcntl(fd, F_SETFL, flags | O_NONBLOCK) != 0)
     throw_errno("cannot make descriptor {} non-blocking", fd);
 }
 
-Fd connect_tcp(const SocketAddress& address, Deadline deadline) {
+Fd begin_connect_tcp(const SocketAddress& address) {
   Fd fd(::socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!fd.valid()) throw_errno("cannot create a socket");
   set_no_delay(fd.get());
+  if (::connect(fd.get(), address.raw(), address.length()) != 0 && errno != EINPROGRESS)
+    throw_error(ErrorCode::unavailable, "cannot connect to {}: {}", address.str(),
+                std::strerror(errno));
+  return fd;
+}
+
+Fd connect_tcp(const SocketAddress& address, Deadline deadline) {
+  Fd fd = begin_connect_tcp(address);
+  wait_ready(fd.get(), POLLOUT, deadline, address.str());
   int error = 0;
-  if (::connect(fd.get(), address.raw(), address.length()) != 0) {
-    error = errno;
-    if (error == EINPROGRESS) {
-      wait_ready(fd.get(), POLLOUT, deadline, address.str());
-      socklen_t length = sizeof error;
-      ::getsockopt(fd.get(), SOL_SOCKET, SO_ERROR, &error, &length);
-    }
-  }
+  socklen_t length = sizeof error;
+  ::getsockopt(fd.get(), SOL_SOCKET, SO_ERROR, &error, &length);
   if (error != 0)
     throw_error(ErrorCode::unavailable, "cannot connect to {}: {}", address.str(),
                 std::strerror(error));

@@ -56,7 +56,13 @@ SocketAddress local_address_of(int socket);
 /// Throws unavailable (refused, unreachable) or timeout.
 Fd connect_tcp(const SocketAddress& address, Deadline deadline);
 
+/// As above, without waiting: the socket becomes writable when it is connected, and whoever reads
+/// from it learns why it is not. Throws unavailable for what is known at once.
+Fd begin_connect_tcp(const SocketAddress& address);
+
 void set_no_delay(int socket);
+/// A connection whose other side has not answered for `time` is broken, also while nothing is sent.
+void set_keep_alive(int socket, std::chrono::seconds time);
 void set_non_blocking(int fd);
 
 /// On a non-blocking socket: all bytes or an Error (io, timeout; unavailable if the other side has

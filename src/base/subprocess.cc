@@ -176,11 +176,13 @@ std::filesystem::path find_program(const std::string& name, const std::string& s
               exists ? "it is not executable; try: chmod +x" : "no such program");
 }
 
-CommandResult run_command(const std::vector<std::string>& argv, Deadline deadline) {
+CommandResult run_command(const std::vector<std::string>& argv, Deadline deadline,
+                          int standard_input) {
   Pipe out = make_pipe(), err = make_pipe();
   SpawnOptions options;
   options.argv = argv;
   options.environment = current_environment();
+  options.standard_input = standard_input;
   options.standard_output = out.write.get();
   options.standard_error = err.write.get();
   Spawned child = spawn(options);

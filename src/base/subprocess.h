@@ -63,8 +63,10 @@ struct CommandResult {
 };
 
 /// Runs a short helper program to its end with this process's environment. Throws as
-/// wait_until_running(), and timeout after having killed it.
-CommandResult run_command(const std::vector<std::string>& argv, Deadline deadline);
+/// wait_until_running(), and timeout after having killed it. It reads from `standard_input`, or
+/// nothing (-1).
+CommandResult run_command(const std::vector<std::string>& argv, Deadline deadline,
+                          int standard_input = -1);
 
 /// This process's environment as NAME=VALUE.
 std::vector<std::string> current_environment();

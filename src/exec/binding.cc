@@ -38,6 +38,15 @@ BindTo parse_bind_to(std::string_view name) {
   throw_error(ErrorCode::invalid_argument, "cannot bind to '{}'; known: core, socket, none", name);
 }
 
+std::vector<int> usable_processor_numbers() {
+  cpu_set_t set;
+  if (::sched_getaffinity(0, sizeof set, &set) != 0) return {0};
+  std::vector<int> numbers;
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
+    if (CPU_ISSET(static_cast<std::size_t>(cpu), &set)) numbers.push_back(cpu);
+  return numbers;
+}
+
 int usable_processors() {
   cpu_set_t set;
   if (::sched_getaffinity(0, sizeof set, &set) != 0) return 1;

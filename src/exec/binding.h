@@ -17,6 +17,9 @@ BindTo parse_bind_to(std::string_view name);
 /// Processors that this process may use.
 int usable_processors();
 
+/// Their numbers, from the lowest.
+std::vector<int> usable_processor_numbers();
+
 /// How many threads suit a rank: as many as its own processors, or its share of the host's, at
 /// least one.
 int threads_for_rank(const std::optional<cpu_set_t>& bound_to, int ranks_here);

@@ -30,6 +30,11 @@ Channel::Channel(Fd socket) : in_(std::move(socket)), is_socket_(true) {
   set_non_blocking(in_.get());
 }
 
+Channel::Channel(Fd socket, SecureStream secure) : Channel(std::move(socket)) {
+  secure_.emplace(std::move(secure));
+  queue(secure_->take_outgoing(), {});
+}
+
 void Channel::close() {
   in_.reset();
   out_.reset();
@@ -39,6 +44,17 @@ void Channel::close() {
 
 void Channel::send(std::string_view bytes, const std::vector<int>& descriptors) {
   if (closed()) return;
+  if (secure_) {
+    KOLO_CHECK(descriptors.empty());
+    secure_->send(bytes);
+    queue(secure_->take_outgoing(), {});
+  } else {
+    queue(bytes, descriptors);
+  }
+}
+
+void Channel::queue(std::string_view bytes, const std::vector<int>& descriptors) {
+  if (bytes.empty()) return;
   KOLO_CHECK(descriptors.empty() || (is_socket_ && descriptors.size() <= kMostDescriptors));
   const bool joins = descriptors.empty() && !outbox_.empty() &&
                      outbox_.back().bytes.size() + bytes.size() <= kParcelBytes;
@@ -143,10 +159,17 @@ std::vector<Frame> Channel::receive() {
   const long got = read_some(chunk.data(), chunk.size());
   if (got < 0 && (errno == EINTR || errno == EAGAIN)) return frames;
   if (got <= 0) {
+    if (got < 0) reason_ = std::strerror(errno);
     close();
     return frames;
   }
-  const std::string_view bytes(chunk.data(), static_cast<std::size_t>(got));
+  std::string_view bytes(chunk.data(), static_cast<std::size_t>(got));
+  std::string plain;
+  if (secure_) {
+    plain = secure_->receive(bytes);
+    queue(secure_->take_outgoing(), {});
+    bytes = plain;
+  }
   if (greeting_.empty())
     parser_.feed(bytes);
   else if (!skip_to_greeting(bytes))

@@ -3,17 +3,13 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/signalfd.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 
 #include <algorithm>
 #include <array>
 
-#include "base/env.h"
 #include "base/errors.h"
 #include "base/files.h"
-#include "base/host.h"
-#include "base/socket.h"
 #include "base/subprocess.h"
 #include "exec/binding.h"
 
@@ -27,13 +23,8 @@ using Clock = std::chrono::steady_clock;
 constexpr std::size_t kOutboxLimit = 4U << 20;
 /// What a failed task said last.
 constexpr std::size_t kTailBytes = 2048;
-/// Strangers have this long to prove who they are, and there are never more of them than this.
-constexpr auto kClaimTime = 5s;
-constexpr std::size_t kMostStrangers = 64;
 /// A custodian that ends gives its owners this long to take what it still has to say.
 constexpr auto kLastWords = 2s;
-/// Without descriptors nobody can be let in; trying again and again would only burn time.
-constexpr auto kAcceptAgain = 100ms;
 
 /// SIGTERM comes from the guard when that is killed, or ends a custodian that listens. Other
 /// signals of a terminal or a batch system are for the owner: it decides, and its end is ours.
@@ -47,18 +38,6 @@ Fd make_signal_fd() {
   Fd fd(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
   if (!fd.valid()) throw_errno("cannot create a signalfd");
   return fd;
-}
-
-/// Over a Unix socket the kernel tells whose process is at the other end; elsewhere the proof must.
-bool is_own_user(int socket) {
-  ucred peer{};
-  socklen_t size = sizeof peer;
-  sockaddr_storage address{};
-  socklen_t length = sizeof address;
-  if (::getsockname(socket, reinterpret_cast<sockaddr*>(&address), &length) != 0) return false;
-  if (address.ss_family != AF_UNIX) return true;
-  return ::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
-         peer.uid == ::geteuid();
 }
 
 }  // namespace
@@ -75,9 +54,10 @@ Custodian::Custodian(Fd family_lock)
 
 void Custodian::serve(Channel channel) { add_owner(std::move(channel), /*is_bound=*/true); }
 
-void Custodian::listen(Fd listener, Secret secret) {
+void Custodian::listen(Fd listener, Standing standing) {
   listener_ = std::move(listener);
-  secret_ = secret;
+  ledger_ = Ledger(standing.has, usable_processor_numbers());
+  standing_ = std::move(standing);
 }
 
 int Custodian::run() {
@@ -87,9 +67,12 @@ int Custodian::run() {
     const Time now = Clock::now();
     lose_silent_owners(now);
     tell_ends(now);
+    settle_reservations();
+    end_if_idle(now);
   }
   // Those who threw their mark away.
   kill_descendants();
+  if (standing_ && !standing_->note.empty()) ::unlink(standing_->note.c_str());
   flush();
   flush_to_the_end();
   return 0;
@@ -107,7 +90,8 @@ int Custodian::poll_timeout_ms(Time now) const {
   std::optional<Time> next = table_.next_look();
   for (const auto& [id, owner] : owners_)
     if (owner.lost_at && (!next || *owner.lost_at < *next)) next = owner.lost_at;
-  if (accept_again_ && (!next || *accept_again_ < *next)) next = accept_again_;
+  for (const auto& other : {accept_again_, idle_until_})
+    if (other && (!next || *other < *next)) next = other;
   if (!next) return -1;
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(*next - now).count();
   return static_cast<int>(std::clamp<std::int64_t>(left, 0, 60'000));
@@ -147,108 +131,6 @@ void Custodian::wait_for_events(Time now) {
   if (polls[1].revents != 0) accept_owners();
 }
 
-// --- owners ---
-
-OwnerId Custodian::add_owner(Channel channel, bool is_bound) {
-  const OwnerId id = next_owner_++;
-  Owner& owner = owners_[id];
-  owner.channel = std::move(channel);
-  owner.is_bound = owner.is_trusted = is_bound;
-  owner.nonce = random_nonce();
-  if (!is_bound) owner.lost_at = Clock::now() + kClaimTime;
-  Hello hello;
-  hello.host = host_name();
-  if (const auto connection = kolo::environment("SSH_CONNECTION"))  // "address port …"
-    hello.from = connection->substr(0, connection->find(' '));
-  hello.processors = usable_processors();
-  hello.nonce = owner.nonce;
-  owner.channel.send(kGreeting);
-  tell(id, frame(Kind::hello, encode(hello)));
-  return id;
-}
-
-void Custodian::accept_owners() {
-  Fd socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-  if (!socket.valid()) {
-    if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
-      accept_again_ = Clock::now() + kAcceptAgain;
-    return;
-  }
-  if (!is_own_user(socket.get())) return;
-  std::vector<OwnerId> strangers;
-  for (const auto& [id, owner] : owners_)
-    if (!owner.is_trusted) strangers.push_back(id);
-  // The one who has been silent for longest makes room.
-  if (strangers.size() >= kMostStrangers) owners_.erase(strangers.front());
-  add_owner(Channel(std::move(socket)), /*is_bound=*/false);
-}
-
-void Custodian::read_orders(OwnerId id) {
-  const auto found = owners_.find(id);
-  if (found == owners_.end()) return;
-  Owner& owner = found->second;
-  try {
-    for (const Frame& order : owner.channel.receive()) obey(id, owner, order);
-  } catch (const Error&) {
-    owner.channel.close();  // it does not speak the protocol, or is not who it says
-  }
-  if (owner.channel.closed()) lose(id);
-}
-
-void Custodian::obey(OwnerId id, Owner& owner, const Frame& order) {
-  const auto kind = static_cast<Kind>(order.type);
-  if (!owner.is_trusted && kind != Kind::claim)
-    throw_error(ErrorCode::failed_precondition, "an order came before the claim");
-  renew_lease(owner);
-  switch (kind) {
-    case Kind::claim: check_claim(owner, decode_claim(order.payload)); break;
-    case Kind::environment:
-      owner.environment = merge_environment(environment_, decode_environment(order.payload));
-      break;
-    case Kind::start: start(id, owner, decode_task(order.payload)); break;
-    case Kind::end: table_.end(id, decode_task_id(order.payload), Clock::now()); break;
-    case Kind::kill: table_.kill(id, decode_task_id(order.payload), Clock::now()); break;
-    case Kind::renew: break;
-    case Kind::lease:
-      owner.lease = decode_lease(order.payload);
-      owner.lost_at.reset();
-      renew_lease(owner);
-      break;
-    case Kind::finish: owner.is_finished = true; break;
-    default: throw_error(ErrorCode::corruption, "an order of kind {} is unknown", order.type);
-  }
-}
-
-void Custodian::check_claim(Owner& owner, const Claim& claim) {
-  if (!secret_ || owner.is_trusted)
-    throw_error(ErrorCode::failed_precondition, "nothing is to be claimed here");
-  const std::string text = claim_text(claim, owner.nonce);
-  if (!secret_->check(kOwnerLabel, text, claim.proof))
-    throw_error(ErrorCode::failed_precondition, "the proof is wrong");
-  owner.is_trusted = true;
-  owner.name = claim.owner;
-  owner.lease = claim.lease;
-  owner.lost_at.reset();
-  renew_lease(owner);
-  owner.channel.send(frame(Kind::welcome, secret_->prove(kCustodianLabel, text)));
-}
-
-void Custodian::renew_lease(Owner& owner) {
-  if (owner.lease.count() > 0) owner.lost_at = Clock::now() + owner.lease;
-}
-
-void Custodian::lose(OwnerId id) {
-  table_.owner_lost(id, Clock::now());
-  owners_.erase(id);  // what its tasks still write is read and thrown away
-}
-
-void Custodian::lose_silent_owners(Time now) {
-  std::vector<OwnerId> lost;
-  for (const auto& [id, owner] : owners_)
-    if (owner.lost_at && *owner.lost_at <= now) lost.push_back(id);
-  for (const OwnerId id : lost) lose(id);
-}
-
 // --- tasks ---
 
 void Custodian::start(OwnerId id, Owner& owner, Task task) {
@@ -261,6 +143,7 @@ void Custodian::start(OwnerId id, Owner& owner, Task task) {
     if (std::any_of(passed.begin(), passed.end(), [](const Fd& fd) { return !fd.valid(); }))
       throw_error(ErrorCode::unsupported,
                   "descriptors can be passed to tasks on the owner's machine only");
+    give_from_reservation(id, task);
     TaskGround ground{owner.environment.empty() ? environment_ : owner.environment,
                       mark_prefix_ + std::to_string(next_mark_++), family_lock_.get()};
     if (!task.secret.empty()) {
@@ -269,8 +152,9 @@ void Custodian::start(OwnerId id, Owner& owner, Task task) {
       ground.secret = file.get();
     }
     StartedTask started = start_task(task, passed, ground);
-    outputs_[{id, task.id}] = {std::move(started.out), std::move(started.err),
-                               std::move(started.said_in), started.said_from, task.tell_exit};
+    outputs_[{id, task.id}] = {
+        std::move(started.out), std::move(started.err), std::move(started.said_in),
+        started.said_from,      task.tell_exit,         task.reservation};
     table_.add(id, task, started.leader, std::move(ground.mark));
   } catch (const Error& error) {
     tell(id, frame(Kind::ended, encode(TaskEnd{task.id, 0, {}, error.message()})));
@@ -314,10 +198,7 @@ void Custodian::take_signals() {
     // A batch system that cancels a job sends it to every process; only the guard's end and the
     // request to a custodian that listens are meant.
     if (infos[i].ssi_signo != SIGTERM || (!listener_.valid() && ::getppid() == parent_)) continue;
-    // Owners see the link close before their tasks end: what ends now ends because of this host,
-    // and must not be taken for a failure of the task.
-    listener_.reset();
-    while (!owners_.empty()) lose(owners_.begin()->first);
+    shut_down(/*last=*/0);
   }
   reap();
 }

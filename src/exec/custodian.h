@@ -14,6 +14,7 @@
 #pragma once
 
 #include <chrono>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <optional>
@@ -30,6 +31,14 @@
 
 namespace kolo::exec {
 
+/// What a custodian that listens is told when it begins.
+struct Standing {
+  Secret secret;
+  Amounts has;                             ///< what can be reserved
+  std::chrono::milliseconds idle_time{0};  ///< ends after so long without owners; 0 = never
+  std::filesystem::path note{};            ///< a file that says where it is; removed at the end
+};
+
 class Custodian final : private Processes {
  public:
   /// `family_lock` is inherited by all tasks, so that it is free when all of them are gone; an
@@ -38,8 +47,9 @@ class Custodian final : private Processes {
 
   /// Serves the owner at the other end. The custodian ends when the last such owner is gone.
   void serve(Channel channel);
-  /// Serves every owner that connects and proves to know the secret, until SIGTERM.
-  void listen(Fd listener, Secret secret);
+  /// Serves every owner that connects and proves to know the secret, until SIGTERM or an order to
+  /// shut down.
+  void listen(Fd listener, Standing standing);
 
   /// Until there is nobody left to serve, and nothing left of the tasks. The exit status.
   int run();
@@ -53,7 +63,6 @@ class Custodian final : private Processes {
     bool is_bound = false;     // its end is ours
     bool is_trusted = false;   // takes orders
     bool is_finished = false;  // no task will follow
-    std::string nonce;         // for its proof
     std::chrono::milliseconds lease{0};
     std::optional<Time> lost_at;  // unless it speaks before
     Environment environment;
@@ -65,6 +74,7 @@ class Custodian final : private Processes {
     std::filesystem::path said_in;
     std::size_t said_from = 0;
     bool tell_exit = false;
+    ReservationId reservation = 0;
   };
   using TaskKey = std::pair<OwnerId, TaskId>;
 
@@ -78,7 +88,13 @@ class Custodian final : private Processes {
   void accept_owners();
   void read_orders(OwnerId id);
   void obey(OwnerId id, Owner& owner, const Frame& order);
-  void check_claim(Owner& owner, const Claim& claim);
+  void welcome(OwnerId id, Owner& owner, const Claim& claim);
+  void say_hello(OwnerId id, Owner& owner);
+  void reserve(OwnerId id, const Owner& owner, const ReservationOrder& order);
+  void give_from_reservation(OwnerId id, Task& task) const;
+  void settle_reservations();
+  void shut_down(OwnerId last);
+  void end_if_idle(Time now);
   static void renew_lease(Owner& owner);
   void start(OwnerId id, Owner& owner, Task task);
   void lose(OwnerId id);
@@ -97,7 +113,10 @@ class Custodian final : private Processes {
   [[nodiscard]] int poll_timeout_ms(Time now) const;
 
   Fd signals_, family_lock_, listener_;
-  std::optional<Secret> secret_;
+  std::optional<Standing> standing_;
+  Ledger ledger_;
+  bool ledger_changed_ = false;
+  std::optional<Time> idle_until_;
   TaskTable table_{*this};
   std::map<OwnerId, Owner> owners_;
   std::map<TaskKey, Outputs> outputs_;

@@ -40,6 +40,9 @@ std::optional<Event> event_of(const Frame& frame) {
     case Kind::output: return decode_output(frame.payload);
     case Kind::exited: return decode_exited(frame.payload);
     case Kind::ended: return decode_task_end(frame.payload);
+    case Kind::reserved: return Reserved{decode_task_id(frame.payload)};
+    case Kind::refused: return decode_refusal(frame.payload);
+    case Kind::holdings: return decode_holdings(frame.payload);
     case Kind::line: return std::nullopt;
     default:
       throw_error(ErrorCode::corruption, "a message of kind {} came from the custodian",
@@ -50,15 +53,14 @@ std::optional<Event> event_of(const Frame& frame) {
 }  // namespace
 
 Link::Link(std::string name, Channel channel)
-    : name_(std::move(name)), channel_(std::move(channel)) {
-  channel_.expect(kGreeting);
-}
+    : name_(std::move(name)), channel_(std::move(channel)) {}
 
 std::unique_ptr<Link> Link::to_this_machine(const std::filesystem::path& family) {
   Fd lock;
   if (!family.empty()) lock = lock_family(family);
   LocalCustodian custodian = start_local_custodian(lock);
   std::unique_ptr<Link> link(new Link("this machine", Channel(std::move(custodian.socket))));
+  link->channel_.expect(kGreeting);
   link->pid_ = custodian.guard;
   return link;
 }
@@ -77,6 +79,7 @@ std::unique_ptr<Link> Link::through(const std::vector<std::string>& command, std
   child.wait_until_running();
   std::unique_ptr<Link> link(
       new Link(std::move(name), Channel(std::move(up.read), std::move(down.write))));
+  link->channel_.expect(kGreeting);
   link->command_ = std::filesystem::path(command.front()).filename();
   link->pid_ = child.pid();
   link->errors_ = std::move(errors.read);
@@ -85,37 +88,32 @@ std::unique_ptr<Link> Link::through(const std::vector<std::string>& command, std
 }
 
 std::unique_ptr<Link> Link::to_socket(Fd socket, const Secret& secret, std::string name,
-                                      const std::string& owner, std::chrono::milliseconds lease,
-                                      Deadline deadline) {
-  std::unique_ptr<Link> link(new Link(std::move(name), Channel(std::move(socket))));
-  link->claim(secret, owner, lease, deadline);
+                                      const std::string& owner, std::chrono::milliseconds lease) {
+  std::unique_ptr<Link> link(
+      new Link(std::move(name),
+               Channel(std::move(socket), SecureStream(SecureStream::Side::caller, secret))));
+  link->is_standing_ = true;
+  link->send(Kind::claim, encode(Claim{owner, lease}));
   return link;
 }
 
-void Link::claim(const Secret& secret, const std::string& owner, std::chrono::milliseconds lease,
-                 Deadline deadline) {
-  const Hello hello = decode_hello(wait_for(Kind::hello, deadline).payload);
-  Claim claim{owner, random_nonce(), {}, lease};
-  const std::string text = claim_text(claim, hello.nonce);
-  claim.proof = secret.prove(kOwnerLabel, text);
-  send(Kind::claim, encode(claim));
-  const Frame welcome = wait_for(Kind::welcome, deadline);
-  if (!secret.check(kCustodianLabel, text, welcome.payload))
-    throw_error(ErrorCode::failed_precondition,
-                "whoever answers on {} does not know the custodian's secret", name_);
-}
-
-Frame Link::wait_for(Kind kind, Deadline deadline) {
+Hello Link::wait_for_hello(Deadline deadline) {
+  std::optional<Hello> hello;
   while (!closed()) {
-    for (auto& frame : channel_.receive())
-      if (frame.type == static_cast<std::uint8_t>(kind)) return std::move(frame);
+    for (auto& event : receive()) {
+      if (auto* found = std::get_if<Hello>(&event))
+        hello = std::move(*found);
+      else
+        early_.push_back(std::move(event));
+    }
+    if (hello) return *hello;
     if (closed()) break;
-    pollfd poll{channel_.read_fd(), POLLIN, 0};
-    if (::poll(&poll, 1, deadline.poll_timeout_ms()) == 0 && deadline.passed())
-      throw_error(ErrorCode::timeout, "the custodian of {} does not answer", name_);
+    channel_.flush();
+    pollfd polls[] = {{channel_.read_fd(), POLLIN, 0}, {channel_.write_fd(), POLLOUT, 0}};
+    if (::poll(polls, 2, deadline.poll_timeout_ms()) == 0 && deadline.passed())
+      throw_error(ErrorCode::timeout, "{} does not answer", name_);
   }
-  throw_error(ErrorCode::failed_precondition,
-              "the custodian of {} closed the connection; it may have another secret", name_);
+  throw_error(ErrorCode::unavailable, "{}: {}", name_, reason_of_end());
 }
 
 Link::~Link() {
@@ -134,6 +132,7 @@ Link::~Link() {
 
 void Link::kill_command() noexcept {
   if (pid_ > 0) ::kill(pid_, SIGKILL);
+  if (is_standing_) channel_.close();
 }
 
 void Link::send(Kind kind, std::string_view payload, const std::vector<int>& descriptors) {
@@ -148,7 +147,13 @@ void Link::set_environment(const std::vector<std::string>& environment) {
 void Link::start(const Task& task) {
   std::vector<int> descriptors;
   for (const auto& passed : task.descriptors) descriptors.push_back(passed.fd);
-  send(Kind::start, encode(task), descriptors);
+  if (reservation_ == 0 || task.reservation != 0) {
+    send(Kind::start, encode(task), descriptors);
+    return;
+  }
+  Task reserved = task;
+  reserved.reservation = reservation_;
+  send(Kind::start, encode(reserved), descriptors);
 }
 
 void Link::end(TaskId task) { send(Kind::end, encode(task)); }
@@ -157,7 +162,15 @@ void Link::set_lease(std::chrono::milliseconds lease) { send(Kind::lease, encode
 void Link::renew() { send(Kind::renew); }
 void Link::finish() { send(Kind::finish); }
 
+void Link::reserve(ReservationId id, const Amounts& want) {
+  send(Kind::reserve, encode(ReservationOrder{id, want}));
+}
+void Link::release(ReservationId id) { send(Kind::release, encode(id)); }
+void Link::drain(bool is_draining) { send(Kind::drain, ByteWriter().u8(is_draining).bytes()); }
+void Link::shut_down() { send(Kind::shut_down); }
+
 std::vector<Event> Link::receive() {
+  if (!early_.empty()) return std::exchange(early_, {});
   std::vector<Event> events;
   for (const Frame& frame : channel_.receive())
     if (auto event = event_of(frame)) events.push_back(std::move(*event));
@@ -179,6 +192,11 @@ void Link::read_errors() {
 }
 
 std::string Link::reason_of_end() {
+  if (is_standing_) {
+    if (!channel_.reason().empty()) return channel_.reason();
+    return has_answered_ ? "its custodian closed the connection"
+                         : "its custodian closed the connection; it may have another key";
+  }
   int status = 0;
   if (pid_ > 0) {
     const Deadline deadline = Deadline::after(kCommandEnd);

@@ -22,7 +22,12 @@
 
 namespace kolo::exec {
 
-using Event = std::variant<Hello, Output, Exited, TaskEnd>;
+/// A reservation was granted.
+struct Reserved {
+  ReservationId id = 0;
+};
+
+using Event = std::variant<Hello, Output, Exited, TaskEnd, Reserved, Refusal, Holdings>;
 
 class Link {
  public:
@@ -32,13 +37,12 @@ class Link {
   /// Runs `command`, at whose other end a custodian speaks. `name` is its host in messages.
   /// Throws if the command itself cannot be run.
   static std::unique_ptr<Link> through(const std::vector<std::string>& command, std::string name);
-  /// A custodian that listens. Blocks until each side has proven to the other that it knows the
-  /// secret. `owner` names this process in messages; a link that says nothing for `lease` counts as
-  /// lost there (0 = never): call renew() more often. Throws unavailable, timeout, or
-  /// failed_precondition if the secrets differ.
+  /// A custodian that listens. Everything is sealed; the socket may still be connecting. Hello
+  /// comes when each side has proven to the other that it knows the secret. `owner` names this
+  /// process in messages; a link that says nothing for `lease` counts as lost there (0 = never):
+  /// call renew() more often.
   static std::unique_ptr<Link> to_socket(Fd socket, const Secret& secret, std::string name,
-                                         const std::string& owner, std::chrono::milliseconds lease,
-                                         Deadline deadline);
+                                         const std::string& owner, std::chrono::milliseconds lease);
 
   /// Closes the line: the custodian ends this owner's tasks by itself. A child of this process is
   /// waited for, at most until the tasks' grace time is over and nothing of them is left. A command
@@ -53,6 +57,11 @@ class Link {
   [[nodiscard]] int read_fd() const noexcept { return channel_.read_fd(); }
   [[nodiscard]] int write_fd() const noexcept { return channel_.write_fd(); }
   [[nodiscard]] int error_fd() const noexcept { return errors_.get(); }
+
+  /// Blocks until the custodian has said hello, which is not told by receive() then; what came
+  /// with it is there at once. Throws unavailable, timeout, or failed_precondition if the secrets
+  /// differ.
+  Hello wait_for_hello(Deadline deadline);
 
   // Orders are sent at once as far as possible; flush() sends the rest.
   /// What all later tasks get on top of the custodian's own environment.
@@ -70,6 +79,17 @@ class Link {
   void finish();
   void flush() { channel_.flush(); }
 
+  // Orders to a custodian that listens.
+  /// A Reserved or a Refusal follows.
+  void reserve(ReservationId id, const Amounts& want);
+  /// Free again as soon as no task of it is left.
+  void release(ReservationId id);
+  /// Tasks that name no reservation of their own get this one.
+  void use_reservation(ReservationId id) noexcept { reservation_ = id; }
+  void drain(bool is_draining);
+  /// Ends the tasks of all owners and the custodian; the link closes when nothing is left.
+  void shut_down();
+
   /// What has come; reads once. Throws corruption.
   std::vector<Event> receive();
   /// Takes what the command says on its standard error.
@@ -84,14 +104,14 @@ class Link {
 
  private:
   Link(std::string name, Channel channel);
-  void claim(const Secret& secret, const std::string& owner, std::chrono::milliseconds lease,
-             Deadline deadline);
-  Frame wait_for(Kind kind, Deadline deadline);
   void send(Kind kind, std::string_view payload = {}, const std::vector<int>& descriptors = {});
 
   std::string name_;
   Channel channel_;
-  std::string command_;  // its name; "" = a custodian of this machine
+  std::string command_;       // its name; "" = a custodian of this machine, or one that listens
+  bool is_standing_ = false;  // it listens
+  std::vector<Event> early_;  // came with the hello that was waited for
+  ReservationId reservation_ = 0;
   pid_t pid_ = -1;
   bool has_answered_ = false;
   Fd errors_;

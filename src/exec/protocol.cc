@@ -1,6 +1,7 @@
 #include "exec/protocol.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "base/errors.h"
 
@@ -23,17 +24,40 @@ std::uint32_t count_of(milliseconds duration) {
   return static_cast<std::uint32_t>(std::clamp<std::int64_t>(duration.count(), 0, UINT32_MAX));
 }
 
-}  // namespace
-
-std::string claim_text(const Claim& claim, std::string_view custodian_nonce) {
-  ByteWriter writer;
-  writer.string(custodian_nonce).string(claim.owner).string(claim.nonce).u32(count_of(claim.lease));
-  return writer.bytes();
+void write(ByteWriter& writer, const Amounts& amounts) {
+  writer.i32(amounts.slots).i32(amounts.gpus);
+  writer.u32(static_cast<std::uint32_t>(amounts.named.size()));
+  for (const auto& [name, amount] : amounts.named)
+    writer.string(name).u64(std::bit_cast<std::uint64_t>(amount));
 }
+
+Amounts read_amounts(ByteReader& reader) {
+  Amounts amounts;
+  amounts.slots = reader.i32();
+  amounts.gpus = reader.i32();
+  for (auto left = reader.count(12); left > 0; --left) {
+    const std::string name = reader.string();
+    amounts.named[name] = std::bit_cast<double>(reader.u64());
+  }
+  return amounts;
+}
+
+void write(ByteWriter& writer, const std::vector<int>& numbers) {
+  writer.u32(static_cast<std::uint32_t>(numbers.size()));
+  for (const int number : numbers) writer.i32(number);
+}
+
+std::vector<int> read_numbers(ByteReader& reader) {
+  std::vector<int> numbers(reader.count(4));
+  for (int& number : numbers) number = reader.i32();
+  return numbers;
+}
+
+}  // namespace
 
 std::string encode(const Hello& message) {
   ByteWriter writer;
-  writer.string(message.host).string(message.from).i32(message.processors).string(message.nonce);
+  writer.string(message.host).string(message.from).i32(message.processors);
   return writer.bytes();
 }
 
@@ -43,15 +67,13 @@ Hello decode_hello(std::string_view payload) {
     hello.host = reader.string();
     hello.from = reader.string();
     hello.processors = reader.i32();
-    hello.nonce = reader.string();
     return hello;
   });
 }
 
 std::string encode(const Claim& message) {
   ByteWriter writer;
-  writer.string(message.owner).string(message.nonce).string(message.proof);
-  writer.u32(count_of(message.lease));
+  writer.string(message.owner).u32(count_of(message.lease));
   return writer.bytes();
 }
 
@@ -59,8 +81,6 @@ Claim decode_claim(std::string_view payload) {
   return decode_whole(payload, [](ByteReader& reader) {
     Claim claim;
     claim.owner = reader.string();
-    claim.nonce = reader.string();
-    claim.proof = reader.string();
     claim.lease = read_milliseconds(reader);
     return claim;
   });
@@ -74,13 +94,12 @@ std::string encode(const Task& task) {
   writer.u32(static_cast<std::uint32_t>(task.descriptors.size()));
   for (const auto& passed : task.descriptors) writer.string(passed.variable);
   writer.string(task.secret);
-  writer.u32(static_cast<std::uint32_t>(task.cpus.size()));
-  for (const int cpu : task.cpus) writer.i32(cpu);
+  write(writer, task.cpus);
   writer.i32(task.share.index).i32(task.share.count);
   writer.u8(static_cast<std::uint8_t>(task.share.bind_to));
   for (const auto grace : {task.grace.end, task.grace.left_behind, task.grace.owner_lost})
     writer.u32(count_of(grace));
-  writer.u8(task.tell_exit ? 1 : 0);
+  writer.u8(task.tell_exit ? 1 : 0).u64(task.reservation);
   return writer.bytes();
 }
 
@@ -98,8 +117,7 @@ Task decode_task(std::string_view payload) {
     task.descriptors.resize(reader.count(4));
     for (auto& passed : task.descriptors) passed.variable = reader.string();
     task.secret = reader.string();
-    task.cpus.resize(reader.count(4));
-    for (int& cpu : task.cpus) cpu = reader.i32();
+    task.cpus = read_numbers(reader);
     task.share.index = reader.i32();
     task.share.count = reader.i32();
     const auto bind_to = reader.u8();
@@ -110,6 +128,7 @@ Task decode_task(std::string_view payload) {
     task.grace.left_behind = read_milliseconds(reader);
     task.grace.owner_lost = read_milliseconds(reader);
     task.tell_exit = reader.u8() != 0;
+    task.reservation = reader.u64();
     return task;
   });
 }
@@ -181,6 +200,59 @@ std::string encode(milliseconds lease) {
 
 milliseconds decode_lease(std::string_view payload) {
   return decode_whole(payload, [](ByteReader& reader) { return read_milliseconds(reader); });
+}
+
+std::string encode(const ReservationOrder& message) {
+  ByteWriter writer;
+  write(writer.u64(message.id), message.want);
+  return writer.bytes();
+}
+
+ReservationOrder decode_reservation(std::string_view payload) {
+  return decode_whole(payload, [](ByteReader& reader) {
+    const ReservationId id = reader.u64();
+    return ReservationOrder{id, read_amounts(reader)};
+  });
+}
+
+std::string encode(const Refusal& message) {
+  return ByteWriter().u64(message.id).string(message.reason).bytes();
+}
+
+Refusal decode_refusal(std::string_view payload) {
+  return decode_whole(payload, [](ByteReader& reader) {
+    const ReservationId id = reader.u64();
+    return Refusal{id, reader.string()};
+  });
+}
+
+std::string encode(const Holdings& message) {
+  ByteWriter writer;
+  write(writer, message.total);
+  write(writer, message.free);
+  writer.u8(message.is_draining ? 1 : 0);
+  writer.u32(static_cast<std::uint32_t>(message.held.size()));
+  for (const auto& holding : message.held) {
+    write(writer.string(holding.owner), holding.amounts);
+    write(writer, holding.processors);
+  }
+  return writer.bytes();
+}
+
+Holdings decode_holdings(std::string_view payload) {
+  return decode_whole(payload, [](ByteReader& reader) {
+    Holdings holdings;
+    holdings.total = read_amounts(reader);
+    holdings.free = read_amounts(reader);
+    holdings.is_draining = reader.u8() != 0;
+    holdings.held.resize(reader.count(20));
+    for (auto& holding : holdings.held) {
+      holding.owner = reader.string();
+      holding.amounts = read_amounts(reader);
+      holding.processors = read_numbers(reader);
+    }
+    return holdings;
+  });
 }
 
 }  // namespace kolo::exec

@@ -5,7 +5,8 @@
 // follows whatever the custodian sends: srun holds back what has none.
 //
 // Over pipes and socket pairs the custodian takes orders at once: whoever made the process has
-// them. Over a listening socket the owner first proves that it knows the custodian's secret.
+// them. Over a listening socket everything is sealed (base/secure_stream.h), there is no greeting,
+// and the owner speaks first: it says who it is, and only then the custodian says hello.
 #pragma once
 
 #include <chrono>
@@ -15,12 +16,13 @@
 #include <vector>
 
 #include "base/frames.h"
+#include "exec/ledger.h"
 #include "exec/task.h"
 
 namespace kolo::exec {
 
 using namespace std::string_view_literals;
-inline constexpr std::string_view kGreeting = "\0kolo custodian 1\n"sv;
+inline constexpr std::string_view kGreeting = "\0kolo custodian 2\n"sv;
 
 /// Numbers are part of the protocol: never reuse one.
 enum class Kind : std::uint8_t {
@@ -33,35 +35,44 @@ enum class Kind : std::uint8_t {
   renew = 6,        ///< the lease begins anew
   finish = 7,       ///< no task will follow: the custodian may end when all have ended
   lease = 8,        ///< milliseconds: an owner that is silent for longer is lost; 0 = never
+  // to a custodian that listens
+  reserve = 9,     ///< ReservationOrder; `reserved` or `refused` follows
+  release = 10,    ///< ReservationId: free as soon as no task of it is left
+  drain = 11,      ///< 1 = no reservations any more, 0 = again
+  shut_down = 12,  ///< ends all tasks of all owners, and the custodian; then the link closes
   // custodian to owner
-  hello = 64,    ///< Hello
-  output = 65,   ///< Output
-  exited = 66,   ///< Exited
-  ended = 67,    ///< TaskEnd
-  line = 68,     ///< the end of a line
-  welcome = 69,  ///< the custodian's own proof, in answer to a claim
+  hello = 64,     ///< Hello
+  output = 65,    ///< Output
+  exited = 66,    ///< Exited
+  ended = 67,     ///< TaskEnd
+  line = 68,      ///< the end of a line
+  reserved = 70,  ///< ReservationId
+  refused = 71,   ///< Refusal
+  holdings = 72,  ///< Holdings: after hello, and whenever they have changed
 };
 
 struct Hello {
   std::string host;    ///< the machine's own name for itself
   std::string from;    ///< the owner's address as this host sees it, "" if not known
   int processors = 1;  ///< that the custodian may use
-  std::string nonce;   ///< for the owner's proof
 };
 
 /// How an owner introduces itself to a custodian that listens.
 struct Claim {
   std::string owner;  ///< its name in messages
-  std::string nonce;  ///< for the custodian's proof
-  std::string proof;  ///< of the secret, over the custodian's nonce and all of the above
   /// An owner that is silent for longer is lost; 0 = only a closed connection tells.
   std::chrono::milliseconds lease{0};
 };
 
-/// What the two proofs are over.
-std::string claim_text(const Claim& claim, std::string_view custodian_nonce);
-inline constexpr std::string_view kOwnerLabel = "kolo custodian: owner"sv;
-inline constexpr std::string_view kCustodianLabel = "kolo custodian: custodian"sv;
+struct ReservationOrder {
+  ReservationId id = 0;
+  Amounts want;
+};
+
+struct Refusal {
+  ReservationId id = 0;
+  std::string reason;  ///< who has it
+};
 
 std::string encode(const Hello& message);
 std::string encode(const Claim& message);
@@ -72,6 +83,9 @@ std::string encode(const TaskEnd& message);
 std::string encode(const std::vector<std::string>& environment);
 std::string encode(TaskId task);
 std::string encode(std::chrono::milliseconds lease);
+std::string encode(const ReservationOrder& message);
+std::string encode(const Refusal& message);
+std::string encode(const Holdings& message);
 
 // Each throws corruption unless the payload is exactly one such message.
 Hello decode_hello(std::string_view payload);
@@ -83,6 +97,9 @@ TaskEnd decode_task_end(std::string_view payload);
 std::vector<std::string> decode_environment(std::string_view payload);
 TaskId decode_task_id(std::string_view payload);
 std::chrono::milliseconds decode_lease(std::string_view payload);
+ReservationOrder decode_reservation(std::string_view payload);
+Refusal decode_refusal(std::string_view payload);
+Holdings decode_holdings(std::string_view payload);
 
 inline std::string frame(Kind kind, std::string_view payload = {}) {
   return encode_frame(static_cast<std::uint8_t>(kind), payload);

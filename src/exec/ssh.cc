@@ -44,6 +44,12 @@ SshOptions ssh_from_environment(const std::string& kolo) {
 }
 
 std::vector<std::string> ssh_command(const SshOptions& options, const std::string& host) {
+  return ssh_command(options, host,
+                     fmt::format("exec {} custodian", shell_quoted(options.remote_kolo)));
+}
+
+std::vector<std::string> ssh_command(const SshOptions& options, const std::string& host,
+                                     const std::string& line) {
   std::vector<std::string> argv = options.command;
   for (const std::string& setting :
        {std::string("BatchMode=yes"), "StrictHostKeyChecking=" + options.host_keys,
@@ -56,8 +62,7 @@ std::vector<std::string> ssh_command(const SshOptions& options, const std::strin
   argv.insert(argv.end(), {"-T", "-x"});
   if (options.port) argv.insert(argv.end(), {"-p", std::to_string(*options.port)});
   if (!options.identity_file.empty()) argv.insert(argv.end(), {"-i", options.identity_file});
-  argv.insert(argv.end(),
-              {"--", host, fmt::format("exec {} custodian", shell_quoted(options.remote_kolo))});
+  argv.insert(argv.end(), {"--", host, line});
   return argv;
 }
 

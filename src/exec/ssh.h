@@ -29,8 +29,11 @@ std::chrono::milliseconds host_lease_setting();
 /// the program is unless the last of them says it.
 SshOptions ssh_from_environment(const std::string& kolo);
 
-/// The complete ssh command that runs a custodian on `host`. The only part a shell sees (the other
-/// side's) is the path of kolo, quoted.
+/// The complete ssh command that has the shell of `host` run `line`.
+std::vector<std::string> ssh_command(const SshOptions& options, const std::string& host,
+                                     const std::string& line);
+/// The same for a custodian. The only part a shell sees (the other side's) is the path of kolo,
+/// quoted.
 std::vector<std::string> ssh_command(const SshOptions& options, const std::string& host);
 
 }  // namespace kolo::exec

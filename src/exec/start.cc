@@ -163,6 +163,26 @@ int be_custodian_of_standard_streams() {
   return be_custodian(Channel(std::move(in), std::move(out)), {});
 }
 
+pid_t start_standing_custodian(Fd listener, Standing standing, Fd family_lock) {
+  const pid_t child = ::fork();
+  if (child < 0) throw_errno("cannot start a custodian");
+  if (child > 0) return child;
+  int status = 1;
+  try {
+    ::setsid();
+    drop_standard_streams();
+    close_all_but({listener.get(), family_lock.get()});
+    guard_a_custodian(family_lock.get());
+    ::prctl(PR_SET_NAME, "kolo-custodian");
+    Custodian custodian(std::move(family_lock));
+    custodian.listen(std::move(listener), std::move(standing));
+    status = custodian.run();
+  } catch (const std::exception&) {
+    // Whoever connects sees that nobody listens.
+  }
+  ::_exit(status);
+}
+
 Fd lock_family(const std::filesystem::path& directory) {
   Fd lock(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   const Deadline deadline = Deadline::after(kLongestDeath);

@@ -16,6 +16,7 @@
 
 #include "base/fd.h"
 #include "exec/channel.h"
+#include "exec/custodian.h"
 
 namespace kolo::exec {
 
@@ -34,6 +35,10 @@ LocalCustodian start_local_custodian(const Fd& family_lock);
 
 /// `kolo custodian`: serves the owner at the other end of standard input and output.
 int be_custodian_of_standard_streams();
+
+/// A custodian that listens, in a session of its own that outlives this process: it has no terminal
+/// and no standard streams. Returns its process id. To be called before there are threads.
+pid_t start_standing_custodian(Fd listener, Standing standing, Fd family_lock);
 
 /// Waits for processes of an earlier family in this directory, and locks it for a new one: the
 /// custodian and everything it starts inherit the lock, so it is free when all of them are gone.

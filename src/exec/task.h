@@ -15,6 +15,9 @@ namespace kolo::exec {
 /// Chosen by the owner; unique among the owner's living tasks.
 using TaskId = std::uint64_t;
 
+/// Chosen by the owner, as TaskId is; never 0.
+using ReservationId = std::uint64_t;
+
 enum class BindTo : std::uint8_t { none = 0, core = 1, socket = 2 };
 
 /// The place of a task among the tasks that share a host.
@@ -56,6 +59,9 @@ struct Task {
   HostShare share;
   Grace grace;
   bool tell_exit = false;  ///< an Exited event as soon as the first process ends
+  /// Of a custodian that listens: what the task may use. Its processors, shared out as `share`
+  /// says, are the task's. 0 = none.
+  ReservationId reservation = 0;
 };
 
 /// The task's first process has ended; others of it may still run.

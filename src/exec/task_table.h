@@ -20,13 +20,11 @@
 #include <utility>
 #include <vector>
 
+#include "exec/ledger.h"
 #include "exec/process_tree.h"
 #include "exec/task.h"
 
 namespace kolo::exec {
-
-/// A custodian's name for one of its owners; never reused.
-using OwnerId = std::uint64_t;
 
 /// What the table needs of the system.
 class Processes {

@@ -145,6 +145,9 @@ void custodian(std::string_view input) {
        [&] { static_cast<void>(exec::decode_exited(input)); },
        [&] { static_cast<void>(exec::decode_task_end(input)); },
        [&] { static_cast<void>(exec::decode_environment(input)); },
+       [&] { require(exec::encode(exec::decode_reservation(input)).size() <= input.size()); },
+       [&] { require(exec::encode(exec::decode_refusal(input)) == input); },
+       [&] { static_cast<void>(exec::decode_holdings(input)); },
        [&] { static_cast<void>(exec::decode_task_id(input)); });
 }
 

@@ -25,7 +25,7 @@ class ListenerTest : public ::testing::Test {
     int status = 1;
     try {
       Custodian custodian;
-      custodian.listen(std::move(listener), secret_);
+      custodian.listen(std::move(listener), {secret_, {2, 1, {{"licences", 3}}}});
       status = custodian.run();
     } catch (const std::exception&) {
     }
@@ -40,7 +40,9 @@ class ListenerTest : public ::testing::Test {
 
   Fd connect() { return connect_tcp(address_, Deadline::after(10s)); }
   std::unique_ptr<Link> link(const Secret& secret, std::chrono::milliseconds lease = 0ms) {
-    return Link::to_socket(connect(), secret, "test", "owner", lease, Deadline::after(10s));
+    auto made = Link::to_socket(connect(), secret, "test", "owner", lease);
+    std::ignore = made->wait_for_hello(Deadline::after(10s));
+    return made;
   }
 
   Secret secret_ = Secret::random();
@@ -70,23 +72,45 @@ TEST_F(ListenerTest, AWrongSecretIsRefused) {
     link(Secret::random());
     FAIL() << "the wrong secret was taken";
   } catch (const Error& error) {
-    EXPECT_EQ(error.code(), ErrorCode::failed_precondition);
-    EXPECT_THAT(error.message(), HasSubstr("secret"));
+    EXPECT_EQ(error.code(), ErrorCode::unavailable);
+    EXPECT_THAT(error.message(), HasSubstr("another key"));
   }
 }
 
-TEST_F(ListenerTest, OrdersBeforeTheClaimAreNotObeyed) {
-  Channel stranger(connect());
-  stranger.expect(kGreeting);
-  stranger.send(frame(Kind::start, encode(Owner::shell(1, "touch /tmp/never"))));
-  stranger.flush();
+/// Whether the custodian closes the connection; what it says before goes to `said`.
+bool is_closed_after(Fd socket, std::string_view bytes, std::string& said) {
   const Deadline deadline = Deadline::after(10s);
-  while (!stranger.closed() && !deadline.passed()) {
-    pollfd poll{stranger.read_fd(), POLLIN, 0};
-    ::poll(&poll, 1, deadline.poll_timeout_ms());
-    stranger.receive();
+  send_all(socket.get(), bytes, deadline, "the custodian");
+  for (;;) {
+    char chunk[256];
+    const ssize_t got = ::recv(socket.get(), chunk, sizeof chunk, 0);
+    if (got > 0) said.append(chunk, static_cast<std::size_t>(got));
+    if (got == 0 || (got < 0 && errno != EAGAIN)) return true;
+    pollfd poll{socket.get(), POLLIN, 0};
+    if (::poll(&poll, 1, deadline.poll_timeout_ms()) == 0) return false;
   }
-  EXPECT_TRUE(stranger.closed());
+}
+
+TEST_F(ListenerTest, StrangersLearnNothing) {
+  std::string said;
+  const std::string order = frame(Kind::start, encode(Owner::shell(1, "touch /tmp/never")));
+  EXPECT_TRUE(is_closed_after(connect(), order, said));
+  EXPECT_TRUE(is_closed_after(connect(), "GET / HTTP/1.1\r\n\r\n", said));
+  EXPECT_TRUE(is_closed_after(connect(), std::string(100'000, '\0'), said));
+  EXPECT_EQ(said, "");
+}
+
+TEST_F(ListenerTest, OrdersBeforeTheClaimAreNotObeyed) {
+  Channel hasty(connect(), SecureStream(SecureStream::Side::caller, secret_));
+  hasty.send(frame(Kind::start, encode(Owner::shell(1, "touch /tmp/never"))));
+  const Deadline deadline = Deadline::after(10s);
+  while (!hasty.closed() && !deadline.passed()) {
+    hasty.flush();
+    pollfd polls[] = {{hasty.read_fd(), POLLIN, 0}, {hasty.write_fd(), POLLOUT, 0}};
+    ::poll(polls, 2, deadline.poll_timeout_ms());
+    EXPECT_TRUE(hasty.receive().empty());
+  }
+  EXPECT_TRUE(hasty.closed());
 }
 
 TEST_F(ListenerTest, SilentStrangersDoNotKeepOwnersOut) {
@@ -107,6 +131,67 @@ TEST_F(ListenerTest, AnOwnerThatIsSilentForLongerThanItsLeaseIsLost) {
   EXPECT_FALSE(speaking.ends.contains(1));
   speaking.link().kill(1);
   EXPECT_TRUE(speaking.wait_for_end(1));
+}
+
+TEST_F(ListenerTest, NothingIsPromisedTwice) {
+  Owner first(link(secret_)), second(link(secret_));
+  first.link().reserve(1, {2, 0, {}});
+  ASSERT_TRUE(first.wait([&] { return first.reserved.contains(1); }));
+  second.link().reserve(1, {1, 0, {}});
+  ASSERT_TRUE(second.wait([&] { return second.refused.contains(1); }));
+  EXPECT_THAT(second.refused.at(1), HasSubstr("owner has 2 slots"));
+  first.link().release(1);
+  ASSERT_TRUE(second.wait([&] { return second.holdings.free.slots == 2; }));
+  second.link().reserve(2, {2, 1, {}});
+  EXPECT_TRUE(second.wait([&] { return second.reserved.contains(2); }));
+}
+
+TEST_F(ListenerTest, WhatALostOwnerHadIsFreeWhenItsTasksAreGone) {
+  Owner first(link(secret_)), second(link(secret_));
+  first.link().reserve(1, {2, 0, {}});
+  ASSERT_TRUE(first.wait([&] { return first.reserved.contains(1); }));
+  Task stubborn = Owner::shell(1, "trap '' TERM; echo $$ up; while :; do sleep 0.05; done");
+  stubborn.reservation = 1;
+  stubborn.grace.owner_lost = 200ms;
+  first.link().start(stubborn);
+  ASSERT_TRUE(first.wait_for_output(1, "up"));
+  const pid_t process = std::stoi(first.out[1]);
+  ASSERT_TRUE(second.wait([&] { return second.holdings.held.size() == 1; }));
+  first.close();
+  EXPECT_TRUE(second.wait([&] { return second.holdings.free.slots == 2; }));
+  EXPECT_NE(::kill(process, 0), 0);
+}
+
+TEST_F(ListenerTest, ATaskHasTheDevicesOfItsReservationAndNoOther) {
+  Owner owner(link(secret_));
+  Task task = Owner::shell(1, "echo gpus $CUDA_VISIBLE_DEVICES");
+  task.reservation = 9;
+  owner.link().start(task);
+  ASSERT_TRUE(owner.wait_for_end(1));
+  EXPECT_THAT(owner.ends.at(1).error, HasSubstr("not held"));
+  owner.link().reserve(9, {1, 1, {{"licences", 3}}});
+  owner.link().start(task);
+  EXPECT_TRUE(owner.wait_for_output(1, "gpus 0"));
+}
+
+TEST_F(ListenerTest, ADrainedHostTakesNothingNew) {
+  Owner owner(link(secret_));
+  owner.link().drain(true);
+  owner.link().reserve(1, {1, 0, {}});
+  ASSERT_TRUE(owner.wait([&] { return owner.refused.contains(1); }));
+  EXPECT_THAT(owner.refused.at(1), HasSubstr("drained"));
+  owner.link().drain(false);
+  owner.link().reserve(1, {1, 0, {}});
+  EXPECT_TRUE(owner.wait([&] { return owner.reserved.contains(1); }));
+}
+
+TEST_F(ListenerTest, ShuttingDownEndsEverybodysTasks) {
+  Owner first(link(secret_)), second(link(secret_));
+  first.link().start(Owner::shell(1, "echo up; sleep 1000"));
+  ASSERT_TRUE(first.wait_for_output(1, "up"));
+  second.link().shut_down();
+  EXPECT_TRUE(second.wait_for_close());
+  EXPECT_TRUE(first.wait_for_close());
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -60,11 +61,17 @@ class Owner {
   std::map<TaskId, int> exits;
   std::map<TaskId, TaskEnd> ends;
   std::map<TaskId, int> times_told;
+  std::set<ReservationId> reserved;
+  std::map<ReservationId, std::string> refused;
+  Holdings holdings;
 
  private:
   void take(Event& event) {
     if (auto* output = std::get_if<Output>(&event))
       (output->stream == Stream::out ? out : err)[output->id] += output->bytes;
+    if (auto* granted = std::get_if<Reserved>(&event)) reserved.insert(granted->id);
+    if (auto* refusal = std::get_if<Refusal>(&event)) refused[refusal->id] = refusal->reason;
+    if (auto* held = std::get_if<Holdings>(&event)) holdings = *held;
     if (auto* exited = std::get_if<Exited>(&event)) exits[exited->id] = exited->status;
     if (auto* end = std::get_if<TaskEnd>(&event)) {
       ++times_told[end->id];

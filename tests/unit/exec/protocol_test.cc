@@ -59,11 +59,10 @@ TEST(ExecProtocolTest, CutMessagesAreCorruption) {
 }
 
 TEST(ExecProtocolTest, OtherMessagesComeOutAsTheyWentIn) {
-  const Hello hello = decode_hello(encode(Hello{"h", "10.0.0.1", 8, "nonce"}));
+  const Hello hello = decode_hello(encode(Hello{"h", "10.0.0.1", 8}));
   EXPECT_EQ(hello.host, "h");
   EXPECT_EQ(hello.from, "10.0.0.1");
   EXPECT_EQ(hello.processors, 8);
-  EXPECT_EQ(hello.nonce, "nonce");
   const Output output = decode_output(encode(Output{5, Stream::err, "bytes"}));
   EXPECT_EQ(output.id, 5U);
   EXPECT_EQ(output.stream, Stream::err);
@@ -74,18 +73,27 @@ TEST(ExecProtocolTest, OtherMessagesComeOutAsTheyWentIn) {
   EXPECT_EQ(end.status, 256);
   EXPECT_EQ(end.tail, "tail");
   EXPECT_EQ(end.error, "error");
-  const Claim claim = decode_claim(encode(Claim{"me", "n", "p", 30s}));
+  const Claim claim = decode_claim(encode(Claim{"me", 30s}));
   EXPECT_EQ(claim.owner, "me");
   EXPECT_EQ(claim.lease, 30s);
 }
 
-TEST(ExecProtocolTest, TheProofCoversTheWholeClaim) {
-  const Claim claim{"me", "n", "", 30s};
-  const std::string text = claim_text(claim, "c");
-  EXPECT_NE(text, claim_text(claim, "d"));
-  EXPECT_NE(text, claim_text({"you", "n", "", 30s}, "c"));
-  EXPECT_NE(text, claim_text({"me", "m", "", 30s}, "c"));
-  EXPECT_NE(text, claim_text({"me", "n", "", 31s}, "c"));
+TEST(ExecProtocolTest, ReservationsComeOutAsTheyWentIn) {
+  const Amounts amounts{2, 1, {{"memory", 1e9}, {"licences", 0.5}}};
+  const ReservationOrder order = decode_reservation(encode(ReservationOrder{7, amounts}));
+  EXPECT_EQ(order.id, 7U);
+  EXPECT_EQ(order.want, amounts);
+  const Refusal refusal = decode_refusal(encode(Refusal{7, "why"}));
+  EXPECT_EQ(refusal.id, 7U);
+  EXPECT_EQ(refusal.reason, "why");
+  const Holdings holdings =
+      decode_holdings(encode(Holdings{amounts, {1, 0, {}}, true, {{"me", {1, 1, {}}, {3, 4}}}}));
+  EXPECT_EQ(holdings.total, amounts);
+  EXPECT_EQ(holdings.free.slots, 1);
+  EXPECT_TRUE(holdings.is_draining);
+  ASSERT_EQ(holdings.held.size(), 1U);
+  EXPECT_EQ(holdings.held[0].owner, "me");
+  EXPECT_EQ(holdings.held[0].processors, (std::vector<int>{3, 4}));
 }
 
 }  // namespace
