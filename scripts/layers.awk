@@ -8,7 +8,7 @@ BEGIN {
   level["base"] = 0
   level["comm"] = level["events"] = level["exec"] = 1
   level["engine"] = level["search"] = level["store"] = level["launch"] = 2
-  level["train"] = level["jobs"] = 3
+  level["train"] = level["jobs"] = level["cluster"] = 3
   level["tune"] = 4
   level["hps"] = level["dashboard"] = 5
   level["nas"] = 6

@@ -26,6 +26,7 @@ extern const Command kHps, kNas, kEvaluate, kNewProblem, kAnalytics;
 extern const Command kInit, kActivate, kWhich, kApp, kJob, kDep, kModify;
 extern const Command kLs, kRm, kKill, kRetry, kExplain, kStats, kLog;
 extern const Command kLauncher, kSubmit, kSubmitLaunch;
+extern const Command kUp, kDown, kStatus, kDrain, kExec, kAttach, kRsyncUp, kRsyncDown;
 extern const Command kInfo, kList, kManual, kCompletion, kComplete;
 
 }  // namespace kolo::app

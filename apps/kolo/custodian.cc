@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include "base/errors.h"
+#include "cluster/standing.h"
 #include "commands.h"
 #include "exec/start.h"
 
@@ -10,11 +11,12 @@ namespace kolo::app {
 namespace {
 
 int run_custodian(const cli::Arguments& arguments) {
-  if (!arguments.empty() || ::isatty(STDIN_FILENO) != 0)
+  const bool is_standing = arguments == cli::Arguments{"standing"};
+  if ((!arguments.empty() && !is_standing) || ::isatty(STDIN_FILENO) != 0)
     throw_error(ErrorCode::invalid_argument,
                 "kolo starts this command by itself on the hosts of a run; it takes its orders "
                 "from standard input");
-  return exec::be_custodian_of_standard_streams();
+  return is_standing ? cluster::be_standing_custodian() : exec::be_custodian_of_standard_streams();
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "cli/option_set.h"
+#include "cluster/cluster.h"
 #include "comm/transports.h"
 #include "hps/problem/function_problems.h"
 #include "jobs_database.h"
@@ -72,6 +73,12 @@ std::vector<NamedText> application_names(const OptionSet&) {
   std::vector<NamedText> names;
   for (const auto& one : open_jobs().applications())
     names.push_back({one.name, one.description.empty() ? one.executable : one.description});
+  return names;
+}
+
+std::vector<NamedText> cluster_names(const OptionSet&) {
+  std::vector<NamedText> names;
+  for (auto& name : cluster::cluster_names()) names.push_back({std::move(name)});
   return names;
 }
 

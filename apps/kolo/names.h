@@ -19,5 +19,7 @@ std::vector<cli::NamedText> job_state_names(const cli::OptionSet& typed);
 /// What the database has at this moment. They throw if there is none.
 std::vector<cli::NamedText> study_names(const cli::OptionSet& typed);
 std::vector<cli::NamedText> application_names(const cli::OptionSet& typed);
+/// Clusters that stand.
+std::vector<cli::NamedText> cluster_names(const cli::OptionSet& typed);
 
 }  // namespace kolo::app

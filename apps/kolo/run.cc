@@ -7,6 +7,7 @@
 #include "base/errors.h"
 #include "base/log.h"
 #include "base/subprocess.h"
+#include "cluster_run.h"
 #include "comm/transports.h"
 #include "commands.h"
 #include "elastic_options.h"
@@ -148,13 +149,25 @@ int slots_of(const std::vector<launch::Host>& hosts) {
   return slots;
 }
 
+void place_on_hosts(launch::Job& job, const std::vector<launch::Host>& hosts,
+                    std::optional<int> ranks) {
+  job.placements = launch::place_ranks(hosts, ranks.value_or(slots_of(hosts)));
+  for (auto& placement : job.placements)
+    placement.is_local = launch::is_this_machine(placement.host);
+}
+
 int run_run(RunOptions& options, OptionSet& given) {
   if (options.check_build) {
     OptionSet none;
     return kInfo.run(none);
   }
   launch::Job job = job_of(options, given);
+  const bool on_cluster =
+      !options.cluster.empty() && !given.typed("hosts") && !given.typed("hostfile");
   if (is_elastic(options, given)) {
+    if (on_cluster)
+      throw_error(ErrorCode::unsupported,
+                  "elastic jobs do not run on a cluster; name their hosts with --hosts");
     if (transport_of(options, given).ends_with("mpi"))
       throw_error(ErrorCode::invalid_argument,
                   "an elastic job cannot use MPI, whose ranks stay the same; leave --mpi out");
@@ -167,13 +180,17 @@ int run_run(RunOptions& options, OptionSet& given) {
     check_virtual_ranks(options, elastic.most_ranks);
     return launch::elastic::run_elastic_job(elastic);
   }
-  const auto hosts = hosts_of(options, given, options.num_proc);
-  job.placements = launch::place_ranks(hosts, options.num_proc.value_or(slots_of(hosts)));
-  for (auto& placement : job.placements)
-    placement.is_local = launch::is_this_machine(placement.host);
+  if (on_cluster)
+    place_on_cluster(job, options.cluster, options.num_proc.value_or(0),
+                     std::chrono::milliseconds(static_cast<long long>(options.cluster_wait * 1e3)));
+  else
+    place_on_hosts(job, hosts_of(options, given, options.num_proc), options.num_proc);
   check_virtual_ranks(options, job.placements.back().first_rank + job.placements.back().ranks);
   check_program(job);
-  if (transport_of(options, given).ends_with("mpi")) launch::become_mpirun(job);  // also shm+mpi
+  const bool by_mpi = transport_of(options, given).ends_with("mpi");
+  if (by_mpi && job.open_link)
+    throw_error(ErrorCode::unsupported, "mpirun cannot start ranks on a cluster; use --hosts");
+  if (by_mpi) launch::become_mpirun(job);  // also shm+mpi
   return launch::run_job(job);
 }
 
@@ -187,7 +204,8 @@ constinit const Command kRun{
     .examples =
         "kolo run -np 4 ./train --epochs 3\n"
         "kolo run -np 8 -H a:4,b:4 ./train\n"
-        "kolo run --min-np 2 --max-np 8 --host-discovery-script ./hosts.sh ./train\n",
+        "kolo run --min-np 2 --max-np 8 --host-discovery-script ./hosts.sh ./train\n"
+        "kolo run -np 8 --cluster lab ./train\n",
     .options = declared<RunOptions>,
     .run = run_declared<RunOptions, run_run>,
 };

@@ -31,6 +31,12 @@ constexpr Option<RunOptions> kRunRanks[] = {
      "Read the hosts from a file with one `HOST slots=N`, `HOST:N` or `HOST` on each line; `#` "
      "starts a comment.",
      aliases("-hostfile"), variables("HOSTFILE")},
+    {&RunOptions::cluster, "cluster", "NAME",
+     "Run on the hosts of this cluster, which `kolo up` made; the ranks get slots that nobody else "
+     "has.",
+     variables("CLUSTER"), names(cluster_names)},
+    {&RunOptions::cluster_wait, "cluster-wait", "SECONDS",
+     "Wait so long for slots of the cluster that others use.", least(0), most(1e9)},
     {&RunOptions::bind_to, "bind-to", "core|socket|none",
      "Bind each rank to a core or a socket of its host, one after the other.", variables("BIND_TO"),
      choices("core|socket|none")},

@@ -11,7 +11,8 @@ namespace kolo::app {
 
 struct RunOptions {
   std::optional<int> num_proc, virtual_ranks;
-  std::string hosts, hostfile;
+  std::string hosts, hostfile, cluster;
+  double cluster_wait = 0;  ///< seconds
   std::vector<std::string> env;
   std::string transport;
   bool gloo = false, mpi = false;

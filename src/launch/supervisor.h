@@ -3,10 +3,13 @@
 
 #include <chrono>
 #include <filesystem>
+#include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "exec/binding.h"
+#include "exec/link.h"
 #include "exec/ssh.h"
 #include "exec/task.h"
 #include "launch/environment.h"
@@ -19,6 +22,12 @@ using exec::BindTo;
 using exec::parse_bind_to;
 using exec::SshOptions;
 
+/// A custodian that has said hello.
+struct OpenedLink {
+  std::unique_ptr<exec::Link> link;
+  exec::Hello hello;
+};
+
 struct Job {
   std::vector<std::string> argv;
   std::vector<Placement> placements;
@@ -26,6 +35,8 @@ struct Job {
   Environment environment;          ///< NAME=VALUE for every rank, on top of what it has anyway
   std::vector<exec::PassedDescriptor> descriptors;  ///< that ranks of this machine inherit
   SshOptions ssh;
+  /// Links to the hosts, where they are not made by ssh; empty = ssh, and this machine directly.
+  std::function<OpenedLink(const Placement&)> open_link{};
   std::chrono::milliseconds start_timeout{30'000};
   std::chrono::milliseconds grace{5'000};  ///< between SIGTERM and SIGKILL
   std::string network_interface;           ///< of the meeting place; "" = what reaches the hosts

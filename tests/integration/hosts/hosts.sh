@@ -90,6 +90,7 @@ PasswordAuthentication no
 StrictModes no
 UsePAM no
 PidFile none
+SetEnv XDG_STATE_HOME=$hosts_dir/state
 MaxStartups 100
 X
   local i

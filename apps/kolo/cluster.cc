@@ -1,0 +1,244 @@
+// kolo up, kolo down, kolo status, kolo drain: hosts as one machine.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/errors.h"
+#include "base/json.h"
+#include "base/plural.h"
+#include "base/text_table.h"
+#include "cluster/bring_up.h"
+#include "cluster/members.h"
+#include "cluster_argument.h"
+#include "commands.h"
+#include "study_store.h"
+
+namespace kolo::app {
+namespace {
+
+using cluster::kAnswerTime;
+
+std::chrono::milliseconds seconds(double value) {
+  return std::chrono::milliseconds(static_cast<std::int64_t>(value * 1000));
+}
+
+void print_report(const cluster::HostReport& report) {
+  if (report.is_failure)
+    fmt::print(
+        stderr, "kolo: {}\n",
+        report.what.starts_with(report.host) ? report.what : report.host + ": " + report.what);
+  else
+    fmt::print("{}: {}\n", report.host, report.what);
+  std::fflush(stdout);
+}
+
+struct UpCommand {
+  std::string file;
+  double timeout = 60;
+  void declare(OptionSet& set);
+};
+constexpr Option<UpCommand> kUpRows[] = {
+    {&UpCommand::file, "FILE", "", "The file that describes the cluster (docs/cluster.md)."},
+    {&UpCommand::timeout, "timeout", "SECONDS",
+     "Give up a host that has not answered for so long. Commands of the file have an hour each.",
+     least(1), most(86'400)},
+};
+void UpCommand::declare(OptionSet& set) { set.add("Options", kUpRows, *this); }
+
+int run_up(UpCommand& options) {
+  const auto file = cluster::load_cluster_file(options.file);
+  cluster::UpOptions up;
+  up.host_time = seconds(options.timeout);
+  if (cluster::bring_up(file, up, print_report)) {
+    fmt::print("cluster {} is up: kolo run --cluster {} -np 2 PROGRAM\n", file.name, file.name);
+    return 0;
+  }
+  fmt::print(stderr,
+             "kolo: cluster {} is not complete; `kolo up {}` again goes on, `kolo down {}` ends "
+             "what stands\n",
+             file.name, options.file, file.name);
+  return 1;
+}
+
+struct DownCommand {
+  std::string name;
+  bool force = false;
+  double timeout = 10;
+  void declare(OptionSet& set);
+};
+constexpr Option<DownCommand> kDownRows[] = {
+    {&DownCommand::force, "force", "",
+     "Forget the cluster even if a host does not answer. What stands there stays."},
+    {&DownCommand::timeout, "timeout", "SECONDS",
+     "Give up a host that has not answered for so long.", least(1), most(86'400)},
+};
+void DownCommand::declare(OptionSet& set) {
+  set.add("Arguments", kClusterArgument, &name);
+  set.add("Options", kDownRows, *this);
+}
+
+int run_down(DownCommand& options) {
+  const std::string name = cluster_named(options.name);
+  if (cluster::bring_down(name, options.force, seconds(options.timeout), print_report)) return 0;
+  fmt::print(stderr,
+             "kolo: cluster {} is not ended on every host; try again when they answer, or forget "
+             "them with --force\n",
+             name);
+  return 1;
+}
+
+struct StatusCommand {
+  std::string name;
+  bool json = false;
+  void declare(OptionSet& set);
+};
+void StatusCommand::declare(OptionSet& set) {
+  set.add("Arguments", kClusterArgument, &name);
+  set.add("Options", kJsonOutput, &json);
+}
+
+std::string state_of(const cluster::LinkedMember& linked) {
+  if (!linked.answers()) return "lost";
+  return linked.holdings.is_draining ? "drained" : "up";
+}
+
+Json amounts_json(const exec::Amounts& amounts) {
+  Json json = amounts.named;
+  if (json.is_null()) json = Json::object();
+  json["slots"] = amounts.slots;
+  json["gpus"] = amounts.gpus;
+  return json;
+}
+
+Json status_json(const std::string& name, const std::vector<cluster::LinkedMember>& members) {
+  Json hosts = Json::array();
+  for (const auto& linked : members) {
+    Json host = {{"host", linked.member.host},
+                 {"head", linked.member.is_head},
+                 {"address", linked.member.address ? linked.member.address->str() : ""},
+                 {"state", state_of(linked)},
+                 {"error", linked.error},
+                 {"total", amounts_json(linked.holdings.total)},
+                 {"free", amounts_json(linked.holdings.free)},
+                 {"held", Json::array()}};
+    for (const auto& held : linked.holdings.held)
+      host["held"].push_back({{"owner", held.owner},
+                              {"amounts", amounts_json(held.amounts)},
+                              {"processors", held.processors}});
+    hosts.push_back(std::move(host));
+  }
+  return {{"cluster", name}, {"hosts", std::move(hosts)}};
+}
+
+void print_status(const std::string& name, const std::vector<cluster::LinkedMember>& members) {
+  int slots = 0, free = 0;
+  std::vector<std::vector<std::string>> rows = {{"HOST", "STATE", "SLOTS", "FREE", "USED BY"}};
+  for (const auto& linked : members) {
+    slots += linked.holdings.total.slots;
+    free += linked.holdings.free.slots;
+    const std::string host = linked.member.host + (linked.member.is_head ? " (head)" : "");
+    if (!linked.answers()) {
+      rows.push_back({host, state_of(linked), "", "", linked.error});
+      continue;
+    }
+    std::string used;
+    for (const auto& held : linked.holdings.held)
+      used += fmt::format("{}{}: {}", used.empty() ? "" : "; ", held.owner,
+                          exec::describe(held.amounts));
+    rows.push_back({host, state_of(linked), std::to_string(linked.holdings.total.slots),
+                    std::to_string(linked.holdings.free.slots), used});
+  }
+  fmt::print("cluster {}: {}, {} of {} slots free\n{}", name,
+             counted(static_cast<std::int64_t>(members.size()), "host"), free, slots,
+             text_table(rows));
+}
+
+int run_status(StatusCommand& options) {
+  const auto found = cluster::load_cluster(cluster_named(options.name));
+  const auto members =
+      cluster::link_all(found, cluster::owner_name("kolo status"), Deadline::after(kAnswerTime));
+  if (options.json)
+    fmt::print("{}\n", json_text(status_json(found.name, members), 2));
+  else
+    print_status(found.name, members);
+  const bool is_whole = std::all_of(members.begin(), members.end(),
+                                    [](const auto& linked) { return linked.answers(); });
+  return is_whole ? 0 : 1;
+}
+
+struct DrainCommand {
+  std::string name, host;
+  bool undo = false;
+  void declare(OptionSet& set);
+};
+constexpr Option<DrainCommand> kDrainRows[] = {
+    {&DrainCommand::host, "HOST", "", "The host, as `kolo status` names it."},
+};
+constexpr Option<DrainCommand> kDrainOptions[] = {
+    {&DrainCommand::undo, "undo", "", "Let the host take work again."},
+};
+void DrainCommand::declare(OptionSet& set) {
+  set.add("Arguments", kClusterNeeded, &name);
+  set.add("Arguments", kDrainRows, *this);
+  set.add("Options", kDrainOptions, *this);
+}
+
+int run_drain(DrainCommand& options) {
+  const auto found = cluster::load_cluster(cluster_named(options.name));
+  std::vector<cluster::LinkedMember> one;
+  const Deadline deadline = Deadline::after(kAnswerTime);
+  one.push_back(cluster::link_one(found, found.at(options.host), cluster::owner_name("kolo drain"),
+                                  deadline));
+  one.front().link->drain(!options.undo);
+  while (one.front().answers() && one.front().holdings.is_draining == options.undo)
+    if (!cluster::wait_for_any(one, deadline) && deadline.passed())
+      throw_error(ErrorCode::timeout, "{} does not answer", options.host);
+  if (!one.front().answers())
+    throw_error(ErrorCode::unavailable, "{}: {}", options.host, one.front().error);
+  if (options.undo)
+    fmt::print("{} takes work again\n", options.host);
+  else
+    fmt::print("{} takes nothing new; {} still run there\n", options.host,
+               counted(static_cast<std::int64_t>(one.front().holdings.held.size()), "reservation"));
+  return 0;
+}
+
+}  // namespace
+
+constinit const Command kUp{
+    .name = "up",
+    .summary = "Make the hosts of a file stand as one cluster",
+    .examples = "kolo up cluster.yaml\n",
+    .notes =
+        "Hosts that stand already stay as they are: repeat the command after a change of the file, "
+        "or when a host was lost.",
+    .options = declared<UpCommand>,
+    .run = run_declared<UpCommand, run_up>,
+};
+
+constinit const Command kDown{
+    .name = "down",
+    .summary = "End a cluster with everything that runs on it",
+    .examples = "kolo down lab\n",
+    .options = declared<DownCommand>,
+    .run = run_declared<DownCommand, run_down>,
+};
+
+constinit const Command kStatus{
+    .name = "status",
+    .summary = "Show the hosts of a cluster and who uses what",
+    .examples = "kolo status\nkolo status lab --json\n",
+    .notes = "The exit status is 1 if a host is lost.",
+    .options = declared<StatusCommand>,
+    .run = run_declared<StatusCommand, run_status>,
+};
+
+constinit const Command kDrain{
+    .name = "drain",
+    .summary = "Let a host of a cluster finish what runs there and take nothing new",
+    .examples = "kolo drain lab 10.0.0.3\nkolo drain lab 10.0.0.3 --undo\n",
+    .options = declared<DrainCommand>,
+    .run = run_declared<DrainCommand, run_drain>,
+};
+
+}  // namespace kolo::app

@@ -1,0 +1,43 @@
+#include "cluster_run.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "base/errors.h"
+#include "base/log.h"
+#include "cluster/placing.h"
+#include "cluster_argument.h"
+
+namespace kolo::app {
+
+void place_on_cluster(launch::Job& job, const std::string& cluster, int ranks,
+                      std::chrono::milliseconds wait) {
+  const auto found = cluster::load_cluster(cluster_named(cluster));
+  const std::string program = std::filesystem::path(job.argv.front()).filename();
+  auto members = std::make_shared<std::vector<cluster::LinkedMember>>(cluster::link_all(
+      found, cluster::owner_name("kolo run " + program), Deadline::after(job.start_timeout)));
+  for (const auto& linked : *members)
+    if (!linked.answers())
+      log::warning("{} of cluster {} is lost: {}", linked.member.host, found.name, linked.error);
+  if (ranks == 0) {
+    for (const auto& linked : *members)
+      if (!linked.holdings.is_draining) ranks += linked.holdings.free.slots;
+    ranks = std::max(ranks, 1);
+  }
+  const auto counts = cluster::reserve_ranks(*members, ranks, {1, 0, {}}, cluster::Spread::packed,
+                                             Deadline::after(wait));
+  int first = 0;
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    if (counts[i] == 0) continue;
+    job.placements.push_back({(*members)[i].member.host, first, counts[i], /*is_local=*/false});
+    first += counts[i];
+  }
+  job.open_link = [members](const launch::Placement& placement) {
+    auto& linked = *std::find_if(members->begin(), members->end(), [&](const auto& one) {
+      return one.member.host == placement.host;
+    });
+    return launch::OpenedLink{std::move(linked.link), linked.hello};
+  };
+}
+
+}  // namespace kolo::app

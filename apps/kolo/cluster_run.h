@@ -1,0 +1,16 @@
+// The ranks of `kolo run --cluster`: reserved on the hosts of a cluster, and started there.
+#pragma once
+
+#include <chrono>
+#include <string>
+
+#include "launch/supervisor.h"
+
+namespace kolo::app {
+
+/// Reserves the ranks, and waits for room for so long; all slots that are free for `ranks` 0. Fills
+/// in the job's placements and links. Throws unavailable, saying who has what is missing.
+void place_on_cluster(launch::Job& job, const std::string& cluster, int ranks,
+                      std::chrono::milliseconds wait);
+
+}  // namespace kolo::app

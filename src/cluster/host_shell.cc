@@ -1,0 +1,155 @@
+#include "cluster/host_shell.h"
+
+#include <signal.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+
+#include "base/env.h"
+#include "base/errors.h"
+#include "base/files.h"
+#include "base/pipe.h"
+#include "base/subprocess.h"
+#include "base/words.h"
+#include "launch/hosts.h"
+
+namespace kolo::cluster {
+namespace fs = std::filesystem;
+namespace {
+
+/// Below the size of a pipe, so that it can be written before anybody reads.
+constexpr std::size_t kInputLimit = 60'000;
+
+std::string last_line_of(const CommandResult& result) {
+  std::string_view text = result.errors.empty() ? result.output : result.errors;
+  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.back())) != 0)
+    text.remove_suffix(1);
+  const auto start = text.find_last_of("\r\n");
+  if (start != std::string_view::npos) text.remove_prefix(start + 1);
+  return text.empty() ? describe_wait_status(result.status) : std::string(text);
+}
+
+/// A path that begins with ~ is below the home directory of whoever logs in there.
+std::string quoted_path(const std::string& path) {
+  if (path == "~") return "\"$HOME\"";
+  return path.starts_with("~/") ? "\"$HOME\"/" + shell_quoted(path.substr(2)) : shell_quoted(path);
+}
+
+/// Packs a directory's content, or a file, to standard output.
+std::string pack_line(const std::string& path) {
+  const std::string quoted = quoted_path(path);
+  return fmt::format(
+      "if [ -d {0} ]; then exec tar -C {0} -cf - .; else exec tar -C \"$(dirname {0})\" -cf - "
+      "\"$(basename {0})\"; fi",
+      quoted);
+}
+
+/// Takes what pack_line() wrote.
+std::string unpack_line(const std::string& path, bool is_directory) {
+  const std::string quoted = quoted_path(path);
+  if (is_directory) return fmt::format("mkdir -p {0} && exec tar -C {0} -xf -", quoted);
+  return fmt::format(
+      "d=\"$(dirname {0})\" && mkdir -p \"$d\" && t=\"$(mktemp -d \"$d/.kolo.XXXXXX\")\" && "
+      "tar -C \"$t\" -xf - && mv -f \"$t\"/* {0}; s=$?; rm -rf \"$t\"; exit $s",
+      quoted);
+}
+
+/// One program's output is the other's input. Throws for the first that fails.
+void run_pipe(const std::vector<std::string>& from, const std::vector<std::string>& to,
+              Deadline deadline, const std::string& host) {
+  Pipe data = make_pipe(), errors = make_pipe();
+  SpawnOptions options;
+  options.argv = from;
+  options.environment = current_environment();
+  options.standard_output = data.write.get();
+  options.standard_error = errors.write.get();
+  Spawned child = spawn(options);
+  data.write.reset();
+  errors.write.reset();
+  child.wait_until_running();
+  CommandResult taken, packed;
+  try {
+    taken = run_command(to, deadline, data.read.get());
+  } catch (const Error&) {
+    ::kill(child.pid(), SIGKILL);
+    while (::waitpid(child.pid(), &packed.status, 0) < 0 && errno == EINTR) {
+    }
+    throw;
+  }
+  data.read.reset();
+  char chunk[4096];
+  for (ssize_t got = 0; (got = ::read(errors.read.get(), chunk, sizeof chunk)) > 0;)
+    packed.errors.append(chunk, static_cast<std::size_t>(got));
+  while (::waitpid(child.pid(), &packed.status, 0) < 0 && errno == EINTR) {
+  }
+  for (const CommandResult* result : {&taken, &packed})
+    if (!result->ok())
+      throw_error(ErrorCode::unavailable, "{}: cannot copy: {}", host, last_line_of(*result));
+}
+
+}  // namespace
+
+HostShell::HostShell(const SshAccess& access, std::string host, const std::string& kolo)
+    : host_(std::move(host)),
+      ssh_(exec::ssh_from_environment(fs::read_symlink("/proc/self/exe"))),
+      login_(access.user.empty() ? host_ : access.user + "@" + host_),
+      is_local_(launch::is_this_machine(host_)) {
+  if (!kolo.empty()) ssh_.remote_kolo = kolo;
+  if (access.port > 0) ssh_.port = access.port;
+  if (!access.identity_file.empty()) ssh_.identity_file = access.identity_file;
+  ssh_.connect_timeout_seconds = 10;
+}
+
+std::vector<std::string> HostShell::words_for(const std::string& line) const {
+  if (is_local_) return {"/bin/sh", "-c", line};
+  return exec::ssh_command(ssh_, login_, line);
+}
+
+std::vector<std::string> HostShell::login_words() const {
+  if (is_local_) return {environment("SHELL").value_or("/bin/sh"), "-l"};
+  auto words = exec::ssh_command(ssh_, login_, "exec \"$SHELL\" -l");
+  std::replace(words.begin(), words.end(), std::string("-T"), std::string("-t"));
+  return words;
+}
+
+std::string HostShell::run(const std::string& line, Deadline deadline,
+                           std::string_view input) const {
+  KOLO_CHECK(input.size() <= kInputLimit);
+  Pipe pipe = make_pipe();
+  write_all(pipe.write.get(), input, "a pipe");
+  pipe.write.reset();
+  CommandResult result;
+  try {
+    result = run_command(words_for(line), deadline, pipe.read.get());
+  } catch (const Error& error) {
+    throw_error(error.code(), "{}: {}", host_, error.message());
+  }
+  if (!result.ok()) throw_error(ErrorCode::unavailable, "{}: {}", host_, last_line_of(result));
+  return result.output;
+}
+
+std::string HostShell::run_kolo(const std::string& arguments, Deadline deadline,
+                                std::string_view input) const {
+  return run(fmt::format("exec {} {}", shell_quoted(ssh_.remote_kolo), arguments), deadline, input);
+}
+
+void HostShell::copy_to(const fs::path& here, const std::string& there, Deadline deadline) const {
+  if (!fs::exists(here)) throw_error(ErrorCode::not_found, "{} does not exist here", here.string());
+  run_pipe({"/bin/sh", "-c", pack_line(here)},
+           words_for(unpack_line(there, fs::is_directory(here))), deadline, host_);
+}
+
+void HostShell::copy_from(const std::string& there, const fs::path& here, Deadline deadline) const {
+  const std::string kind = run(fmt::format("if [ -d {0} ]; then echo directory; elif [ -e {0} ]; "
+                                           "then echo file; else echo nothing; fi",
+                                           quoted_path(there)),
+                               deadline);
+  if (kind.find("nothing") != std::string::npos)
+    throw_error(ErrorCode::not_found, "{} does not exist on {}", there, host_);
+  run_pipe(words_for(pack_line(there)),
+           {"/bin/sh", "-c",
+            unpack_line(fs::absolute(here), kind.find("directory") != std::string::npos)},
+           deadline, host_);
+}
+
+}  // namespace kolo::cluster

@@ -1,0 +1,99 @@
+#include "cluster/members.h"
+
+#include <poll.h>
+#include <pwd.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "base/errors.h"
+#include "base/host.h"
+
+namespace kolo::cluster {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// A host that has not answered for so long is lost.
+constexpr auto kKeepAlive = 20s;
+
+void take(LinkedMember& member, const OnEvent& on) {
+  try {
+    for (auto& event : member.link->receive()) {
+      if (auto* hello = std::get_if<exec::Hello>(&event)) member.hello = std::move(*hello);
+      if (auto* holdings = std::get_if<exec::Holdings>(&event))
+        member.holdings = std::move(*holdings);
+      else if (on)
+        on(member, event);
+    }
+    if (member.link->closed()) member.error = member.link->reason_of_end();
+  } catch (const Error& error) {
+    member.error = error.message();
+  }
+}
+
+bool is_known(const LinkedMember& member) {
+  return !member.answers() || member.holdings.total.slots > 0;
+}
+
+}  // namespace
+
+std::string owner_name(const std::string& what) {
+  const passwd* user = ::getpwuid(::geteuid());
+  return fmt::format("{} of {}@{} (process {})", what,
+                     user != nullptr ? user->pw_name : std::to_string(::geteuid()), host_name(),
+                     ::getpid());
+}
+
+std::unique_ptr<exec::Link> begin_link(const Cluster& cluster, const Member& member,
+                                       const std::string& owner, std::chrono::milliseconds lease) {
+  if (!member.address)
+    throw_error(ErrorCode::unavailable, "it does not stand; `kolo up` starts it");
+  Fd socket = begin_connect_tcp(*member.address);
+  set_keep_alive(socket.get(), kKeepAlive);
+  return exec::Link::to_socket(std::move(socket), cluster.key, member.host, owner, lease);
+}
+
+bool wait_for_any(std::vector<LinkedMember>& members, Deadline deadline, const OnEvent& on) {
+  std::vector<pollfd> polls;
+  for (const auto& member : members) {
+    const bool is_open = member.link && member.answers();
+    polls.push_back({is_open ? member.link->read_fd() : -1, POLLIN, 0});
+    polls.push_back({is_open ? member.link->write_fd() : -1, POLLOUT, 0});
+  }
+  if (::poll(polls.data(), polls.size(), deadline.poll_timeout_ms()) == 0) return false;
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    if (polls[2 * i + 1].revents != 0) members[i].link->flush();
+    if (polls[2 * i].revents != 0) take(members[i], on);
+  }
+  return true;
+}
+
+std::vector<LinkedMember> link_all(const Cluster& cluster, const std::string& owner,
+                                   Deadline deadline) {
+  std::vector<LinkedMember> members;
+  for (const auto& member : cluster.members) {
+    LinkedMember& linked = members.emplace_back(LinkedMember{member});
+    try {
+      linked.link = begin_link(cluster, member, owner);
+    } catch (const Error& error) {
+      linked.error = error.message();
+    }
+  }
+  while (!std::all_of(members.begin(), members.end(), is_known))
+    if (!wait_for_any(members, deadline) && deadline.passed()) break;
+  for (auto& member : members)
+    if (!is_known(member)) member.error = "it does not answer";
+  return members;
+}
+
+LinkedMember link_one(const Cluster& cluster, const Member& member, const std::string& owner,
+                      Deadline deadline) {
+  Cluster only{.name = cluster.name, .key = cluster.key};
+  only.members = {member};
+  LinkedMember linked = std::move(link_all(only, owner, deadline).front());
+  if (!linked.answers()) throw_error(ErrorCode::unavailable, "{}: {}", member.host, linked.error);
+  return linked;
+}
+
+}  // namespace kolo::cluster

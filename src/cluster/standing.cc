@@ -1,0 +1,169 @@
+#include "cluster/standing.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdio>
+#include <sstream>
+
+#include "base/deadline.h"
+#include "base/env.h"
+#include "base/errors.h"
+#include "base/files.h"
+#include "base/frames.h"
+#include "base/host.h"
+#include "cluster/cluster_file.h"
+#include "exec/binding.h"
+#include "exec/protocol.h"
+#include "exec/start.h"
+
+namespace kolo::cluster {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr std::string_view kAnswerWord = "kolo-standing";
+constexpr std::size_t kOrderLimit = 1U << 20;
+
+std::string read_order() {
+  std::string order;
+  std::array<char, 4096> chunk;
+  for (;;) {
+    const ssize_t got = ::read(STDIN_FILENO, chunk.data(), chunk.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return order;
+    order.append(chunk.data(), static_cast<std::size_t>(got));
+    if (order.size() > kOrderLimit) throw_error(ErrorCode::corruption, "the order is too long");
+  }
+}
+
+/// "client-address client-port server-address server-port".
+std::string address_of_ssh_here() {
+  std::istringstream words(environment("SSH_CONNECTION").value_or(""));
+  std::string client, port, server;
+  words >> client >> port >> server;
+  return server.empty() ? "127.0.0.1" : server;
+}
+
+int answer(const StandingAnswer& answer) {
+  std::printf("%s %s %d\n", std::string(kAnswerWord).c_str(),
+              answer.address.empty() ? "none" : answer.address.c_str(), answer.process);
+  return std::fflush(stdout) == 0 ? 0 : 1;
+}
+
+/// The note about the custodian of a cluster on this host. It is locked as long as that stands.
+class Note {
+ public:
+  explicit Note(const std::string& cluster) {
+    const fs::path folder = state_folder() / "standing";
+    make_private_directory(folder);
+    path_ = folder / (cluster + "@" + host_name());  // homes may be shared between hosts
+  }
+
+  /// False: another custodian stands.
+  bool lock() {
+    for (;;) {
+      file_ = Fd(::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, kPrivateFile));
+      if (!file_.valid()) throw_errno("cannot open {}", path_.string());
+      if (::flock(file_.get(), LOCK_EX | LOCK_NB) != 0) return false;
+      // One that has ended may have removed the file in between.
+      struct stat opened {
+      }, named{};
+      if (::fstat(file_.get(), &opened) == 0 && ::stat(path_.c_str(), &named) == 0 &&
+          opened.st_ino == named.st_ino)
+        return true;
+    }
+  }
+  void write(const std::string& text) const {
+    if (::ftruncate(file_.get(), 0) != 0 || ::pwrite(file_.get(), text.data(), text.size(), 0) < 0)
+      throw_errno("cannot write {}", path_.string());
+  }
+  /// What the one that stands has written; it may be about to.
+  [[nodiscard]] std::string read() const {
+    const Deadline deadline = Deadline::after(std::chrono::seconds(5));
+    for (;;) {
+      std::error_code none;
+      std::string text = fs::exists(path_, none) ? read_file(path_) : "";
+      if (text.ends_with('\n') || deadline.passed()) return text;
+      ::usleep(10'000);
+    }
+  }
+  void remove() const { ::unlink(path_.c_str()); }
+  [[nodiscard]] const fs::path& path() const noexcept { return path_; }
+  /// For the custodian and its tasks: the lock is free when all of them are gone.
+  [[nodiscard]] Fd lock_copy() const { return Fd(::fcntl(file_.get(), F_DUPFD_CLOEXEC, 3)); }
+
+ private:
+  fs::path path_;
+  Fd file_;
+};
+
+}  // namespace
+
+std::string encode(const StandingOrder& order) {
+  ByteWriter writer;
+  writer.string(order.cluster).string(order.key.bytes()).string(order.address);
+  writer.string(exec::encode(exec::ReservationOrder{1, order.offer}));
+  writer.u64(static_cast<std::uint64_t>(order.idle_time.count())).u8(order.only_find ? 1 : 0);
+  return writer.bytes();
+}
+
+StandingOrder decode_standing_order(std::string_view bytes) {
+  ByteReader reader(bytes);
+  StandingOrder order;
+  order.cluster = reader.string();
+  order.key = Secret::from_bytes(reader.string());
+  order.address = reader.string();
+  order.offer = exec::decode_reservation(reader.string()).want;
+  order.idle_time = std::chrono::milliseconds(reader.u64());
+  order.only_find = reader.u8() != 0;
+  reader.finish();
+  return order;
+}
+
+StandingAnswer parse_standing_answer(std::string_view output) {
+  std::istringstream lines{std::string(output)};
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line);
+    std::string word;
+    StandingAnswer answer;
+    if (words >> word && word == kAnswerWord && words >> answer.address >> answer.process) {
+      if (answer.address == "none") answer.address.clear();
+      return answer;
+    }
+  }
+  throw_error(ErrorCode::unavailable,
+              "kolo does not answer there; check that it is installed and of the same version");
+}
+
+int be_standing_custodian() {
+  StandingOrder order = decode_standing_order(read_order());
+  check_cluster_name(order.cluster);
+  Note note(order.cluster);
+  if (!note.lock()) {
+    std::istringstream words(note.read());
+    StandingAnswer found;
+    words >> found.address >> found.process;
+    return answer(found);
+  }
+  if (order.only_find) {
+    note.remove();
+    return answer({});
+  }
+  note.write("");
+  if (order.address.empty()) order.address = address_of_ssh_here();
+  if (order.offer.slots == 0) order.offer.slots = exec::usable_processors();
+  Fd listener = listen_tcp(SocketAddress::from_numeric(order.address));
+  StandingAnswer made{local_address_of(listener.get()).str()};
+  if (const auto home = environment("HOME")) [[maybe_unused]]
+    const int changed = ::chdir(home->c_str());
+  made.process = exec::start_standing_custodian(
+      std::move(listener), {order.key, order.offer, order.idle_time, note.path()},
+      note.lock_copy());
+  note.write(fmt::format("{} {}\n", made.address, made.process));
+  return answer(made);
+}
+
+}  // namespace kolo::cluster
