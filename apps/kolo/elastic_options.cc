@@ -13,7 +13,7 @@ namespace kolo::app {
 namespace {
 
 /// NaN, which no comparison lets pass, for what is no number.
-double number_of(std::string_view text) {
+double parsed_number(std::string_view text) {
   double value = 0;
   const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   const bool is_number = error == std::errc() && stop == text.data() + text.size();
@@ -28,9 +28,9 @@ std::optional<launch::elastic::Cooldown> cooldown_of(const std::string& text) {
   if (text.empty()) return std::nullopt;
   constexpr double kLongest = 3600;
   const auto comma = text.find(',');
-  const double low = number_of(std::string_view(text).substr(0, comma));
+  const double low = parsed_number(std::string_view(text).substr(0, comma));
   const double high =
-      number_of(comma == std::string::npos ? "" : std::string_view(text).substr(comma + 1));
+      parsed_number(comma == std::string::npos ? "" : std::string_view(text).substr(comma + 1));
   if (!(low >= 1 && low <= high && high <= kLongest))
     throw_error(ErrorCode::invalid_argument,
                 "--blacklist-cooldown-range {}: two numbers of seconds are needed, as in 10,100, "
@@ -46,7 +46,7 @@ int signal_of(std::string name) {
                                                          {"INT", SIGINT},   {"XCPU", SIGXCPU}};
   for (const auto& [known, number] : kKnown)
     if (name == known) return number;
-  if (const double number = number_of(name); number >= 1 && number <= SIGRTMAX)
+  if (const double number = parsed_number(name); number >= 1 && number <= SIGRTMAX)
     return static_cast<int>(number);
   throw_error(ErrorCode::invalid_argument,
               "--notice-signal {}: this is no signal; give TERM, USR1, USR2, HUP, INT, XCPU or a "
