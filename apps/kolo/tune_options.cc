@@ -74,6 +74,10 @@ constexpr Option<TuneOptions> kTuneResources[] = {
     {&TuneOptions::hosts, "hosts", "HOST:SLOTS,…",
      "Run trials on these hosts, which are reached by ssh; a slot holds one processor of a trial.",
      aliases("-H"), fallback("this machine")},
+    {&TuneOptions::cluster, "cluster", "NAME",
+     "Run trials on the hosts of this cluster, which `kolo up` made; each trial reserves its "
+     "slots.",
+     names(cluster_names)},
     {&TuneOptions::executor, "executor", "NAME",
      "Run trials by this executor; `kolo list executors` shows the names.", aliases("--evaluator"),
      fallback("process, or ranks with --np"), names(executor_names)},

@@ -20,7 +20,7 @@ struct TuneOptions {
   std::string file;  ///< with a description of the study
   std::vector<std::string> program;
   std::string space;
-  std::string metric, mode, search, scheduler, executor, hosts;
+  std::string metric, mode, search, scheduler, executor, hosts, cluster;
   std::optional<std::int64_t> num_samples, seed;
   std::vector<std::string> stop;
   std::optional<double> time_budget, trial_time_limit;

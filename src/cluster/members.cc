@@ -8,6 +8,7 @@
 
 #include "base/errors.h"
 #include "base/host.h"
+#include "base/log.h"
 
 namespace kolo::cluster {
 namespace {
@@ -94,6 +95,21 @@ LinkedMember link_one(const Cluster& cluster, const Member& member, const std::s
   LinkedMember linked = std::move(link_all(only, owner, deadline).front());
   if (!linked.answers()) throw_error(ErrorCode::unavailable, "{}: {}", member.host, linked.error);
   return linked;
+}
+
+std::vector<launch::Host> hosts_of_cluster(const std::string& name) {
+  const Cluster cluster = load_cluster(cluster_name_or_only(name));
+  std::vector<launch::Host> hosts;
+  for (const auto& linked :
+       link_all(cluster, owner_name("a look at the cluster"), Deadline::after(kAnswerTime))) {
+    if (linked.answers())
+      hosts.push_back({linked.member.host, linked.holdings.total.slots});
+    else
+      log::warning("{} of cluster {} is lost: {}", linked.member.host, cluster.name, linked.error);
+  }
+  if (hosts.empty())
+    throw_error(ErrorCode::unavailable, "no host of cluster {} answers", cluster.name);
+  return hosts;
 }
 
 }  // namespace kolo::cluster

@@ -11,6 +11,7 @@
 #include "base/deadline.h"
 #include "cluster/cluster.h"
 #include "exec/link.h"
+#include "launch/hosts.h"
 
 namespace kolo::cluster {
 
@@ -42,6 +43,10 @@ std::vector<LinkedMember> link_all(const Cluster& cluster, const std::string& ow
 /// The same for one. Throws unavailable.
 LinkedMember link_one(const Cluster& cluster, const Member& member, const std::string& owner,
                       Deadline deadline);
+
+/// The hosts that answer, with all their slots. Warns of those that do not; throws unavailable if
+/// none does.
+std::vector<launch::Host> hosts_of_cluster(const std::string& name);
 
 /// Is told what comes over the links, beside Hello and Holdings.
 using OnEvent = std::function<void(LinkedMember&, const exec::Event&)>;

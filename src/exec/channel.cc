@@ -168,6 +168,7 @@ std::vector<Frame> Channel::receive() {
   if (secure_) {
     plain = secure_->receive(bytes);
     queue(secure_->take_outgoing(), {});
+    flush();  // what waited for the keys
     bytes = plain;
   }
   if (greeting_.empty())

@@ -31,6 +31,8 @@ struct TrialShape {
   double gpus = 0;  ///< of `jobs`: of each node
   /// Of `process` and `ranks`: where trials run; none = this machine.
   std::vector<launch::Host> hosts{};
+  /// Those hosts are of this cluster, of which each trial reserves its slots; "" = reached by ssh.
+  std::string cluster{};
   std::chrono::milliseconds start_timeout{30'000};  ///< of those hosts
   int trials_per_node = 1024;  ///< of `jobs`: so many share a node, if it has the cores
 };

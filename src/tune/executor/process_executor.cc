@@ -32,6 +32,8 @@ TrialHostsSetup hosts_setup(const ExecutorSetup& setup) {
   TrialHostsSetup hosts;
   hosts.study_directory = setup.place.directory;
   hosts.hosts = setup.shape.hosts;
+  hosts.cluster = setup.shape.cluster;
+  hosts.slots_per_rank = std::max(1, setup.shape.threads_per_rank);
   for (auto& host : hosts.hosts) host.slots /= std::max(1, setup.shape.threads_per_rank);
   hosts.start_timeout = setup.shape.start_timeout;
   hosts.ssh = exec::ssh_from_environment(setup.kolo);
@@ -165,7 +167,7 @@ class ProcessExecutor final : public TrialExecutor {
   }
   /// What could not be done at once is done by the listening thread.
   void wake_if_needed() KOLO_REQUIRES(mutex_) {
-    if (tasks_.hosts().needs_poll()) wake();
+    if (tasks_.needs_poll()) wake();
   }
 
   Run* find(RunId id) KOLO_REQUIRES(mutex_) {

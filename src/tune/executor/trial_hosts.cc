@@ -6,6 +6,7 @@
 #include "base/interrupt.h"
 #include "base/log.h"
 #include "base/subprocess.h"
+#include "cluster/members.h"
 #include "exec/environment.h"
 
 namespace kolo::tune {
@@ -24,8 +25,10 @@ constexpr int kSliceMs = 50;
 
 TrialHosts::TrialHosts(TrialHostsSetup setup) : setup_(std::move(setup)) {
   if (setup_.hosts.empty()) setup_.hosts = {{"localhost", 1}};
+  if (!setup_.cluster.empty()) cluster_ = cluster::load_cluster(setup_.cluster);
   for (const auto& [name, slots] : setup_.hosts)
-    hosts_.push_back({.name = name, .slots = slots, .is_local = launch::is_this_machine(name)});
+    hosts_.push_back(
+        {.name = name, .slots = slots, .is_local = !cluster_ && launch::is_this_machine(name)});
   for (auto& host : hosts_) open(host);
   wait_for_all();
   if (std::any_of(hosts_.begin(), hosts_.end(), [](const auto& host) { return !host.is_local; }))
@@ -61,13 +64,41 @@ std::vector<launch::Placement> TrialHosts::take(int nodes, int ranks) {
   // The first rank reports, and hears what the study says only from here.
   std::stable_partition(order.begin(), order.end(),
                         [](const auto* host) { return host->is_local; });
+  return place(order, ranks);
+}
+
+std::vector<launch::Placement> TrialHosts::place(const std::vector<TrialHost*>& hosts, int ranks) {
   std::vector<launch::Placement> placements;
-  for (auto* host : order) {
+  for (auto* host : hosts) {
     placements.push_back(
         {host->name, static_cast<int>(placements.size()) * ranks, ranks, host->is_local});
     host->load += ranks;
   }
   return placements;
+}
+
+std::vector<launch::Placement> TrialHosts::take_free(int nodes, int ranks) {
+  std::vector<TrialHost*> fitting;
+  for (auto& host : hosts_)
+    if (host.is_ready() && !host.holdings.is_draining &&
+        host.holdings.free.slots >= ranks * setup_.slots_per_rank)
+      fitting.push_back(&host);
+  if (fitting.size() < static_cast<std::size_t>(nodes)) return {};
+  std::stable_sort(fitting.begin(), fitting.end(), [](const TrialHost* a, const TrialHost* b) {
+    return a->holdings.free.slots > b->holdings.free.slots;
+  });
+  fitting.resize(static_cast<std::size_t>(nodes));
+  return place(fitting, ranks);
+}
+
+std::unique_ptr<cluster::Gang> TrialHosts::reserve(
+    const std::vector<launch::Placement>& placements) {
+  std::vector<cluster::Gang::Part> parts;
+  for (auto& host : hosts_)  // everybody asks in the order of the cluster
+    for (const auto& placement : placements)
+      if (placement.host == host.name)
+        parts.push_back({host.link.get(), {placement.ranks * setup_.slots_per_rank, 0, {}}});
+  return std::make_unique<cluster::Gang>(std::move(parts), next_reservation_++);
 }
 
 void TrialHosts::give_back(const std::vector<launch::Placement>& placements) {
@@ -84,8 +115,15 @@ void TrialHosts::open(TrialHost& host) {
   if (host.is_local) {
     host.link = exec::Link::to_this_machine(setup_.study_directory);
   } else {
-    host.link = exec::Link::through(exec::ssh_command(setup_.ssh, host.name), host.name);
-    host.link->set_lease(setup_.lease);
+    if (cluster_) {
+      cluster_ = cluster::load_cluster(setup_.cluster);  // the host may stand elsewhere by now
+      const std::string study = setup_.study_directory.filename();
+      host.link = cluster::begin_link(*cluster_, cluster_->at(host.name),
+                                      cluster::owner_name("study " + study), setup_.lease);
+    } else {
+      host.link = exec::Link::through(exec::ssh_command(setup_.ssh, host.name), host.name);
+      host.link->set_lease(setup_.lease);
+    }
     host.link->set_environment(exec::forwardable(current_environment()));
     host.answer_by = Deadline::after(setup_.start_timeout);
   }
@@ -96,6 +134,7 @@ std::vector<exec::Event> TrialHosts::receive(TrialHost& host) {
   if (host.link->error_fd() >= 0) host.link->read_errors();
   auto events = host.link->receive();
   for (const auto& event : events) {
+    if (const auto* holdings = std::get_if<exec::Holdings>(&event)) host.holdings = *holdings;
     const auto* hello = std::get_if<exec::Hello>(&event);
     if (hello == nullptr || host.is_local) continue;
     host.hello = *hello;
@@ -140,7 +179,8 @@ void TrialHosts::keep_up() {
     } catch (const Error& error) {
       log::warning("{} cannot run trials now: {}", host.is_local ? "this machine" : host.name,
                    error.message());
-      host.try_again = Deadline::after(kTryAgainHere);
+      host.try_again =
+          Deadline::after(host.is_local ? kTryAgainHere : std::chrono::milliseconds(kTryAgain));
     }
   }
 }

@@ -6,6 +6,9 @@
 // end with their tasks when the study is gone, or when they have not heard from it for the time of
 // a lease, as on a host that is cut off.
 //
+// The hosts of a cluster (src/cluster) have custodians already, which serve others, too: there,
+// each trial reserves its slots before it begins.
+//
 // A host that is lost gets no trials as long as there are others, and is tried again now and then.
 //
 // Nothing blocks but the constructor and lose(). One thread at a time.
@@ -21,6 +24,8 @@
 #include <vector>
 
 #include "base/deadline.h"
+#include "cluster/cluster.h"
+#include "cluster/gang.h"
 #include "exec/link.h"
 #include "exec/ssh.h"
 #include "launch/hosts.h"
@@ -31,6 +36,8 @@ struct TrialHostsSetup {
   std::filesystem::path study_directory;
   std::vector<launch::Host> hosts{};  ///< none = this machine
   exec::SshOptions ssh{};
+  std::string cluster{};   ///< that the hosts are of; "" = they are reached by ssh
+  int slots_per_rank = 1;  ///< of a cluster
   std::chrono::milliseconds start_timeout{30'000};
   std::chrono::milliseconds lease{60'000};  ///< of other hosts
 };
@@ -42,6 +49,7 @@ struct TrialHost {
   int load = 0;                         ///< ranks that run there
   std::unique_ptr<exec::Link> link{};   ///< unset while the host is lost
   std::optional<exec::Hello> hello{};   ///< of another host that has answered
+  exec::Holdings holdings{};            ///< of a host of a cluster
   std::optional<Deadline> answer_by{};  ///< of another host that has not
   std::optional<Deadline> try_again{};  ///< of a host that is lost
 
@@ -57,6 +65,13 @@ class TrialHosts {
   /// Places `ranks` ranks on each of `nodes` hosts: those with the most free slots, this machine
   /// first. Places are never refused; the study decides how many trials run at once.
   [[nodiscard]] std::vector<launch::Placement> take(int nodes, int ranks);
+  /// Of a cluster: places where, as far as is known, slots are free now; empty if there are too
+  /// few.
+  [[nodiscard]] std::vector<launch::Placement> take_free(int nodes, int ranks);
+  /// Asks the hosts of a cluster for the slots of these places.
+  [[nodiscard]] std::unique_ptr<cluster::Gang> reserve(
+      const std::vector<launch::Placement>& placements);
+  [[nodiscard]] bool are_cluster() const noexcept { return cluster_.has_value(); }
   void give_back(const std::vector<launch::Placement>& placements);
 
   [[nodiscard]] TrialHost& at(const std::string& name);
@@ -81,8 +96,12 @@ class TrialHosts {
 
  private:
   void wait_for_all();
+  [[nodiscard]] std::vector<launch::Placement> place(const std::vector<TrialHost*>& hosts,
+                                                     int ranks);
 
   TrialHostsSetup setup_;
+  std::optional<cluster::Cluster> cluster_;
+  exec::ReservationId next_reservation_ = 1;
   std::vector<TrialHost> hosts_;
   std::optional<Deadline> renew_;  // of the leases; none without other hosts
 };

@@ -45,12 +45,12 @@ void TrialTasks::start(RunProcess given) {
   try {
     for (const auto& placement : process.placements) {
       TrialHost& host = hosts_.at(placement.host);
-      hosts_.open(host);
+      if (!hosts_.are_cluster()) hosts_.open(host);
       for (int i = 0; i < placement.ranks; ++i)
         run.ranks.push_back(
             {.host = &host, .err = RunOutput(file_of_rank(process.err, run.ranks.size()))});
     }
-    if (hosts_are_ready(run))
+    if (hosts_.are_cluster() ? has_slots(run) : hosts_are_ready(run))
       begin(run);
     else
       waiting_.insert(trial);
@@ -64,6 +64,29 @@ void TrialTasks::start(RunProcess given) {
 bool TrialTasks::hosts_are_ready(const Run& run) {
   return std::all_of(run.ranks.begin(), run.ranks.end(),
                      [](const Rank& rank) { return rank.host->is_ready(); });
+}
+
+bool TrialTasks::has_slots(Run& run) {
+  using State = cluster::Gang::State;
+  if (run.slots && run.slots->state() != State::refused)
+    return run.slots->state() == State::granted;
+  run.slots.reset();
+  // One after the other: each answer changes what the next one can hope for.
+  const bool others_ask = std::any_of(waiting_.begin(), waiting_.end(), [&](std::int64_t trial) {
+    const auto& slots = runs_.at(trial).slots;
+    return slots && slots->state() == State::asking;
+  });
+  if (others_ask) return false;
+  auto& placements = run.process.placements;
+  const int nodes = static_cast<int>(placements.size()), ranks = placements.front().ranks;
+  auto found = hosts_.take_free(nodes, ranks);
+  if (found.empty()) return false;
+  hosts_.give_back(placements);
+  placements = std::move(found);
+  for (std::size_t i = 0; i < run.ranks.size(); ++i)
+    run.ranks[i].host = &hosts_.at(placements[i / static_cast<std::size_t>(ranks)].host);
+  run.slots = hosts_.reserve(placements);
+  return false;
 }
 
 void TrialTasks::begin(Run& run) {
@@ -90,6 +113,7 @@ void TrialTasks::begin(Run& run) {
       task.streams = {!placements[i].is_local, file_of_rank(process.out, number),
                       file_of_rank(process.err, number)};
       task.grace = {process.grace + kAfterTheController, {}, {}};
+      if (run.slots) task.reservation = run.slots->id();
       if (number == 0 && passed.valid())
         task.descriptors = {{passed.get(), process.descriptor_variable}};
       if (process.is_ring) {
@@ -136,7 +160,8 @@ void TrialTasks::begin_waiting() {
   for (const auto trial : std::set(waiting_)) {
     Run& run = runs_.at(trial);
     try {
-      if (hosts_are_ready(run) && run.ranks.front().is_open) begin(run);
+      const bool is_ready = hosts_.are_cluster() ? has_slots(run) : hosts_are_ready(run);
+      if (is_ready && run.ranks.front().is_open) begin(run);
     } catch (const Error& error) {
       fail(run, 0, error.message());
       for (auto& rank : run.ranks) rank.is_open = false;
@@ -148,7 +173,11 @@ void TrialTasks::begin_waiting() {
 
 void TrialTasks::receive_from(TrialHost& host) {
   try {
-    for (const auto& event : hosts_.receive(host)) handle(event);
+    for (const auto& event : hosts_.receive(host)) {
+      handle(event);
+      for (const auto trial : waiting_)
+        if (auto& slots = runs_.at(trial).slots) slots->take(host.link.get(), event);
+    }
     if (const auto why = hosts_.loss_of(host)) lose(host, *why);
   } catch (const Error& error) {  // it does not speak the protocol
     host.link->kill_command();
@@ -213,6 +242,8 @@ void TrialTasks::lose(TrialHost& host, const std::string& reason) {
   if (!host.is_local && host.hello) log::warning("{}", error);
   std::vector<std::int64_t> trials;
   for (auto& [trial, run] : runs_) {
+    if (run.slots) run.slots->lose(host.link.get());
+    if (hosts_.are_cluster() && !run.is_begun) continue;  // it gets slots elsewhere
     std::optional<std::size_t> first;
     for (std::size_t i = 0; i < run.ranks.size(); ++i) {
       Rank& rank = run.ranks[i];

@@ -61,6 +61,8 @@ class TrialTasks {
   void kill(RunId id);
 
   [[nodiscard]] TrialHosts& hosts() noexcept { return hosts_; }
+  /// Whoever polls must look again; see TrialHosts.
+  [[nodiscard]] bool needs_poll() const { return hosts_.needs_poll() || !waiting_.empty(); }
   /// Reads what has come and returns the runs that have ended. When a custodian was killed or a
   /// host is lost, all its runs have.
   std::vector<RunEnd> receive();
@@ -77,7 +79,8 @@ class TrialTasks {
     RunProcess process;
     RunEnd end;
     std::vector<Rank> ranks{};
-    bool is_begun = false;  // its tasks are started
+    std::unique_ptr<cluster::Gang> slots{};  // of a cluster
+    bool is_begun = false;                   // its tasks are started
     std::unique_ptr<comm::rendezvous::Server> server{};
   };
   struct Place {  // of a task
@@ -87,6 +90,8 @@ class TrialTasks {
 
   Run* find(RunId id);
   [[nodiscard]] static bool hosts_are_ready(const Run& run);
+  /// Of a cluster: whether the run has its slots. Asks for them when some are free.
+  bool has_slots(Run& run);
   void begin(Run& run);
   void begin_waiting();
   void end_ranks(Run& run, bool at_once);
@@ -103,7 +108,7 @@ class TrialTasks {
   TrialHosts hosts_;
   exec::TaskId next_task_ = 1;
   std::map<std::int64_t, Run> runs_;  // by trial
-  std::set<std::int64_t> waiting_;    // trials whose hosts have not answered
+  std::set<std::int64_t> waiting_;    // trials whose hosts have not answered, or have no free slots
   std::map<exec::TaskId, Place> tasks_;
   std::vector<RunEnd> ended_;  // not told yet
 };

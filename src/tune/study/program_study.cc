@@ -9,6 +9,7 @@
 #include "base/errors.h"
 #include "base/registry.h"
 #include "base/subprocess.h"
+#include "cluster/members.h"
 #include "kolo/random.h"
 #include "search/space/json_value.h"
 #include "tune/executor/executors.h"
@@ -35,6 +36,7 @@ constexpr std::string_view kKeys[] = {"name",
                                       "np",
                                       "executor",
                                       "hosts",
+                                      "cluster",
                                       "program",
                                       "directory",
                                       "cpus",
@@ -107,6 +109,7 @@ TrialShape shape_of(const ProgramStudy& study) {
   shape.threads_per_rank = std::max(1, static_cast<int>(std::ceil(resources.cpu / study.np)));
   shape.gpus = resources.gpu;
   shape.hosts = study.hosts;
+  shape.cluster = study.cluster;
   if (study.hosts.empty()) return shape;
   for (shape.nodes = 1; shape.nodes <= study.np; ++shape.nodes) {
     shape.ranks_per_node = study.np / shape.nodes;
@@ -223,6 +226,10 @@ ProgramStudy ProgramStudy::from_json(const Json& json) {
   else
     take(json, "hosts", hosts);
   study.hosts = launch::parse_hosts(hosts);
+  take(json, "cluster", study.cluster);
+  if (!study.cluster.empty() && !study.hosts.empty())
+    throw_error(ErrorCode::invalid_argument, "{}: 'hosts' and 'cluster' exclude each other",
+                kWhere);
   if (study.np < 1) throw_error(ErrorCode::invalid_argument, "np must be at least 1");
   options.resources_per_trial.cpu = study.np;
   take(json, "cpus", options.resources_per_trial.cpu);
@@ -267,6 +274,7 @@ ProgramResult run_program_study(ProgramStudy study, const ProgramRun& run) {
   if (study.directory.empty()) study.directory = fs::current_path().string();
   if (study.options.space) check_program(study.program, *study.options.space, study.directory);
   if (study.executor.empty()) study.executor = study.np > 1 ? "ranks" : "process";
+  if (!study.cluster.empty()) study.hosts = cluster::hosts_of_cluster(study.cluster);
   ExecutorSetup executor = executor_setup(study, run);
   check_executor(study.executor, executor);
   if (!study.options.total_resources) {

@@ -30,6 +30,7 @@ struct ProgramStudy {
   int np = 1;                        ///< ranks of each trial
   std::string executor;              ///< "" = process, or ranks where np > 1
   std::vector<launch::Host> hosts;   ///< where trials run; none = here
+  std::string cluster;               ///< on whose hosts trials run; "" = none
   std::string directory;             ///< where trials start
   Json description;                  ///< what from_json was given
 

@@ -10,7 +10,7 @@ rank_program="$3"
 
 bad() {
   printf 'FAILED: %s\n' "$*" >&2
-  if [[ -s "$work/log" ]]; then tail -n 40 "$work/log" >&2; fi
+  tail -n 20 "$work"/*log >&2
   exit 1
 }
 
@@ -124,6 +124,83 @@ case_run() {
   # The processors of two ranks of a host differ.
   at_head "$kolo" run --cluster lab -np 2 sh -c 'grep Cpus_allowed_list /proc/self/status' || bad 'cannot run'
   [[ "$(sed 's/.*://' "$work/log" | sort -u | wc -l)" == 2 ]] || bad 'two ranks share a processor'
+  at_head "$kolo" down || bad 'kolo down failed'
+  expect_nothing_left
+}
+
+# --- studies ---
+
+# study NAME ARGUMENTS…: a study on the cluster, in the background. Its trials hold a folder for each of their
+# processors, which nobody else may have, until the file `go` is there.
+study() {
+  local name="$1"
+  shift
+  export KOLO_RESULTS="$work/results"
+  printf 'x: {uniform: [0, 1]}\n' >"$work/space.yaml"
+  cat >"$work/trial.sh" <<'S'
+#!/bin/bash
+work="$1" kolo="$2" x="$3"
+mine="$work/cores/$(hostname).$(sed -n 's/^Cpus_allowed_list:\t//p' /proc/self/status)"
+mkdir "$mine" || { echo "CLASH at $mine" >>"$work/clashes"; exit 1; }
+trap 'rmdir "$mine"' EXIT
+trap 'exit 143' TERM
+echo "rank $KOLO_RANK on $(hostname) as $$"
+until [[ -e "$work/go" ]]; do sleep 0.02; done
+[[ "${KOLO_RANK:-0}" != 0 ]] || "$kolo" report loss="$x"
+S
+  chmod +x "$work/trial.sh"
+  mkdir -p "$work/cores"
+  "$hosts_dir/on-host" "${hosts[0]}" "$kolo" tune --name "$name" --cluster lab --space "$work/space.yaml" \
+    --metric loss --mode min --quiet "$@" -- "$work/trial.sh" "$work" "$kolo" {x} >"$work/$name.log" 2>&1 </dev/null &
+  studies[$name]=$!
+}
+declare -A studies=()
+
+# said NAME TEXT: how many ranks of the study have said that.
+said() { cat "$work/results/$1"/*/stdout* 2>/dev/null | grep -c -- "$2" || true; }
+said_at_least() { (($(said "$1" "$2") >= $3)); }
+
+# study_ends NAME: well, and soon.
+study_ends() {
+  local status=0
+  until_true 40 "the study $1 ends" ended "${studies[$1]}"
+  wait "${studies[$1]}" || status=$?
+  ((status == 0)) || bad "study $1 ended with $status: $(cat "$work/$1.log" "$work/results/$1"/*/error.txt 2>&1)"
+}
+
+case_tune() {
+  cluster_file "${hosts[1]}" "${hosts[2]}"
+  up
+  # Trials of two ranks, one on each host.
+  study pairs --np 2 --num-samples 4
+  for name in "${hosts[@]}"; do until_true 20 "a trial on $name" said_at_least pairs "on $name " 2; done
+  at_head "$kolo" status || bad 'kolo status failed'
+  says 'cluster lab: 3 hosts, 0 of 6 slots free'
+  says 'study pairs of root@'
+  touch "$work/go"
+  study_ends pairs
+  (($(said pairs ' on ') == 8)) || bad "not eight ranks: $(cat "$work"/results/pairs/*/stdout*)"
+  # Trials that take more than a host has.
+  study rings --np 4 --num-samples 2
+  study_ends rings
+  (($(said rings 'rank 3 on ') == 2)) || bad "not two rings: $(cat "$work"/results/rings/*/stdout*)"
+  [[ ! -e "$work/clashes" ]] || bad "$(<"$work/clashes")"
+  at_head "$kolo" down || bad 'kolo down failed'
+  expect_nothing_left
+}
+
+# Two studies share the hosts: each waits for the other's slots, and no processor is given twice.
+case_share() {
+  cluster_file "${hosts[1]}" "${hosts[2]}"
+  up
+  study first --np 2 --num-samples 6
+  until_true 20 'the first study has all slots' said_at_least first ' on ' 6
+  study second --np 2 --num-samples 6
+  touch "$work/go"
+  study_ends first
+  study_ends second
+  [[ ! -e "$work/clashes" ]] || bad "$(<"$work/clashes")"
+  (($(said second ' on ') == 12)) || bad 'the second study did not get its slots'
   at_head "$kolo" down || bad 'kolo down failed'
   expect_nothing_left
 }
