@@ -4,8 +4,6 @@
 #include <cstdlib>
 #include <thread>
 
-#include "base/env.h"
-#include "base/errors.h"
 #include "base/files.h"
 #include "commands.h"
 #include "dashboard/access.h"

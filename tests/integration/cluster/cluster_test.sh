@@ -205,6 +205,107 @@ case_share() {
   expect_nothing_left
 }
 
+# --- changes and losses ---
+
+custodian_of() { sed -n 's/.* //p' "$XDG_STATE_HOME/kolo/standing/lab@$1"; }
+
+# Workers come and go while a study runs.
+case_change() {
+  cluster_file "${hosts[1]}"
+  up
+  export KOLO_HOST_LEASE=2
+  study moved --np 2 --num-samples 2
+  until_true 20 'a trial on the worker' said_at_least moved "on ${hosts[1]} " 2
+  # A worker more; what stands is left alone.
+  cluster_file "${hosts[1]}" "${hosts[2]}"
+  up
+  says "${hosts[1]}: stands already"
+  at_head "$kolo" status || bad 'kolo status failed'
+  says "cluster lab: 3 hosts, 2 of 6 slots free"
+  # A custodian that is killed takes its tasks with it. It is shown as lost, and can be started again.
+  kill -9 "$(custodian_of "${hosts[1]}")"
+  lost() { ! at_head "$kolo" status; }
+  until_true 10 'the worker is lost' lost
+  says "^${hosts[1]} *lost"
+  rmdir "$work/cores/${hosts[1]}".*  # its trial could not
+  up
+  at_head "$kolo" status || bad 'the worker does not stand again'
+  # The study has lost the trial there, which continues; the worker is used again.
+  again() { (($(said moved ' on ') >= 6)); }
+  until_true 30 'the trial runs again' again
+  touch "$work/go"
+  study_ends moved
+  [[ ! -e "$work/clashes" ]] || bad "$(<"$work/clashes")"
+  # A drained host takes nothing new.
+  at_head "$kolo" drain lab "${hosts[2]}" || bad 'kolo drain failed'
+  refused 1 'is drained' "$kolo" run --cluster lab -np 6 true
+  at_head "$kolo" drain lab "${hosts[2]}" --undo || bad 'kolo drain --undo failed'
+  at_head "$kolo" run --cluster lab -np 6 true || bad 'all six slots cannot be used'
+  # A worker that is no longer in the file leaves.
+  cluster_file "${hosts[1]}"
+  up
+  says "${hosts[2]}: is no longer in the file and has ended"
+  at_head "$kolo" down || bad 'kolo down failed'
+  expect_nothing_left
+}
+
+# A host that is cut off is said to be lost within bounded time, by every command; nothing of it stays when it is back.
+case_cut() {
+  cluster_file "${hosts[1]}"
+  up
+  "$hosts_dir/on-host" "${hosts[0]}" "$kolo" run --cluster lab -np 4 "$rank_program" loop "$work" >"$work/loop.log" 2>&1 </dev/null &
+  local launcher=$!
+  running() { [[ -e "$work/rank-3.pid" ]]; }
+  until_true 20 'four ranks run' running
+  cut_link "${hosts[1]}"
+  refused 1 "^${hosts[1]} *lost" "$kolo" status
+  refused 1 "kolo: ${hosts[1]}" "$kolo" up --timeout 3 "$work/cluster.yaml"
+  refused 1 "kolo: ${hosts[1]}" "$kolo" down --timeout 2
+  until_true 40 'the run ends' ended "$launcher"
+  until_true 30 'the ranks that were cut off end' ended "$(<"$work/rank-3.pid")"
+  heal_link "${hosts[1]}"
+  at_head "$kolo" down || bad 'kolo down failed'
+  expect_nothing_left
+}
+
+# What others try is refused, and what is killed in the middle can be repeated.
+case_trust() {
+  cluster_file "${hosts[1]}"
+  # A key of the file that is not known, a host that does not answer, names that nobody has.
+  sed 's/setup_commands/setup_comands/' "$work/cluster.yaml" >"$work/typo.yaml"
+  refused 2 "did you mean 'setup_commands'" "$kolo" up "$work/typo.yaml"
+  sed "s/worker_ips: .*]/worker_ips: [nosuchhost]/" "$work/cluster.yaml" >"$work/nowhere.yaml"
+  refused 1 'kolo: nosuchhost: .*resolve' "$kolo" up "$work/nowhere.yaml"
+  at_head "$kolo" down --force || bad 'kolo down failed'
+  # `kolo up` that is killed when a custodian stands, but before anybody has written down where.
+  sed "s|^setup_commands.*|worker_setup_commands: ['touch $work/begun; until [ -e $work/go ]; do sleep 0.1; done']|" "$work/cluster.yaml" >"$work/slow.yaml"
+  "$hosts_dir/on-host" "${hosts[0]}" "$kolo" up "$work/slow.yaml" >"$work/slow.log" 2>&1 </dev/null &
+  local killed=$!
+  begun() { [[ -e "$work/begun" && -s "$XDG_STATE_HOME/kolo/standing/lab@${hosts[0]}" ]]; }
+  until_true 20 'the head stands' begun
+  kill -9 "$killed"
+  touch "$work/go"
+  up
+  at_head "$kolo" status || bad 'kolo status failed'
+  says '4 of 4 slots free'
+  # Another key.
+  cp -r "$XDG_STATE_HOME/kolo" "$work/mine"
+  (umask 077 && head -c 32 /dev/urandom >"$XDG_STATE_HOME/kolo/clusters/lab/key")
+  refused 1 'another key' "$kolo" status
+  refused 1 'another key' "$kolo" exec lab -- true
+  cp "$work/mine/clusters/lab/key" "$XDG_STATE_HOME/kolo/clusters/lab/key"
+  # Garbage is not answered.
+  local address
+  address="$(sed 's/ .*//' "$XDG_STATE_HOME/kolo/standing/lab@${hosts[1]}")"
+  said="$(run_on "${hosts[0]}" timeout 20 bash -c "exec 3<>/dev/tcp/${address%:*}/${address#*:}; printf 'GET / HTTP/1.0\r\n\r\n' >&3; cat <&3")"
+  [[ -z "$said" ]] || bad "a stranger is told: $said"
+  # Two at once: one of them is told to wait.
+  at_head flock "$XDG_STATE_HOME/kolo/clusters/.lab.lock" "$kolo" down lab && bad 'two commands changed the cluster at once'
+  says 'another command changes cluster'
+  at_head "$kolo" down || bad 'kolo down failed'
+  expect_nothing_left
+}
+
 work=''
 hosts_up 3
 work="$hosts_dir/work"
