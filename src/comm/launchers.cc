@@ -70,6 +70,9 @@ std::optional<Launched> read_worker(const Lookup& environment) {
 }
 
 std::optional<Launched> read_kolo(const Lookup& environment) {
+  // kolo run --mpi names the ranks for programs that know no MPI; they meet as MPI's ranks do.
+  if (environment("KOLO_RANKS_BY") == "mpirun" && !environment("KOLO_RENDEZVOUS"))
+    return std::nullopt;
   auto launched = rank_and_size(environment, Launcher::kolo, "KOLO_RANK", "KOLO_SIZE");
   if (!launched) return std::nullopt;
 

@@ -26,7 +26,7 @@ bool matches_any(std::string_view name, const std::string_view (&patterns)[N]) {
 constexpr std::string_view kLauncherVariables[] = {
     "KOLO_RANK", "KOLO_SIZE", "KOLO_LOCAL_RANK", "KOLO_LOCAL_SIZE", "KOLO_CROSS_RANK",
     "KOLO_CROSS_SIZE", "KOLO_RANKS_PER_HOST", "KOLO_RENDEZVOUS", "KOLO_SECRET_FD",
-    "KOLO_CUSTODIAN_PID", "KOLO_HOSTNAME", "KOLO_WORKER",
+    "KOLO_CUSTODIAN_PID", "KOLO_HOSTNAME", "KOLO_WORKER", "KOLO_RANKS_BY",
     // Open MPI, PMIx, MPICH
     "OMPI_COMM_WORLD_*", "OMPI_MCA_ess*", "OMPI_MCA_orte_*", "OMPI_APP_CTX_NUM_PROCS",
     "OMPI_FIRST_RANKS", "OMPI_FILE_LOCATION", "PMIX_*", "PMI_*", "HYDI_*", "MPI_LOCALNRANKS",

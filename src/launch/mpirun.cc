@@ -40,6 +40,15 @@ std::string bind_name(BindTo bind_to) {
   return "none";
 }
 
+/// Before the program: gives it the numbers of its rank under the names that kolo run uses, for
+/// programs that know no MPI. The program's words are the shell's arguments, which it does not
+/// read.
+constexpr const char* kNameRank =
+    R"(export KOLO_RANKS_BY=mpirun KOLO_RANK="${OMPI_COMM_WORLD_RANK-$PMI_RANK}" )"
+    R"(KOLO_SIZE="${OMPI_COMM_WORLD_SIZE-$PMI_SIZE}" )"
+    R"(KOLO_LOCAL_RANK="${OMPI_COMM_WORLD_LOCAL_RANK-$MPI_LOCALRANKID}" )"
+    R"(KOLO_LOCAL_SIZE="${OMPI_COMM_WORLD_LOCAL_SIZE-$MPI_LOCALNRANKS}"; exec "$@")";
+
 void append(std::vector<std::string>& argv, std::initializer_list<std::string> words) {
   argv.insert(argv.end(), words);
 }
@@ -99,6 +108,7 @@ std::vector<std::string> mpirun_command(const Job& job, MpiFlavour flavour) {
   for (const auto& placement : job.placements) ranks += placement.ranks;
   auto argv =
       flavour == MpiFlavour::openmpi ? openmpi_command(job, ranks) : mpich_command(job, ranks);
+  append(argv, {"sh", "-c", kNameRank, "sh"});
   argv.insert(argv.end(), job.argv.begin(), job.argv.end());
   return argv;
 }

@@ -6,6 +6,7 @@
 
 #include <filesystem>
 
+#include "base/env.h"
 #include "base/files.h"
 #include "kolo_process.h"
 
@@ -61,6 +62,28 @@ TEST_P(RunMpirunTest, RanksMeetThroughMpiOrWithoutIt) {
   EXPECT_TRUE(result.ok()) << result.errors;
   EXPECT_THAT(result.output, HasSubstr("rank 1 of 2, local 1 of 2, cross 0 of 1, sum 3"));
   EXPECT_THAT(result.errors, HasSubstr("started by mpirun"));
+}
+
+/// `kolo run --mpi` with the mpirun of PATH.
+TEST_P(RunMpirunTest, KoloRunNamesTheRanksForEveryProgram) {
+  fs::create_directory(dir_.path() / "bin");
+  fs::create_symlink(find_program(GetParam().command[0], "/usr/bin:/bin:/usr/local/bin"),
+                     dir_.path() / "bin/mpirun");
+  const std::string path = "PATH=" + (dir_.path() / "bin").string() + ":" +
+                           environment("PATH").value_or("/usr/bin:/bin");
+  const KoloProcess::Options options{.environment = {path, "KOLO_TRANSPORT=shm"}, .directory = {}};
+  const auto named =
+      run_kolo({"run", "--mpi", "-np", "2", "sh", "-c",
+                "echo rank $KOLO_RANK of $KOLO_SIZE, local $KOLO_LOCAL_RANK of $KOLO_LOCAL_SIZE: "
+                "\"$1\"",
+                "sh", "$(touch oh-no); `x` \"q\" 'a b'"},
+               options);
+  EXPECT_EQ(named.status, 0) << named.err;
+  EXPECT_THAT(named.out, HasSubstr("rank 0 of 2, local 0 of 2: $(touch oh-no); `x` \"q\" 'a b'"));
+  EXPECT_THAT(named.out, HasSubstr("rank 1 of 2, local 1 of 2: $(touch oh-no); `x` \"q\" 'a b'"));
+  const auto met = run_kolo({"run", "--mpi", "-np", "2", KOLO_RANK_PROGRAM, "meet"}, options);
+  EXPECT_EQ(met.status, 0) << met.err;
+  EXPECT_THAT(met.out, HasSubstr("rank 1 of 2, local 1 of 2, cross 0 of 1, sum 3"));
 }
 
 INSTANTIATE_TEST_SUITE_P(Mpis, RunMpirunTest,

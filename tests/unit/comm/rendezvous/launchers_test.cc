@@ -53,6 +53,20 @@ TEST(LaunchersTest, NothingMeansAlone) {
   EXPECT_EQ(read({{"HOROVOD_RANK", "1"}, {"HOROVOD_SIZE", "2"}}).launcher, Launcher::none);
 }
 
+TEST(LaunchersTest, RanksThatKoloRunNamesForMpirunAreMpis) {
+  const Variables variables = {{"KOLO_RANKS_BY", "mpirun"},
+                               {"KOLO_RANK", "1"},
+                               {"KOLO_SIZE", "2"},
+                               {"KOLO_LOCAL_RANK", "1"},
+                               {"OMPI_COMM_WORLD_RANK", "1"},
+                               {"OMPI_COMM_WORLD_SIZE", "2"},
+                               {"OMPI_COMM_WORLD_LOCAL_RANK", "1"},
+                               {"OMPI_COMM_WORLD_LOCAL_SIZE", "2"}};
+  EXPECT_EQ(read(variables).launcher, Launcher::openmpi);
+  // A kolo run inside of it.
+  EXPECT_EQ(read(with(kKolo, "KOLO_RANKS_BY", "mpirun")).launcher, Launcher::kolo);
+}
+
 TEST(LaunchersTest, KoloRun) {
   Launched launched = read(kKolo);
   EXPECT_EQ(launched.launcher, Launcher::kolo);
