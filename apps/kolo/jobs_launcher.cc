@@ -1,8 +1,12 @@
 // kolo launcher: runs jobs on the nodes it has.
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include "base/clock.h"
 #include "base/env.h"
 #include "base/errors.h"
+#include "base/log.h"
+#include "base/log_file.h"
 #include "base/plural.h"
 #include "commands.h"
 #include "exec/binding.h"
@@ -11,6 +15,7 @@
 #include "jobs_database.h"
 #include "launch/allocation.h"
 #include "names.h"
+#include "tune/trial/trial_names.h"
 
 namespace kolo::app {
 namespace {
@@ -150,6 +155,33 @@ std::vector<LauncherNode> nodes_of(const LauncherCommandOptions& options, std::s
   return nodes;
 }
 
+/// A launcher in a batch job has no terminal: what it did is in the database's folder. One that
+/// cannot be written keeps nobody from working.
+std::unique_ptr<log::File> launcher_log(const std::filesystem::path& folder) {
+  const auto file =
+      fmt::format("launcher_{}_{}.log", tune::date_text(system_clock().date()), ::getpid());
+  try {
+    std::filesystem::create_directories(folder / "log");
+    return std::make_unique<log::File>(folder / "log" / file);
+  } catch (const std::exception& error) {
+    log::warning("the launcher keeps no log: {}", error.what());
+    return nullptr;
+  }
+}
+
+/// Runs it, with its end in the log whatever it is.
+jobs::LauncherSummary run_logged(jobs::JobDatabase& database,
+                                 const jobs::LauncherOptions& options) {
+  const auto file = launcher_log(database.folder());
+  try {
+    return jobs::run_launcher(database, options);
+  } catch (const Error& error) {
+    // The command says it on standard error itself.
+    if (file) file->add(error.message());
+    throw;
+  }
+}
+
 int run_launcher(LauncherCommandOptions& options, OptionSet& given) {
   auto database = open_jobs();
   jobs::LauncherOptions& launcher = options.launcher;
@@ -164,7 +196,7 @@ int run_launcher(LauncherCommandOptions& options, OptionSet& given) {
   launcher.grace = std::chrono::milliseconds(static_cast<long long>(options.grace_seconds * 1000));
   launcher.database_patience =
       std::chrono::seconds(static_cast<long long>(options.database_patience_seconds));
-  const auto summary = jobs::run_launcher(database, launcher);
+  const auto summary = run_logged(database, launcher);
   fmt::print("{} finished, {} failed, {}\n", counted(summary.finished, "job"), summary.failed,
              counted(summary.runs, "run"));
   if (summary.left > 0)
@@ -184,7 +216,9 @@ constinit const Command kLauncher{
     .name = "launcher",
     .summary = "Run jobs of the database on the nodes of this allocation, or on this machine",
     .examples = "kolo launcher --nodes 4\nkolo launcher --wf-filter TEST --time-limit-minutes 60\n",
-    .notes = "It ends when its time is over or when there is nothing left to do.",
+    .notes =
+        "It ends when its time is over or when there is nothing left to do. What it did is in "
+        "log/launcher_DATE_PID.log in the folder of the database.",
     .options = declared<LauncherCommandOptions>,
     .run = run_declared<LauncherCommandOptions, run_launcher>,
 };

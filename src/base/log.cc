@@ -1,5 +1,6 @@
 #include "base/log.h"
 
+#include <spdlog/sinks/basic_file_sink.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
@@ -9,6 +10,7 @@
 
 #include "base/env.h"
 #include "base/errors.h"
+#include "base/log_file.h"
 
 namespace kolo::log {
 namespace {
@@ -23,6 +25,8 @@ struct Logger {
   spdlog::logger* sink;
   std::atomic<int> level{static_cast<int>(Level::warning)};
   std::string_view time = "%Y-%m-%d %H:%M:%S.%e ";
+  std::atomic<bool> has_file{false};
+  std::atomic<std::shared_ptr<spdlog::logger>> file;
 
   Logger() : sink(new spdlog::logger("kolo", std::make_shared<spdlog::sinks::stderr_sink_mt>())) {
     sink->set_level(spdlog::level::trace);
@@ -53,12 +57,42 @@ Level parse_level(std::string_view name) {
 }
 
 void set_level(Level level) noexcept { logger().level = static_cast<int>(level); }
-bool enabled(Level level) noexcept { return static_cast<int>(level) >= logger().level; }
+bool enabled(Level level) noexcept {
+  return static_cast<int>(level) >= logger().level || (level >= Level::info && logger().has_file);
+}
 void set_rank(int rank) { logger().set_rank(rank); }
 
 void write(Level level, std::string_view message) {
-  logger().sink->log(kLevels[static_cast<int>(level)],
-                     spdlog::string_view_t(message.data(), message.size()));
+  const auto severity = kLevels[static_cast<int>(level)];
+  const spdlog::string_view_t text(message.data(), message.size());
+  if (static_cast<int>(level) >= logger().level) logger().sink->log(severity, text);
+  if (level < Level::info || !logger().has_file) return;
+  if (const auto file = logger().file.load()) file->log(severity, text);
+}
+
+File::File(const std::filesystem::path& path) {
+  std::shared_ptr<spdlog::logger> file;
+  try {
+    file = std::make_shared<spdlog::logger>(
+        "file", std::make_shared<spdlog::sinks::basic_file_sink_mt>(path.string()));
+  } catch (const spdlog::spdlog_ex& error) {
+    throw_error(ErrorCode::io, "cannot write the log {}: {}", path.string(), error.what());
+  }
+  file->flush_on(spdlog::level::trace);
+  file->set_pattern("%Y-%m-%d %H:%M:%S.%e %l: %v");
+  file->set_error_handler([](const std::string&) {});  // a full disk ends nothing
+  logger().file = std::move(file);
+  logger().has_file = true;
+}
+
+void File::add(std::string_view message) const {
+  if (const auto file = logger().file.load())
+    file->error(spdlog::string_view_t(message.data(), message.size()));
+}
+
+File::~File() {
+  logger().has_file = false;
+  logger().file = std::shared_ptr<spdlog::logger>();
 }
 
 }  // namespace kolo::log

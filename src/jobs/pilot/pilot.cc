@@ -218,6 +218,8 @@ void Pilot::check_database() {
 }
 
 void Pilot::finish() {
+  log::info("launcher {} ends: {} finished, {} failed, {}", leases_.id(),
+            counted(summary_.finished, "job"), summary_.failed, counted(summary_.runs, "run"));
   try {
     leases_.end();
   } catch (const Error& error) {

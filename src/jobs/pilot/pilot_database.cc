@@ -7,6 +7,8 @@
 #include <span>
 #include <utility>
 
+#include "base/log.h"
+#include "base/plural.h"
 #include "jobs/database/body.h"
 #include "jobs/database/explain.h"
 #include "jobs/pilot/pilot.h"
@@ -73,6 +75,7 @@ void Pilot::take_jobs() {
     // Fewer than wanted: there are no more until somebody says so.
     if (single) look_single_ = small >= wanted.single;
     if (several) look_several_ = large >= wanted.several;
+    if (!taken.empty()) log::info("{} taken", counted(std::ssize(taken), "job"));
     for (auto& one : taken) hold(std::move(one));
   });
 }
@@ -221,6 +224,7 @@ void Pilot::note_left() {
         if (summary_.left++ == 0)
           summary_.obstacle =
               fmt::format("job {} ({}): {}", raw(job.id), job.name, prospect.obstacle);
+        log::info("job {} ({}) stays behind: {}", raw(job.id), job.name, prospect.obstacle);
       }
   });
 }

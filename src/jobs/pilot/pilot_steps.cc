@@ -1,6 +1,7 @@
 // What becomes of one job: from state to state, with a task in between where one is needed.
 #include "base/errors.h"
 #include "base/log.h"
+#include "jobs/database/body.h"
 #include "jobs/pilot/pilot.h"
 #include "jobs/pilot/staging.h"
 
@@ -14,6 +15,10 @@ const Application& Pilot::application_of(const Job& job) {
 }
 
 void Pilot::step(HeldJob& held, JobState state, std::string reason) {
+  const bool is_trouble = state == JobState::run_error || state == JobState::run_timeout;
+  if (is_end(state) || is_trouble || state == JobState::restart_ready)
+    log::info("job {} ({}) is {}{}{}", raw(held.job.id), held.job.name, to_string(state),
+              reason.empty() ? "" : ": ", reason);
   held.pending.push_back({state, clock_.date(), std::move(reason)});
   held.job.state = state;
   unwritten_.insert(held.job.id);
@@ -122,6 +127,7 @@ void Pilot::after_timeout(HeldJob& held) {
 }
 
 void Pilot::let_go(HeldJob& held) {
+  log::info("job {} ({}) is left as others have made it", raw(held.job.id), held.job.name);
   // The state is what others have made it; only the lease is given back.
   queue_.remove(held.job.id);
   held.phase = Phase::ended;
@@ -137,6 +143,7 @@ void Pilot::let_go(HeldJob& held) {
 }
 
 void Pilot::give_back(HeldJob& held) {
+  log::info("job {} ({}) is given back", raw(held.job.id), held.job.name);
   queue_.remove(held.job.id);
   held.phase = Phase::ended;
   held.release = true;

@@ -5,7 +5,9 @@
 #include <utility>
 
 #include "base/errors.h"
+#include "base/log.h"
 #include "base/subprocess.h"
+#include "jobs/database/body.h"
 #include "jobs/pilot/pilot.h"
 
 namespace kolo::jobs {
@@ -60,6 +62,7 @@ void Pilot::start_run(HeldJob& held, const std::vector<Place>& places) {
   held.phase = Phase::running;
   held.told_to_end = held.own_limit = false;
   ++summary_.runs;
+  log::info("job {} ({}) starts {}", raw(held.job.id), held.job.name, where);
   step(held, JobState::running, std::move(where));
   send_task(held, needs_runner(held.job) ? kOwnMachine : places[0].node, std::move(task));
   if (held.job.time_limit_seconds > 0) {

@@ -40,6 +40,8 @@ session() {
   has "$("$kolo" ls wf)" TEST
   launch_finished() { "$kolo" ls queues | grep -q finished; }
   eventually 20 launch_finished
+  has "$(cat testdb/log/launcher_*.log)" 'job 1 (test) starts on node'
+  has "$(cat testdb/log/launcher_*.log)" '41 jobs finished, 0 failed'
   kolo_deactivate
   [[ -z "${KOLO_DB:-}" ]]
 }

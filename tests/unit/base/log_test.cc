@@ -5,6 +5,8 @@
 
 #include <string>
 
+#include "base/files.h"
+#include "base/log_file.h"
 #include "kolo/error.h"
 
 namespace kolo {
@@ -26,6 +28,24 @@ TEST(Log, LevelsHaveNames) {
     EXPECT_EQ(error.message(),
               "log level 'loud' is unknown; known: trace, debug, info, warning, error, fatal");
   }
+}
+
+TEST(Log, AFileHasWhatStandardErrorDoesNotShow) {
+  const TempDir scratch;
+  const auto path = scratch.path() / "log";
+  log::set_level(log::Level::error);
+  {
+    const log::File file(path);
+    EXPECT_TRUE(log::enabled(log::Level::info));
+    EXPECT_FALSE(log::enabled(log::Level::debug));
+    EXPECT_EQ(printed_by([] { log::info("job {} starts", 7); }), "");
+    EXPECT_THAT(printed_by([] { log::error("seen"); }), testing::EndsWith("error: seen\n"));
+  }
+  EXPECT_FALSE(log::enabled(log::Level::info));
+  log::info("too late");
+  EXPECT_THAT(read_file(path), testing::MatchesRegex("[-0-9]+ [.:0-9]+ info: job 7 starts\n"
+                                                     "[-0-9]+ [.:0-9]+ error: seen\n"));
+  EXPECT_THROW(log::File(scratch.path() / "log" / "beneath-a-file"), Error);
 }
 
 TEST(Log, PrintsFromItsLevelOnWithTheRankInFront) {
