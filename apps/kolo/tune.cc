@@ -7,9 +7,11 @@
 #include "base/errors.h"
 #include "commands.h"
 #include "dashboard_beside.h"
+#include "jobs_database.h"
 #include "study_store.h"
 #include "tune/study/program_study.h"
 #include "tune/study/study_spec.h"
+#include "tune/trial/trial_names.h"
 #include "tune_options.h"
 #include "watching.h"
 
@@ -51,9 +53,20 @@ int run_study(tune::ProgramStudy study, const WatchOptions& watch) {
   return failed > 0 ? kFailedTrials : 0;
 }
 
+/// A job runs again when an allocation has ended, and continues the study that it began. So a study
+/// without a name is named after its job.
+std::string name_in_job(const std::vector<std::string>& program) {
+  const auto id = environment("KOLO_JOB_ID");
+  if (!id || !environment("KOLO_DB")) return {};  // or another's variable
+  auto database = open_jobs();
+  const auto job = database.job(parse_job_id(*id));
+  return fmt::format("{}_{}_{}", fs::path(program.front()).filename().string(),
+                     tune::date_text(job.created), *id);
+}
+
 int run_tune(TuneOptions& options, OptionSet& given) {
   auto study = tune::ProgramStudy::from_json(options.description(given));
-  // A job runs again when an allocation has ended, and then continues what it began.
+  if (study.options.name.empty()) study.options.name = name_in_job(study.program);
   if (options.resume || environment("KOLO_JOB_ID")) study.options.resume = tune::Resume::automatic;
   return run_study(std::move(study), options.watch);
 }

@@ -162,8 +162,10 @@ class JobDatabase {
 
   /// Throws invalid_argument for a cycle, failed_precondition if the child has begun.
   void add_dependency(JobId parent, JobId child);
-  /// Ends the jobs that have not ended; launchers end running ones. Returns how many were ended.
-  std::int64_t kill(const std::vector<JobId>& ids, bool recursive);
+  /// Ends the jobs that have not ended; launchers end running ones. `reason` is for their history.
+  /// Returns how many were ended.
+  std::int64_t kill(const std::vector<JobId>& ids, bool recursive,
+                    const std::string& reason = "killed by the user");
   /// Runs jobs that failed or were killed again, and with them the jobs that failed only because
   /// they waited for these. Returns how many. Throws failed_precondition for a job that is in
   /// another state, or that waits for one that has failed and is not among them.

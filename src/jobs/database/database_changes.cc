@@ -247,7 +247,8 @@ void JobDatabase::add_dependency(JobId parent, JobId child) {
   changes.commit();
 }
 
-std::int64_t JobDatabase::kill(const std::vector<JobId>& ids, bool recursive) {
+std::int64_t JobDatabase::kill(const std::vector<JobId>& ids, bool recursive,
+                               const std::string& reason) {
   auto& database = *body_->store;
   std::vector<JobId> all = ids;
   std::set<JobId> seen(ids.begin(), ids.end());
@@ -262,7 +263,7 @@ std::int64_t JobDatabase::kill(const std::vector<JobId>& ids, bool recursive) {
     for (int tries = 0; tries < 100; ++tries) {
       const JobState state = state_of(database, *id);
       if (is_end(state)) break;
-      const Step step{JobState::user_killed, body_->date(), "killed by the user"};
+      const Step step{JobState::user_killed, body_->date(), reason};
       if (changes.apply({.id = *id, .from = state, .steps = {&step, 1}})) {
         ++killed;
         break;

@@ -120,7 +120,7 @@ inline constexpr std::string_view kTimeoutFailure = "F_timeout";
 /// What an executor is told about the study whose trials it runs.
 struct ExecutorPlace {
   std::shared_ptr<Inbox> inbox;
-  std::string study;                ///< its name
+  std::string study;                ///< its first name: it may have been renamed
   std::string unique_name;          ///< a name that no other study has, the same after a resume
   std::filesystem::path directory;  ///< of the study; also the lock of its processes
   /// How long a run that was asked to stop may take before it is killed.

@@ -258,11 +258,13 @@ class JobsExecutor final : public TrialExecutor {
     std::vector<TrialMark> marks;
     for (auto& order : std::exchange(orders, {})) {
       // A run that was begun before this session is waited for; one that is begun again is new.
-      const auto earlier = earlier_.find(order.id.trial);
-      if (earlier != earlier_.end()) {
-        wait_for(order, earlier->second.job, earlier->second.mark);
-        earlier_.erase(earlier);
-        continue;
+      if (const auto earlier = earlier_.extract(order.id.trial)) {
+        const auto& [job, mark] = earlier.mapped();
+        if (mark.reports.empty() || fs::path(mark.reports).parent_path() == order.directory) {
+          wait_for(order, job, mark);
+          continue;
+        }
+        jobs_.kill({job}, false, "the study was renamed, and the trial has another directory");
       }
       try {
         marks.push_back(mark_of(order));
@@ -366,7 +368,8 @@ class JobsExecutor final : public TrialExecutor {
       });
     } catch (const Error& error) {
       task.run.refuse(error.message());
-      if (!std::exchange(task.is_told_to_end, true)) jobs_.kill({task.job}, false);
+      if (!std::exchange(task.is_told_to_end, true))
+        jobs_.kill({task.job}, false, "the study cannot read its reports: " + error.message());
     }
   }
 
@@ -384,7 +387,7 @@ class JobsExecutor final : public TrialExecutor {
         ids.push_back(found->second.job);
       }
     }
-    if (!ids.empty()) jobs_.kill(ids, false);
+    if (!ids.empty()) jobs_.kill(ids, false, "ended by the study " + setup_.place.study);
     kills.clear();
   }
 

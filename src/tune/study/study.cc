@@ -55,8 +55,8 @@ store::StudyRecord find_or_create(store::StudyStore& store, const StudySetup& se
 
 /// Names of studies may be used again, in another database or after a removal.
 std::string unique_name(const store::StudyRecord& study) {
-  const std::string id = trial_id(study.name, study.created, 0);
-  return study.name + "-" + id.substr(0, id.find('_'));
+  const std::string id = trial_id(study.first_name, study.created, 0);
+  return study.first_name + "-" + id.substr(0, id.find('_'));
 }
 
 }  // namespace
@@ -145,7 +145,7 @@ void Study::prepare(Checked& checked) {
   // Before anything else of the study, since it waits until nothing of an earlier session's trials
   // is left.
   executor_ = setup.make_executor(
-      {inbox_, record_.name, unique_name(record_), record_.directory,
+      {inbox_, record_.first_name, unique_name(record_), record_.directory,
        std::chrono::duration_cast<std::chrono::milliseconds>(setup.options.grace)});
   std::optional<search::Direction> first_objective;
   std::vector<std::string> metrics;

@@ -42,6 +42,8 @@ stops() {
   "$kolo" tune "${study[@]}" --num-samples 3 --stop training_iteration=3 -- ./trial.sh >out
   has "$("$kolo" trials s --csv)" TERMINATED
   same "$("$kolo" ls jobs --json | grep -c '"state": "USER_KILLED"')" 3
+  has "$("$kolo" ls --history)" 'ended by the study s'
+  [[ "$("$kolo" ls --history)" != *'by the user'* ]] || fail 'no user has killed a job'
 }
 
 # The study is killed; its jobs go on, and the resumed study finds them.
@@ -69,6 +71,48 @@ killed() {
   has "$(cat out)" 'kolo resume s'
   no_job_runs() { ! "$kolo" ls jobs --json | grep -q '"state": "RUNNING"'; }
   eventually 20 no_job_runs
+}
+
+# A study is killed and renamed while its jobs wait: they have directories that are gone.
+renamed() {
+  set_up
+  program trial.sh "\"$kolo\" report loss=1"
+  "$kolo" tune "${study[@]}" --num-samples 2 -- ./trial.sh >out 2>&1 &
+  local tune=$!
+  two_wait() { [[ "$(jobs_made)" == 2 ]]; }
+  eventually 30 two_wait
+  kill -9 "$tune"
+  wait "$tune" 2>/dev/null || true
+  eventually 20 "$kolo" rename s t
+  "$kolo" resume t --quiet >resumed 2>&1 &
+  tune=$!
+  two_more() { [[ "$(jobs_made)" == 4 ]]; }
+  eventually 30 two_more
+  start_launcher
+  wait "$tune"
+  has "$(<resumed)" 'best: loss 1'
+  same "$("$kolo" ls jobs --json | grep -c '"state": "JOB_FINISHED"')" 2
+  same "$("$kolo" ls jobs --json | grep -c '"state": "USER_KILLED"')" 2
+  has "$("$kolo" ls --history)" 'the study was renamed'
+}
+
+# A study without a name that is a job continues when the job runs again.
+nameless_job() {
+  set_up
+  program trial.sh "\"$kolo\" report loss=1; mkdir '$scratch/first' 2>/dev/null || [ -e '$scratch/go' ] || exec sleep 60"
+  "$kolo" app --name tune --exec "$kolo tune --space $scratch/space.yaml --metric loss --mode min --num-samples 2 --max-concurrent 1 --quiet -- $scratch/trial.sh"
+  "$kolo" job --name tune --app tune
+  "$kolo" launcher --grace-seconds 2 >launcher.out 2>&1 &
+  local launcher=$!
+  one_has_ended() { [[ "$("$kolo" studies --json 2>/dev/null)" == *trial.sh* && "$("$kolo" trials "$(name)" --csv 2>/dev/null)" == *TERMINATED* ]]; }
+  name() { "$kolo" studies --json | sed -n 's/.*"name":"\([^"]*\)".*/\1/p'; }
+  eventually 30 one_has_ended
+  kill "$launcher"
+  wait "$launcher" || true
+  touch go
+  launcher
+  same "$(name | wc -l)" 1
+  same "$("$kolo" trials "$(name)" --csv | grep -c TERMINATED)" 2
 }
 
 bad_input() {
