@@ -96,7 +96,8 @@ MpiFlavour find_mpirun() {
     throw_error(ErrorCode::unsupported, "--mpi needs mpirun: {}", error.message());
   }
   const std::string text = result.output + result.errors;
-  if (text.find("Open MPI") != std::string::npos) return MpiFlavour::openmpi;
+  for (const char* word : {"Open MPI", "OpenRTE"})  // under its own name, and under others
+    if (text.find(word) != std::string::npos) return MpiFlavour::openmpi;
   if (text.find("HYDRA") != std::string::npos) return MpiFlavour::mpich;
   throw_error(ErrorCode::unsupported,
               "the mpirun in PATH is neither Open MPI's nor MPICH's; start the program with it "

@@ -67,8 +67,9 @@ TEST_P(RunMpirunTest, RanksMeetThroughMpiOrWithoutIt) {
 /// `kolo run --mpi` with the mpirun of PATH.
 TEST_P(RunMpirunTest, KoloRunNamesTheRanksForEveryProgram) {
   fs::create_directory(dir_.path() / "bin");
-  fs::create_symlink(find_program(GetParam().command[0], "/usr/bin:/bin:/usr/local/bin"),
-                     dir_.path() / "bin/mpirun");
+  const auto mpirun = dir_.path() / "bin/mpirun";
+  write_file_atomically(mpirun, "#!/bin/sh\nexec " + GetParam().command[0] + " \"$@\"\n");
+  fs::permissions(mpirun, fs::perms::owner_all);
   const std::string path = "PATH=" + (dir_.path() / "bin").string() + ":" +
                            environment("PATH").value_or("/usr/bin:/bin");
   const KoloProcess::Options options{.environment = {path, "KOLO_TRANSPORT=shm"}, .directory = {}};
