@@ -1,10 +1,14 @@
 #include "fuzz/targets.h"
 
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdlib>
 
 #include "base/csv.h"
 #include "base/errors.h"
+#include "base/fd.h"
 #include "base/json.h"
 #include "base/socket.h"
 #include "base/utf8.h"
@@ -12,12 +16,15 @@
 #include "base/yaml.h"
 #include "comm/elastic/messages.h"
 #include "comm/rendezvous/protocol.h"
+#include "dashboard/access.h"
 #include "engine/messages.h"
 #include "exec/protocol.h"
 #include "hps/results/results_csv.h"
 #include "jobs/database/fields.h"
+#include "jobs/database/name_pattern.h"
 #include "kolo/search/space.h"
 #include "launch/allocation.h"
+#include "launch/batch/batch_system.h"
 #include "launch/elastic/discovery.h"
 #include "launch/hosts.h"
 #include "launch/slurm.h"
@@ -25,6 +32,7 @@
 #include "train/data/csv.h"
 #include "train/data/gzip.h"
 #include "train/data/idx.h"
+#include "tune/output/row_filter.h"
 #include "tune/protocol/trial_protocol.h"
 #include "tune/protocol/value_text.h"
 #include "tune/study/program_study.h"
@@ -117,7 +125,10 @@ void rendezvous(std::string_view input) {
   each([&] { require(protocol::encode(protocol::decode_hello(input)) == input); },
        [&] { require(protocol::encode(protocol::decode_challenge(input)) == input); },
        [&] { static_cast<void>(protocol::decode_meet(input)); },
-       [&] { require(protocol::encode(protocol::decode_departure(input)) == input); },
+       [&] {  // kinds of later versions become `unknown`
+         const std::string once = protocol::encode(protocol::decode_departure(input));
+         require(protocol::encode(protocol::decode_departure(once)) == once);
+       },
        [&] { require(protocol::encode(protocol::decode_failure(input)) == input); },
        [&] { require(protocol::encode_met(protocol::decode_met(input)) == input); });
 }
@@ -158,6 +169,48 @@ void hosts(std::string_view input) {
        [&] { static_cast<void>(launch::elastic::parse_discovered(input, 1, [](const auto&) {})); },
        [&] { static_cast<void>(launch::parse_slurm_counts(input)); },
        [&] { static_cast<void>(SocketAddress::parse(input)); });
+}
+
+void batch_answers(std::string_view input) {
+  const auto state_of = [](std::string_view word) {
+    return word == "R" ? launch::BatchState::running : launch::BatchState::unknown;
+  };
+  const CommandResult good{0, std::string(input), ""}, bad{1 << 8, "", std::string(input)};
+  const std::vector<std::string> ids{"1", "2.server"};
+  for (const auto& answer : {launch::answer_from("squeue", good, false, ids, state_of),
+                             launch::answer_from("squeue", bad, false, ids, state_of)})
+    for (const auto& id : ids) require(answer.states.contains(id));
+}
+
+void filters(std::string_view input) {
+  tune::Table table{{"trial", "lr", "status"}, {{"1", "0.1", "RUNNING"}, {"2", "nan", ""}}};
+  each([&] { tune::keep_rows(table, std::string(input)); });
+  require(table.rows.size() <= 2);
+  const auto half = input.size() / 2;
+  const jobs::NamePattern pattern{std::string(input.substr(0, half))};
+  require(!pattern.selects_all() || pattern.selects(input.substr(half)));
+}
+
+void results(std::string_view input) {
+  // A file in memory, whose reader knows files only.
+  static const Fd file(::memfd_create("results.csv", MFD_CLOEXEC));
+  require(::ftruncate(file.get(), 0) == 0);
+  require(::pwrite(file.get(), input.data(), input.size(), 0) ==
+          static_cast<ssize_t>(input.size()));
+  each([&] {
+    const auto table = hps::read_results(fmt::format("/proc/self/fd/{}", file.get()));
+    for (const auto& row : table.rows) static_cast<void>(hps::nested_config(row.parameters));
+  });
+}
+
+/// What a browser, or whoever pretends to be one, says of itself.
+void http_access(std::string_view input) {
+  static const dashboard::Access access("a-token", "localhost", 8080);
+  const std::string text(input);
+  require(!access.knows({.cookie = text}));
+  require(!access.knows({.authorization = text}) || text.find("a-token") != std::string::npos);
+  static_cast<void>(access.objection({.host = text}));
+  static_cast<void>(access.objection({.host = "localhost:8080", .origin = text}));
 }
 
 void words(std::string_view input) {
@@ -210,18 +263,22 @@ void checkpoints(std::string_view input) {
 }
 
 constexpr Target kTargets[] = {
+    {"batch_answers", batch_answers},
     {"checkpoints", checkpoints},
     {"custodian", custodian},
     {"engine", engine},
     {"expressions", expressions},
+    {"filters", filters},
     {"frames", frames},
     {"gzip", gzip},
     {"hosts", hosts},
+    {"http_access", http_access},
     {"idx", idx},
     {"job_fields", job_fields},
     {"json", json},
     {"membership", membership},
     {"rendezvous", rendezvous},
+    {"results", results},
     {"spaces", spaces},
     {"studies", studies},
     {"tables", tables},
