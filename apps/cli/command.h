@@ -33,6 +33,7 @@ OptionSet declared() {
   auto values = std::make_shared<Options>();
   OptionSet set(values);
   values->declare(set);
+  set.add_config_file();
   return set;
 }
 template <class Options, auto Run>

@@ -41,6 +41,8 @@ class OptionSet {
   template <class V, std::size_t N>
   void add(std::string_view heading, const Option<V> (&rows)[N], V& values);
   void add(std::string_view heading, const OptionText& text, ValueRef value);
+  /// `--config-file`, for a command that has options and no file of its own.
+  void add_config_file();
   /// Sections of a file that are said to be unused instead of being an error.
   void pass_over(std::span<const std::string_view> sections) { unused_sections_ = sections; }
 
@@ -79,6 +81,7 @@ class OptionSet {
   void require(std::string_view usage) const;
 
   std::shared_ptr<void> values_;
+  std::shared_ptr<std::string> config_file_ = std::make_shared<std::string>();
   std::vector<Row> rows_;
   Arguments arguments_;
   std::span<const std::string_view> unused_sections_;

@@ -23,6 +23,19 @@ bool has_key(const OptionText& text, std::string_view key) {
 
 }  // namespace
 
+void OptionSet::add_config_file() {
+  static constexpr OptionText kConfigFile{
+      "config-file",
+      "FILE",
+      "Read options from a YAML file whose keys are the long names of options. Options on the "
+      "command line and variables win over the file.",
+      {.is_file = true}};
+  const bool has_options = std::any_of(rows_.begin(), rows_.end(),
+                                       [](const Row& row) { return !row.text.is_positional(); });
+  if (has_options && !has(kConfigFile.name))
+    add("Other options", kConfigFile, ValueRef(config_file_.get()));
+}
+
 void OptionSet::read_environment() {
   for (auto& row : rows_) {
     for (const char* prefix : {"KOLO_", "HOROVOD_"})

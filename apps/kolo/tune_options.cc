@@ -173,7 +173,7 @@ Json TuneOptions::description(const OptionSet& given) const {
                                       std::filesystem::absolute(file).parent_path());
   for (const auto& row : given.rows()) {
     const auto& text = row.text;
-    if (row.given.empty() || text.is_positional() ||
+    if (row.given.empty() || text.is_positional() || text.details.is_file ||
         std::find(std::begin(kNotDescribed), std::end(kNotDescribed), text.name) !=
             std::end(kNotDescribed))
       continue;

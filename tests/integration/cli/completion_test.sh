@@ -1,5 +1,5 @@
 #!/bin/bash
-# Completes command lines in a real shell: completion_test.sh bash|fish KOLO
+# Completes command lines in a real shell: completion_test.sh bash|fish|zsh KOLO
 set -euo pipefail
 shell="$1" kolo="$2"
 command -v "$shell" >/dev/null || { echo "$shell is not installed"; exit 77; }
@@ -34,6 +34,26 @@ in_bash() {
 in_fish() {
   fish --no-config -c 'kolo completion fish | source; complete -C $argv[1]' "$1" | cut -f1
 }
+# zsh completes at a terminal only. So its own functions that show what was found print it here; that
+# the real ones know the command is seen below.
+in_zsh() {
+  zsh -f -c '
+    compdef() { : }
+    _files() { print -rl -- ${words[CURRENT]}*(N) }
+    _describe() {
+      local item
+      for item in "${(@P)2}"; do
+        item="${${item//\\:/$'\''\1'\''}%%:*}"
+        print -r -- "${item//$'\''\1'\''/:}"
+      done
+    }
+    source <(kolo completion zsh)
+    words=(${(z)1})
+    [[ "$1" == *" " ]] && words+=("")
+    CURRENT=$#words
+    _kolo
+    true' zsh "$1"
+}
 fail() {
   echo "FAIL: $*" >&2
   exit 1
@@ -63,4 +83,8 @@ offers 'kolo nas post-train --num' --num-epochs
 case "$shell" in
   bash) offers 'kolo tune --mode=m' min max ;;
   fish) offers 'kolo tune --mode=m' --mode=min --mode=max ;;
+  zsh)
+    known="$(zsh -f -c 'autoload -Uz compinit && compinit -u -D && source <(kolo completion zsh) && print $_comps[kolo]')"
+    [[ "$known" == _kolo ]] || fail "zsh completes kolo by '$known'"
+    ;;
 esac

@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <cctype>
 #include <set>
 
@@ -75,6 +76,13 @@ TEST_P(CommandsTest, EveryOptionIsAFullPhrase) {
     const bool is_flag = std::holds_alternative<bool*>(row.value);
     EXPECT_EQ(is_flag, !row.text.is_positional() && row.text.value.empty()) << name;
   }
+}
+
+TEST_P(CommandsTest, OptionsMayBeInAFile) {
+  const auto set = options();
+  const bool has_options = std::any_of(set.rows().begin(), set.rows().end(),
+                                       [](const auto& row) { return !row.text.is_positional(); });
+  EXPECT_EQ(set.has("config-file"), has_options);
 }
 
 TEST_P(CommandsTest, NamesAreUnique) {

@@ -131,6 +131,16 @@ TEST(Progress, ATableIsRedrawnInPlace) {
   EXPECT_THAT(first, testing::StartsWith("study first"));
   EXPECT_THAT(terminal.draw(study(), 80, 24),
               testing::StartsWith(fmt::format("\x1b[{}Fstudy first", lines)));
+  // Whatever its width: no line wraps, and the next table begins where this one did.
+  for (const unsigned short columns : {40, 80, 200}) {
+    OnTerminal wide;
+    const std::string drawn = wide.draw(study(), columns, 24);
+    const auto rows = draw_table(study(), columns - 1U, 23);
+    for (const auto& row : rows) EXPECT_LT(letters_of(row), columns) << row;
+    EXPECT_EQ(std::count(drawn.begin(), drawn.end(), '\n'), std::ssize(rows));
+    EXPECT_THAT(wide.draw(study(), columns, 24),
+                testing::StartsWith(fmt::format("\x1b[{}Fstudy first", rows.size())));
+  }
   // In a narrower terminal the long lines take several, which have to go, too.
   std::size_t wrapped = 0;
   for (const auto& line : draw_table(study(), 79, 23))
