@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "base/errors.h"
+#include "cluster/members.h"
 #include "hps/problem/catalog.h"
 #include "hps/search/search_run.h"
 #include "tune/protocol/trial_protocol.h"
@@ -86,6 +87,16 @@ void refuse(const cli::OptionSet& given, std::string_view heading, std::string_v
                   row.text.name);
 }
 
+void take_cluster(const SearchOptions& options, hps::EvaluatorOptions& how) {
+  if (options.cluster.empty() && how.method != "cluster") return;
+  if (!options.hosts.empty())
+    throw_error(ErrorCode::invalid_argument, "--hosts and --cluster exclude each other");
+  if (how.method == "cluster")
+    how.method = how.num_nodes_per_eval * how.num_ranks_per_node > 1 ? "ranks" : "process";
+  how.cluster = cluster::cluster_name_or_only(options.cluster);
+  how.hosts = cluster::hosts_of_cluster(how.cluster);
+}
+
 const SearchRow& make_plan(SearchOptions& options, const cli::OptionSet& given,
                            std::span<const SearchRow> rows) {
   const SearchRow& row = *std::find_if(
@@ -100,6 +111,7 @@ const SearchRow& make_plan(SearchOptions& options, const cli::OptionSet& given,
   if (options.eval_timeout_minutes > 0)
     how.timeout = std::chrono::duration<double>(60 * options.eval_timeout_minutes);
   if (!options.hosts.empty()) how.hosts = launch::parse_hosts(options.hosts);
+  take_cluster(options, how);
   plan.kolo = program_beside("kolo");
   return row;
 }

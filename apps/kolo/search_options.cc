@@ -108,7 +108,8 @@ constexpr Option<SearchOptions> kEvaluationTime[] = {
 };
 constexpr Option<EvaluatorOptions> kEvaluator[] = {
     {&EvaluatorOptions::method, "evaluator", "NAME",
-     "Run evaluations by this executor; `kolo list executors` shows the names.",
+     "Run evaluations by this executor; `kolo list executors` shows the names. `cluster` is "
+     "process, or ranks for evaluations of several, on a cluster.",
      aliases("--executor"), names(executor_names)},
 };
 constexpr Option<SearchOptions> kHostsRow[] = {
@@ -116,6 +117,10 @@ constexpr Option<SearchOptions> kHostsRow[] = {
      "Run evaluations on these hosts, which are reached by ssh; a slot holds one thread of a rank "
      "(evaluators process and ranks).",
      aliases("-H"), fallback("this machine")},
+    {&SearchOptions::cluster, "cluster", "NAME",
+     "Run evaluations on the hosts of this cluster, which `kolo up` made (evaluators process and "
+     "ranks).",
+     fallback("with --evaluator cluster, the only one there is"), names(cluster_names)},
 };
 
 constexpr Option<SearchOptions> kModels[] = {

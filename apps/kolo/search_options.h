@@ -33,7 +33,7 @@ struct SearchOptions {
   hps::SearchPlan plan;
   std::optional<double> timeout;
   double eval_timeout_minutes = 4096;
-  std::string hosts;
+  std::string hosts, cluster;
   std::vector<std::string> set;
   std::string surrogate_model, liar_strategy, acq_func;
   std::optional<double> kappa, xi;

@@ -86,7 +86,12 @@ int run_resume(ResumeOptions& options) {
   description["name"] = options.study;
   if (!options.storage.empty()) description["storage"] = options.storage;
   if (options.num_samples) description["num_samples"] = *options.num_samples;
+  if (!options.hosts.empty() || !options.cluster.empty()) {
+    description.erase("hosts");
+    description.erase("cluster");
+  }
   if (!options.hosts.empty()) description["hosts"] = options.hosts;
+  if (!options.cluster.empty()) description["cluster"] = options.cluster;
   auto study = tune::ProgramStudy::from_json(description);
   study.options.resume = options.errored ? tune::Resume::errored : tune::Resume::yes;
   return run_study(std::move(study), options.watch);

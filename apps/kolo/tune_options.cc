@@ -120,6 +120,8 @@ constexpr Option<ResumeOptions> kResumeRows[] = {
      fallback("as before"), least(-1)},
     {&ResumeOptions::hosts, "hosts", "HOST:SLOTS,…", "Run trials on these hosts from now on.",
      aliases("-H"), fallback("as before")},
+    {&ResumeOptions::cluster, "cluster", "NAME", "Run trials on this cluster from now on.",
+     fallback("as before"), names(cluster_names)},
     {&ResumeOptions::errored, "errored", "", "Run the trials that failed again."},
 };
 

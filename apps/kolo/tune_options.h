@@ -38,7 +38,7 @@ struct TuneOptions {
 };
 
 struct ResumeOptions {
-  std::string study, storage, hosts;
+  std::string study, storage, hosts, cluster;
   std::optional<std::int64_t> num_samples;
   bool errored = false;
   WatchOptions watch;

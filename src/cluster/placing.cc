@@ -58,6 +58,12 @@ std::vector<exec::Holdings> holdings_of(const std::vector<LinkedMember>& members
   return all;
 }
 
+/// As if nobody had anything.
+std::vector<exec::Holdings> when_free(std::vector<exec::Holdings> hosts) {
+  for (auto& host : hosts) host.free = host.total;
+  return hosts;
+}
+
 /// Whether all of it was reserved; `why` says why not.
 bool try_to_reserve(std::vector<LinkedMember>& members, const std::vector<int>& counts,
                     const exec::Amounts& each, Deadline answer_by, std::string& why) {
@@ -107,6 +113,10 @@ std::vector<int> place(const std::vector<exec::Holdings>& hosts, int ranks,
 std::vector<int> reserve_ranks(std::vector<LinkedMember>& members, int ranks,
                                const exec::Amounts& each, Spread spread, Deadline deadline) {
   using namespace std::chrono_literals;
+  if (auto all = holdings_of(members);
+      place(when_free(std::move(all)), ranks, each, spread).empty())
+    throw_error(ErrorCode::unavailable, "the cluster has too few slots for {}: {}",
+                counted(ranks, "rank"), who_has_what(members));
   for (;;) {
     std::string why;
     const auto counts = place(holdings_of(members), ranks, each, spread);

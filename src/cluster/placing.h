@@ -22,7 +22,8 @@ std::vector<int> place(const std::vector<exec::Holdings>& hosts, int ranks,
 
 /// Reserves room for the ranks on hosts that answer, and waits for it until the deadline. Tasks
 /// that are started over the links then use it; it lasts as long as they. Returns how many ranks
-/// each member takes. Throws unavailable, saying who has what is missing.
+/// each member takes. Throws unavailable, saying who has what is missing; at once if waiting cannot
+/// help.
 std::vector<int> reserve_ranks(std::vector<LinkedMember>& members, int ranks,
                                const exec::Amounts& each, Spread spread, Deadline deadline);
 

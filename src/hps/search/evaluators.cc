@@ -41,6 +41,7 @@ tune::ExecutorSetup evaluator_setup(const SearchPlan& plan) {
                  .threads_per_rank = how.num_threads_per_rank,
                  .gpus = how.num_gpus_per_task,
                  .hosts = how.hosts,
+                 .cluster = how.cluster,
                  .trials_per_node = how.num_evals_per_node};
   if (const auto allocation = Allocation::from_environment())
     setup.shape.trials_per_node = std::max(setup.shape.trials_per_node, allocation->evals_per_node);

@@ -28,6 +28,7 @@ struct EvaluatorOptions {
   int num_evals_per_node = 1;  ///< of `jobs`
   double num_gpus_per_task = 0;
   std::vector<launch::Host> hosts{};  ///< of `process` and `ranks`; none = this machine
+  std::string cluster{};              ///< that those hosts are of; "" = reached by ssh
   std::optional<std::chrono::duration<double>> timeout{};  ///< of one evaluation
 };
 

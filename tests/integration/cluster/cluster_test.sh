@@ -112,13 +112,13 @@ case_run() {
   for r in 0 1; do grep -q "^ok ${hosts[0]} shm+tcp " "$work/rank-$r.result" || bad "rank $r: $(<"$work/rank-$r.result")"; done
   grep -q "^ok ${hosts[2]} " "$work/rank-4.result" || bad "rank 4: $(<"$work/rank-4.result")"
   until_true 5 'all slots are free again' all_free 6
-  refused 1 'too few slots are free for 7 ranks' "$kolo" run --cluster lab -np 7 true
+  refused 1 'the cluster has too few slots for 7 ranks' "$kolo" run --cluster lab --cluster-wait 50 -np 7 true
   # A run that is killed leaves nothing, and its slots are free when its ranks are gone.
   "$hosts_dir/on-host" "${hosts[0]}" "$kolo" run --cluster lab -np 6 "$rank_program" loop "$work" >"$work/loop.log" 2>&1 </dev/null &
   local launcher=$!
   running() { [[ -e "$work/rank-5.pid" ]]; }
   until_true 20 'six ranks run' running
-  refused 1 'kolo run kolo_hosts_rank of root@' "$kolo" run --cluster lab -np 1 true
+  refused 1 'kolo run .* of root@' "$kolo" run --cluster lab -np 1 true
   kill -9 "$launcher"
   until_true 20 'the slots of a killed run are free' all_free 6
   # The processors of two ranks of a host differ.
@@ -185,6 +185,10 @@ case_tune() {
   study_ends rings
   (($(said rings 'rank 3 on ') == 2)) || bad "not two rings: $(cat "$work"/results/rings/*/stdout*)"
   [[ ! -e "$work/clashes" ]] || bad "$(<"$work/clashes")"
+  # The same for a search in DeepHyper's terms.
+  at_head "$kolo" hps ambs --problem benchmark.hps.ackley --evaluator cluster --max-evals 6 --log-dir "$work/search" ||
+    bad "kolo hps ended with $?"
+  (($(wc -l <"$work/search/results.csv") == 7)) || bad "not six evaluations: $(<"$work/search/results.csv")"
   at_head "$kolo" down || bad 'kolo down failed'
   expect_nothing_left
 }
