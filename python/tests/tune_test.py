@@ -84,7 +84,10 @@ class TuneTest(unittest.TestCase):
             lambda: tune.suggest.BayesOptSearch(space, "loss", "min", random_search_steps=2),
             lambda: tune.suggest.TuneBOHB(space, metric="loss", mode="min", seed=3),
         ):
-            studies = [self.run_study(quadratic, search_alg=make(), num_samples=3) for _ in "ab"]
+            studies = [
+                self.run_study(quadratic, search_alg=make(), num_samples=3, max_concurrent_trials=1)
+                for _ in "ab"
+            ]
             configs = [[trial.config for trial in study.trials] for study in studies]
             self.assertEqual(configs[0], configs[1])
         with self.assertRaises(ValueError):
