@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <charconv>
+#include <filesystem>
 #include <limits>
 #include <optional>
 
 #include "base/errors.h"
+#include "comm/elastic/commit_files.h"
 
 namespace kolo::app {
 namespace {
@@ -54,6 +56,33 @@ int signal_of(std::string name) {
               name);
 }
 
+/// Where commits go and, if the job is resumed, where it begins.
+void add_commits(const RunOptions& options, std::vector<std::string>& variables) {
+  if (!options.commit_dir.empty() && !options.resume.empty())
+    throw_error(ErrorCode::invalid_argument,
+                "--commit-dir and --resume exclude each other: a resumed job writes its commits "
+                "where it found them");
+  const bool resumes = !options.resume.empty();
+  const std::string& named = resumes ? options.resume : options.commit_dir;
+  if (named.empty()) {
+    if (options.commit_every)
+      throw_error(ErrorCode::invalid_argument, "--commit-every needs --commit-dir or --resume");
+    return;
+  }
+  const auto directory = std::filesystem::absolute(named);
+  const bool has_commits = !comm::elastic::CommitFiles(directory).list().empty();
+  if (resumes && !has_commits)
+    throw_error(ErrorCode::not_found, "--resume {}: there is no commit in it", named);
+  if (!resumes && has_commits)
+    throw_error(ErrorCode::already_exists,
+                "--commit-dir {}: it has the commits of another job; go on with them by --resume "
+                "{}, or name another directory",
+                named, named);
+  variables.push_back("KOLO_COMMIT_DIR=" + directory.string());
+  if (options.commit_every)
+    variables.push_back(fmt::format("KOLO_COMMIT_EVERY={}", *options.commit_every));
+}
+
 }  // namespace
 
 bool is_elastic(const RunOptions& options, const cli::OptionSet& given) {
@@ -64,8 +93,9 @@ bool is_elastic(const RunOptions& options, const cli::OptionSet& given) {
                   "--host-discovery-script excludes --hosts and --hostfile");
     return true;
   }
-  for (const char* name : {"max-np", "slots-per-host", "reset-limit", "blacklist-cooldown-range",
-                           "elastic-timeout", "notice-signal"})
+  for (const char* name :
+       {"max-np", "slots-per-host", "reset-limit", "blacklist-cooldown-range", "elastic-timeout",
+        "notice-signal", "commit-dir", "commit-every", "resume"})
     if (given.typed(name))
       throw_error(ErrorCode::invalid_argument,
                   "--{} is for elastic jobs; add --min-np or --host-discovery-script", name);
@@ -94,6 +124,7 @@ launch::elastic::ElasticJob elastic_job_of(const RunOptions& options, launch::Jo
   if (!options.notice_signal.empty())
     job.environment.push_back(
         fmt::format("KOLO_NOTICE_SIGNAL={}", signal_of(options.notice_signal)));
+  add_commits(options, job.environment);
   elastic.job = std::move(job);
   return elastic;
 }

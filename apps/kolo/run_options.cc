@@ -73,6 +73,15 @@ constexpr Option<RunOptions> kRunElastic[] = {
      "A rank that receives this signal finishes its step and leaves, as it does for TERM: USR1, "
      "USR2 or a number.",
      fallback("TERM alone")},
+    {&RunOptions::commit_dir, "commit-dir", "DIR",
+     "Write every hundredth commit of an elastic job there, and the last one if kolo run dies.",
+     fallback("commits are in memory alone")},
+    {&RunOptions::commit_every, "commit-every", "N",
+     "Write every Nth commit instead of every hundredth.", fallback("100"), least(1),
+     most(1'000'000'000)},
+    {&RunOptions::resume, "resume", "DIR",
+     "Go on with the newest commit in that directory, and write further ones there.",
+     fallback("begin anew")},
 };
 
 constexpr Option<RunOptions> kRunCommunication[] = {

@@ -20,7 +20,8 @@ struct RunOptions {
   std::optional<double> fusion_threshold_mb, stall_warning, stall_shutdown;
   std::string timeline_filename, autotune_log_file;
   std::optional<int> min_np, max_np, slots_per_host, reset_limit;
-  std::string discovery_script, cooldown_range, notice_signal;
+  std::string discovery_script, cooldown_range, notice_signal, commit_dir, resume;
+  std::optional<int> commit_every;
   double elastic_timeout = 600;  ///< seconds
   bool autotune = false, no_stall_check = false;
   std::optional<int> ssh_port;

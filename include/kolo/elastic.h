@@ -15,10 +15,12 @@
 // enter at the end of a step and get the state from the others.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -28,16 +30,24 @@
 
 namespace kolo::elastic {
 
-/// One thing that a State keeps.
+/// One thing that a State keeps: as bytes, and where that is too slow, in other ways too.
 class Part {
  public:
   virtual ~Part() = default;
+  [[nodiscard]] virtual std::string bytes() = 0;
+  virtual void load(const std::string& bytes) = 0;
+
   /// Remembers the value as it is.
-  virtual void save() = 0;
+  virtual void save() { saved_ = bytes(); }
   /// Takes the remembered value.
-  virtual void restore() = 0;
+  virtual void restore() { load(saved_); }
   /// Root's value, on every rank of `group`. Collective.
-  virtual void broadcast(Communicator& group, int root) = 0;
+  virtual void broadcast(Communicator& group, int root);
+  /// A group was formed, also the first one, and the value is that of the job.
+  virtual void enter(Communicator& /*group*/) {}
+
+ private:
+  std::string saved_;
 };
 
 /// What survives a change of the group: what all ranks have alike at the end of a step.
@@ -48,8 +58,7 @@ class State {
   State(const State&) = delete;
   State& operator=(const State&) = delete;
 
-  // --- what it keeps; the same on every rank, in the same order
-  // -----------------------------------
+  // --- what it keeps; the same on every rank, in the same order ---------------------------------
   State& add(std::unique_ptr<Part> part);
   /// Anything that can be turned into bytes and back.
   State& add(std::function<std::string()> get, std::function<void(const std::string&)> set);
@@ -61,22 +70,15 @@ class State {
         [&value] { return std::string(reinterpret_cast<const char*>(&value), sizeof value); },
         [&value](const std::string& bytes) { copy_into(&value, bytes, sizeof value); });
   }
+  /// Of any length.
   template <class T>
   requires(std::is_trivially_copyable_v<T> &&
            !std::is_pointer_v<T>) State& add(std::vector<T>& values) {
-    return add(
-        [&values] {
-          return std::string(reinterpret_cast<const char*>(values.data()),
-                             values.size() * sizeof(T));
-        },
-        [&values](const std::string& bytes) {
-          values.resize(bytes.size() / sizeof(T));
-          copy_into(values.data(), bytes, values.size() * sizeof(T));
-        });
+    return add_memory([&values] { return std::as_writable_bytes(std::span(values)); },
+                      [&values](std::size_t bytes) { values.resize(bytes / sizeof(T)); });
   }
 
-  // --- its life
-  // -----------------------------------------------------------------------------------
+  // --- its life ---------------------------------------------------------------------------------
   /// The end of a step: remembers everything. Inside run() it is collective, and where the group
   /// is to change it does not return: the function is left and entered again.
   void commit();
@@ -95,6 +97,8 @@ class State {
 
  private:
   friend class Session;
+  State& add_memory(std::function<std::span<std::byte>()> memory,
+                    std::function<void(std::size_t bytes)> resize);
   static void copy_into(void* to, const std::string& bytes, std::size_t expected);
   void save();
 

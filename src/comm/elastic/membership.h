@@ -42,6 +42,8 @@ class Membership {
   /// The work is done, for good.
   void finished();
 
+  /// False once the launcher is gone.
+  [[nodiscard]] bool has_launcher() const noexcept { return socket_.valid(); }
   [[nodiscard]] Generation generation() const noexcept { return member_.generation(); }
 
  private:

@@ -4,20 +4,28 @@
 // next one, because commit() is a meeting. So when a rank dies, the commits of the survivors differ
 // by one at most, and those behind take the state of those ahead (State::sync). A step that nobody
 // has committed is computed again.
+#include <algorithm>
 #include <numeric>
+#include <optional>
 
+#include "base/env.h"
 #include "base/errors.h"
 #include "base/log.h"
+#include "comm/elastic/commit_files.h"
 #include "comm/elastic/membership.h"
 #include "comm/elastic/state.h"
 
 namespace kolo::elastic {
 
+using comm::elastic::CommitFiles;
 using comm::elastic::Membership;
 using comm::elastic::Next;
 using comm::elastic::Wish;
 
 namespace {
+
+/// Between commits that go to disk, unless KOLO_COMMIT_EVERY says it.
+constexpr std::int64_t kCommitEvery = 100;
 
 /// Leaves the user's function at the end of a step. Not a std::exception, so that programs which
 /// catch those do not stop it.
@@ -32,9 +40,16 @@ class Session {
     if (membership_ == nullptr) return;
     membership_->heed_notice();
     state_.contents_->at_end_of_step = [this] { end_step(); };
+    if (const auto directory = setting("COMMIT_DIR"); directory && !directory->empty()) {
+      files_.emplace(*directory);
+      state_.contents_->at_beginning = [this] { read_commit(); };
+    }
     state_.save();  // something to go back to before the first commit
   }
-  ~Session() { state_.contents_->at_end_of_step = nullptr; }
+  ~Session() {
+    state_.contents_->at_end_of_step = nullptr;
+    state_.contents_->at_beginning = nullptr;
+  }
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
@@ -44,6 +59,8 @@ class Session {
   bool work(const std::function<void(State&)>& function);
   void enter_group();
   void end_step();
+  void read_commit();
+  void write_commit();
   void leave_group(int blamed);
   void give_up_group();
 
@@ -51,7 +68,11 @@ class Session {
   const ContextOptions& options_;
   Membership* membership_;                 // null: nobody forms other groups
   std::unique_ptr<Communicator> meeting_;  // of the group, for the ends of steps
-  bool has_returned_ = false;              // the user's function, in this group
+  std::optional<CommitFiles> files_;
+  std::uint64_t every_ = static_cast<std::uint64_t>(
+      std::max<std::int64_t>(1, setting_integer("COMMIT_EVERY").value_or(kCommitEvery)));
+  bool is_writer_ = false;     // of files: rank 0 of the last group
+  bool has_returned_ = false;  // the user's function, in this group
   bool is_first_ = true;
 };
 
@@ -66,7 +87,11 @@ Ending Session::run(const std::function<void(State&)>& function) {
     const Next next = membership_->await_next();
     if (next == Next::finish) return Ending::finished;
     give_up_group();
-    if (next == Next::leave) return Ending::left;
+    if (next == Next::leave) {
+      // Without a launcher no group follows, and this is the last that is known of the job.
+      if (!membership_->has_launcher()) write_commit();
+      return Ending::left;
+    }
   }
   return Ending::finished;
 }
@@ -94,6 +119,7 @@ bool Session::work(const std::function<void(State&)>& function) {
 void Session::enter_group() {
   has_returned_ = false;
   init(options_);
+  is_writer_ = world().rank() == 0;
   std::vector<int> all(static_cast<std::size_t>(world().size()));
   std::iota(all.begin(), all.end(), 0);
   meeting_ = world().subset(all);
@@ -105,6 +131,30 @@ void Session::end_step() {
   auto wish = static_cast<std::int32_t>(membership_->wish());
   wish = meeting_->allreduce(wish, ReduceOp::max);
   if (wish != static_cast<std::int32_t>(Wish::go_on)) throw EndOfGroup{};
+  if (state_.commits() % every_ == 0) write_commit();
+}
+
+void Session::write_commit() {
+  if (!files_ || !is_writer_ || state_.commits() == 0) return;
+  comm::elastic::StoredCommit commit{state_.commits(), {}};
+  for (const auto& part : state_.contents_->parts) commit.parts.push_back(part->bytes());
+  files_->write(commit);
+}
+
+/// All ranks that had the state are gone, or the job is a resumed one.
+void Session::read_commit() {
+  const auto commit = files_->read_latest();
+  if (!commit) return;
+  const auto& parts = state_.contents_->parts;
+  if (commit->parts.size() != parts.size())
+    throw_error(
+        ErrorCode::invalid_argument,
+        "the commit on disk has {} values, but this program's state has {}; resume with the "
+        "program that wrote it",
+        commit->parts.size(), parts.size());
+  for (std::size_t i = 0; i < parts.size(); ++i) parts[i]->load(commit->parts[i]);
+  state_.contents_->commits = commit->commits;
+  log::info("the state of commit {} was taken from disk", commit->commits);
 }
 
 void Session::leave_group(int blamed) {

@@ -12,25 +12,61 @@ class BytesPart final : public Part {
   BytesPart(std::function<std::string()> get, std::function<void(const std::string&)> set)
       : get_(std::move(get)), set_(std::move(set)) {}
 
-  void save() override { saved_ = get_(); }
-  void restore() override { set_(saved_); }
-  void broadcast(Communicator& group, int root) override {
-    std::string bytes;
-    if (group.rank() == root) bytes = get_();
-    std::int64_t size = static_cast<std::int64_t>(bytes.size());
-    group.broadcast(&size, 1, DataType::int64, root);
-    bytes.resize(static_cast<std::size_t>(size));
-    group.broadcast(bytes.data(), bytes.size(), DataType::uint8, root);
-    if (group.rank() != root) set_(bytes);
-  }
+  std::string bytes() override { return get_(); }
+  void load(const std::string& bytes) override { set_(bytes); }
 
  private:
   std::function<std::string()> get_;
   std::function<void(const std::string&)> set_;
-  std::string saved_;
+};
+
+/// Large values: no more copies than it takes.
+class MemoryPart final : public Part {
+ public:
+  MemoryPart(std::function<std::span<std::byte>()> memory, std::function<void(std::size_t)> resize)
+      : memory_(std::move(memory)), resize_(std::move(resize)) {}
+
+  std::string bytes() override {
+    const auto now = memory_();
+    return {reinterpret_cast<const char*>(now.data()), now.size()};
+  }
+  void load(const std::string& bytes) override {
+    resize_(bytes.size());
+    std::memcpy(memory_().data(), bytes.data(), bytes.size());
+  }
+  void save() override {
+    const auto now = memory_();
+    saved_.assign(now.begin(), now.end());
+  }
+  void restore() override {
+    resize_(saved_.size());
+    std::copy(saved_.begin(), saved_.end(), memory_().begin());
+  }
+  void broadcast(Communicator& group, int root) override {
+    auto size = static_cast<std::int64_t>(memory_().size());
+    group.broadcast(&size, 1, DataType::int64, root);
+    resize_(static_cast<std::size_t>(size));
+    const auto bytes = memory_();
+    group.broadcast(bytes.data(), bytes.size(), DataType::uint8, root);
+  }
+
+ private:
+  std::function<std::span<std::byte>()> memory_;
+  std::function<void(std::size_t)> resize_;
+  std::vector<std::byte> saved_;
 };
 
 }  // namespace
+
+void Part::broadcast(Communicator& group, int root) {
+  std::string value;
+  if (group.rank() == root) value = bytes();
+  auto size = static_cast<std::int64_t>(value.size());
+  group.broadcast(&size, 1, DataType::int64, root);
+  value.resize(static_cast<std::size_t>(size));
+  group.broadcast(value.data(), value.size(), DataType::uint8, root);
+  if (group.rank() != root) load(value);
+}
 
 State::State() : contents_(std::make_unique<Contents>()) {}
 State::~State() = default;
@@ -42,6 +78,11 @@ State& State::add(std::unique_ptr<Part> part) {
 
 State& State::add(std::function<std::string()> get, std::function<void(const std::string&)> set) {
   return add(std::make_unique<BytesPart>(std::move(get), std::move(set)));
+}
+
+State& State::add_memory(std::function<std::span<std::byte>()> memory,
+                         std::function<void(std::size_t bytes)> resize) {
+  return add(std::make_unique<MemoryPart>(std::move(memory), std::move(resize)));
 }
 
 State& State::add(std::string& text) {
@@ -78,13 +119,25 @@ void State::sync() {
   const std::int64_t standing = mine.is_synced ? static_cast<std::int64_t>(mine.commits) + 1 : 0;
   const auto all = group.allgather(std::span(&standing, 1));
   const auto furthest = std::max_element(all.begin(), all.end());
-  if (standing > 0 && std::all_of(all.begin(), all.end(), [&](auto s) { return s == standing; }))
-    return;
   const int root = static_cast<int>(furthest - all.begin());
-  for (const auto& part : mine.parts) part->broadcast(group, root);
-  mine.commits = *furthest > 0 ? static_cast<std::uint64_t>(*furthest - 1) : 0;
+  // Whoever has the state already takes no part. At the beginning that is nobody but the root.
+  std::vector<int> moving = {root};
+  for (int rank = 0; rank < group.size(); ++rank) {
+    const std::int64_t other = all[static_cast<std::size_t>(rank)];
+    if (rank != root && (other == 0 || other < *furthest)) moving.push_back(rank);
+  }
+  if (*furthest == 0 && group.rank() == root && mine.at_beginning) mine.at_beginning();
+  if (moving.size() > 1)
+    if (const auto few = group.subset(moving)) {
+      auto commits = static_cast<std::int64_t>(mine.commits);
+      few->broadcast(&commits, 1, DataType::int64, /*root=*/0);
+      for (const auto& part : mine.parts) part->broadcast(*few, /*root=*/0);
+      mine.commits = static_cast<std::uint64_t>(commits);
+      if (few->rank() != 0) save();
+    }
+  if (*furthest == 0) save();
   mine.is_synced = true;
-  save();
+  for (const auto& part : mine.parts) part->enter(group);
 }
 
 void State::on_reset() {

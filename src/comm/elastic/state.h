@@ -9,6 +9,8 @@ struct State::Contents {
   std::vector<std::unique_ptr<Part>> parts;
   std::vector<std::function<void()>> callbacks;
   std::function<void()> at_end_of_step;  ///< inside run()
+  /// Inside run(), on one rank, when nobody has the state: takes what is on disk, if it is to.
+  std::function<void()> at_beginning;
   std::uint64_t commits = 0;
   bool is_synced = false;  ///< it is the state of the job, not one that this rank began with
 };

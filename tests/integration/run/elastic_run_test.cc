@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <filesystem>
 #include <fstream>
+#include <regex>
 
 #include "base/files.h"
 #include "kolo_process.h"
@@ -100,6 +102,42 @@ TEST(ElasticRunTest, WithoutTheLauncherRanksEndWithTheirStep) {
   ASSERT_GT(process_of(run, 1, 2), 0);
   run.signal(SIGKILL);
   EXPECT_TRUE(run.nothing_left());
+}
+
+TEST(ElasticRunTest, AJobWhoseLauncherWasKilledIsResumedFromItsLastCommit) {
+  TempDir dir;
+  const std::string commits = (dir.path() / "commits").string();
+  {
+    KoloProcess run(elastic({"-np", "2", "--min-np", "1", "--commit-dir", commits}, 100'000));
+    ASSERT_GT(process_of(run, 1, 2), 0);
+    run.signal(SIGKILL);
+    EXPECT_TRUE(run.nothing_left());
+  }
+  EXPECT_THAT(run_kolo(elastic({"-np", "2", "--min-np", "1", "--commit-dir", commits}, 10)).err,
+              HasSubstr("it has the commits of another job"));
+  const Finished resumed =
+      run_kolo(elastic({"-np", "3", "--min-np", "1", "--resume", commits}, 300));
+  EXPECT_EQ(resumed.status, 0) << resumed.err;
+  EXPECT_THAT(resumed.out, HasSubstr("300 steps, correct"));
+  EXPECT_THAT(resumed.out, Not(HasSubstr("from step 0 on")));
+}
+
+TEST(ElasticRunTest, ANewRankTakesTheCommitOnDiskWhenAllOthersDied) {
+  TempDir dir;
+  KoloProcess run(elastic({"-np", "1", "--min-np", "1", "--blacklist-cooldown-range", "1,1",
+                           "--commit-every", "5", "--commit-dir", dir.path().string()},
+                          200));
+  const pid_t only = process_of(run, 0, 1);
+  ASSERT_TRUE(eventually([&] {
+    for (const auto& entry : std::filesystem::directory_iterator(dir.path()))
+      if (entry.path().extension() == ".kolo") return true;
+    return false;
+  }));
+  ::kill(only, SIGKILL);
+  EXPECT_EQ(run.wait(), 0) << run.err();
+  EXPECT_THAT(run.out(), HasSubstr("200 steps, correct"));
+  EXPECT_TRUE(std::regex_search(run.out(), std::regex("is rank 0 of 1 from step [1-9]")))
+      << run.out();
 }
 
 TEST(ElasticRunTest, AScriptThatFailsAtFirstIsAnError) {
