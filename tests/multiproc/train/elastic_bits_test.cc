@@ -11,6 +11,7 @@
 #include <filesystem>
 
 #include "comm/wire/messenger.h"
+#include "kolo/error.h"
 #include "multiproc/train/bits.h"
 #include "multiproc/train/toy.h"
 #include "support/scale.h"
@@ -123,6 +124,56 @@ TEST_P(ElasticBitsMpi, AreThoseOfOneRank) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Ranks, ElasticBitsMpi, testing::Values(2, 3, 4, 8));
+
+TEST(VirtualRanksOfAnOptimizer, WrongUseIsExplained) {
+  run_ranks(2, [](Engine& engine, ProcessRank&) {
+    ToyNet net = make_net();
+    auto inner = sgd()(net->parameters());
+    DistributedOptimizerOptions options;
+    options.engine = &engine;
+    const auto error_of = [](const auto& action) -> std::string {
+      try {
+        action();
+      } catch (const Error& error) {
+        return error.message();
+      }
+      return "";
+    };
+    const auto make = [&] { DistributedOptimizer(*inner, net->named_parameters(), options); };
+    options.virtual_ranks = 1;
+    EXPECT_THAT(error_of(make), testing::HasSubstr("1 virtual ranks cannot be shared out"));
+    options.virtual_ranks = 4;
+    options.compression = Compression::fp16();
+    EXPECT_THAT(error_of(make), testing::HasSubstr("without compression"));
+    options.compression = Compression::none();
+    options.shard_optimizer_state = true;
+    EXPECT_THAT(error_of(make), testing::HasSubstr("without shard_optimizer_state"));
+    options.shard_optimizer_state = false;
+
+    DistributedOptimizer optimizer(*inner, net->named_parameters(), options);
+    ASSERT_EQ(optimizer.virtual_ranks().size(), 2U);
+    const int first = optimizer.virtual_ranks()[0], second = optimizer.virtual_ranks()[1];
+    EXPECT_THAT(error_of([&] { loss_of(net, batch_of(0, 0, 4)).backward(); }),
+                testing::HasSubstr("inside a micro_batch()"));
+    EXPECT_THAT(error_of([&] { auto micro_batch = optimizer.micro_batch(second); }),
+                testing::HasSubstr("does not come next"));
+    const auto compute = [&](int v) {
+      auto micro_batch = optimizer.micro_batch(v);
+      loss_of(net, batch_of(0, v, 4)).backward();
+    };
+    compute(first);
+    EXPECT_THAT(error_of([&] { optimizer.step(); }),
+                testing::HasSubstr(fmt::format("before the virtual ranks {}", second)));
+    compute(second);
+    optimizer.step();
+    EXPECT_EQ(optimizer.steps(), 1U);
+    DistributedOptimizerOptions without;
+    without.engine = &engine;
+    DistributedOptimizer plain(*inner, net->named_parameters(), without);
+    EXPECT_THAT(error_of([&] { auto micro_batch = plain.micro_batch(0); }),
+                testing::HasSubstr("there are no virtual ranks"));
+  });
+}
 
 }  // namespace
 }  // namespace kolo::test
