@@ -11,6 +11,7 @@
 #include "kolo/torch/data.h"
 #include "kolo/torch/device.h"
 #include "kolo/torch/distributed_optimizer.h"
+#include "kolo/torch/elastic.h"
 #include "kolo/torch/epochs.h"
 #include "kolo/torch/lamb.h"
 #include "kolo/torch/lars.h"

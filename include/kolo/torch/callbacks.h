@@ -45,13 +45,17 @@ class RateCallback : public Callback {
   explicit RateCallback(schedule::Rate rate, bool momentum_correction = true,
                         bool count_from_one = false);
   void on_train_begin(Trainer& trainer) override;
+  void on_reset(Trainer& trainer) override;
   void on_step(Trainer& trainer) override;
   void on_epoch_end(Trainer& trainer, Metrics& metrics) override;
+  [[nodiscard]] std::string state() const override;
+  void load_state(const std::string& state) override;
 
  private:
   schedule::Rate rate_;
   bool momentum_correction_, count_from_one_;
   std::optional<RateScheduler> scheduler_;
+  std::string loaded_;  // before there is a scheduler
 };
 
 /// A checkpoint every few epochs, and when the run begins: resumes from the newest whole one.
@@ -65,6 +69,7 @@ class CheckpointCallback : public Callback {
   };
   explicit CheckpointCallback(Options options);
   void on_train_begin(Trainer& trainer) override;
+  void on_reset(Trainer& trainer) override;
   void on_epoch_end(Trainer& trainer, Metrics& metrics) override;
 
  private:
@@ -86,8 +91,12 @@ class EarlyStop : public Callback {
   ~EarlyStop() override;
   void on_train_begin(Trainer& trainer) override;
   void on_epoch_end(Trainer& trainer, Metrics& metrics) override;
+  [[nodiscard]] std::string state() const override;
+  void load_state(const std::string& state) override;
 
  private:
+  void renew();
+
   Options options_;
   std::unique_ptr<train::Patience> patience_;
 };
@@ -116,6 +125,7 @@ class TensorBoardLogger : public Callback {
   explicit TensorBoardLogger(std::filesystem::path directory);
   ~TensorBoardLogger() override;
   void on_train_begin(Trainer& trainer) override;
+  void on_reset(Trainer& trainer) override;
   void on_epoch_end(Trainer& trainer, Metrics& metrics) override;
 
  private:

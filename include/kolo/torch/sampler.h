@@ -44,6 +44,9 @@ class DistributedSampler : public torch::data::samplers::Sampler<> {
   void set_epoch(std::uint64_t epoch);
   [[nodiscard]] std::uint64_t epoch() const noexcept { return epoch_; }
 
+  /// As if so many of this rank's samples had been taken already.
+  void skip(std::size_t samples);
+
   /// The next samples of this rank, `batch_size` of them or what is left; nullopt at the end.
   torch::optional<std::vector<std::size_t>> next(std::size_t batch_size) override;
 

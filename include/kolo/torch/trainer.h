@@ -41,6 +41,14 @@ class Callback {
   virtual void on_step_end(Trainer& /*trainer*/, double /*loss*/) {}
   virtual void on_epoch_end(Trainer& /*trainer*/, Metrics& /*metrics*/) {}
   virtual void on_train_end(Trainer& /*trainer*/) {}
+
+  // In an elastic run, whose ranks come and go:
+  /// There is another group of ranks, in place of on_train_begin after the first one. The epoch
+  /// under way begins again (on_epoch_begin) at the step where it was.
+  virtual void on_reset(Trainer& /*trainer*/) {}
+  /// What all ranks remember alike, and another rank's on one that comes or goes back by a step.
+  [[nodiscard]] virtual std::string state() const { return ""; }
+  virtual void load_state(const std::string& /*state*/) {}
 };
 
 struct TrainerOptions {
@@ -51,6 +59,11 @@ struct TrainerOptions {
   /// are shared out to virtual ranks, buffers of floating point (batch normalisation) become their
   /// averages with every step, and losses and metrics are those of all virtual ranks.
   DistributedOptimizerOptions distributed{};
+  /// Ranks may be lost, leave and come while fit() runs, under `kolo run --min-np` (docs/
+  /// elastic-runs.md); the result is the same. Needs virtual ranks, and a Trainer that is made
+  /// before init(): fit() is an elastic::run. After it, this process is alone: evaluate() goes over
+  /// all of its data by itself.
+  bool elastic = false;
 };
 
 /// Mean over the batch of how well `outputs` answer `targets`.
@@ -93,6 +106,9 @@ class Trainer {
   /// Collective.
   std::vector<Metrics> fit(const Dataset& train, const Dataset* validation = nullptr);
 
+  /// After fit() of an elastic run: this process was asked to go, and others train on.
+  [[nodiscard]] bool has_left() const noexcept { return has_left_; }
+
   /// Loss and metrics on all of `data`, shared out among the ranks. Collective.
   [[nodiscard]] Metrics evaluate(const Dataset& data);
 
@@ -123,7 +139,17 @@ class Trainer {
   [[nodiscard]] bool has_virtual_ranks() const noexcept {
     return distributed_ != nullptr && distributed_->virtual_rank_count() > 0;
   }
+  void begin_fit();
+  std::vector<Metrics> fit_elastic(const Dataset& train, const Dataset* validation);
+  void join_group();
+  void leave_group();
+  void prepare(std::size_t samples);
   void make_samplers(std::size_t samples);
+  void train_to_end(const Dataset& train, const Dataset* validation);
+  /// The end of a step, in an elastic run.
+  void commit() const {
+    if (commit_) commit_();
+  }
   Metrics train_epoch(const Dataset& data);
   double train_step(const Batch& batch, Sums& sums);
   double train_virtual_step(const Dataset& data, Sums& sums);
@@ -149,7 +175,10 @@ class Trainer {
   int rank_ = 0, ranks_ = 1;
   std::uint64_t epoch_ = 0, steps_ = 0;
   std::size_t step_of_epoch_ = 0, steps_per_epoch_ = 0;
-  bool stopped_ = false;
+  bool stopped_ = false, has_left_ = false;
+  std::unique_ptr<Sums> sums_;  // of the epoch under way
+  std::vector<Metrics> history_;
+  std::function<void()> commit_;
 };
 
 }  // namespace kolo

@@ -4,10 +4,10 @@
 
 #include <cstring>
 #include <map>
-#include <mutex>
 
 #include "base/errors.h"
 #include "kolo/torch/checkpoint.h"
+#include "train/generator.h"
 #include "train/optim/serialization.h"
 
 namespace kolo {
@@ -52,19 +52,6 @@ void load_module(torch::nn::Module& module, const std::string& bytes) {
   for (auto& [name, tensor] : mine) tensor.copy_(saved[name]);
 }
 
-std::string generator_bytes() {
-  torch::Tensor state = at::detail::getDefaultCPUGenerator().get_state();
-  return {static_cast<const char*>(state.data_ptr()), static_cast<std::size_t>(state.nbytes())};
-}
-
-void load_generator(const std::string& bytes) {
-  torch::Tensor state = torch::empty({static_cast<int64_t>(bytes.size())}, torch::kUInt8);
-  std::memcpy(state.data_ptr(), bytes.data(), bytes.size());
-  at::Generator generator = at::detail::getDefaultCPUGenerator();
-  std::lock_guard lock(generator.mutex());
-  generator.set_state(state);
-}
-
 const std::string& part(const CheckpointParts& parts, const std::string& name) {
   auto found = parts.find(name);
   if (found == parts.end())
@@ -81,7 +68,7 @@ CheckpointParts capture(const TrainingState& state, int rank) {
   if (state.optimizer != nullptr) parts["optimizer"] = train::optimizer_bytes(*state.optimizer);
   if (state.scheduler != nullptr) parts["scheduler"] = state.scheduler->state();
   if (state.sampler != nullptr) parts["sampler"] = state.sampler->state();
-  if (state.random) parts[random_part(rank)] = generator_bytes();
+  if (state.random) parts[random_part(rank)] = train::generator_bytes();
   if (state.user != nullptr)
     for (const auto& [name, bytes] : *state.user) parts[kUser + name] = bytes;
   return parts;
@@ -95,7 +82,7 @@ void restore(const CheckpointParts& parts, const TrainingState& state, int rank)
   if (state.sampler != nullptr) state.sampler->load_state(part(parts, "sampler"));
   if (state.random)
     if (auto mine = parts.find(random_part(rank)); mine != parts.end())
-      load_generator(mine->second);
+      train::load_generator(mine->second);
   if (state.user != nullptr) {
     state.user->clear();
     for (const auto& [name, bytes] : parts)

@@ -68,6 +68,10 @@ void DistributedSampler::set_epoch(std::uint64_t epoch) {
   partition(0);
 }
 
+void DistributedSampler::skip(std::size_t samples) {
+  position_ += std::min(samples, mine_.size() - position_);
+}
+
 torch::optional<std::vector<std::size_t>> DistributedSampler::next(std::size_t batch_size) {
   if (batch_size == 0)
     throw_error(ErrorCode::invalid_argument,

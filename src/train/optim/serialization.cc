@@ -32,6 +32,12 @@ struct Kind {
   std::unique_ptr<OptimizerParamState> state;
 };
 
+[[noreturn]] void throw_unknown_optimizer() {
+  throw_error(ErrorCode::unsupported,
+              "optimizer state: this optimizer is not supported; known: SGD, Adam, AdamW, RMSprop, "
+              "Adagrad, Lars, Lamb");
+}
+
 Kind kind_of(const OptimizerOptions& options) {
   namespace optim = torch::optim;
   using Make = std::unique_ptr<OptimizerParamState> (*)(const OptimizerOptions&);
@@ -45,9 +51,7 @@ Kind kind_of(const OptimizerOptions& options) {
       {"Lamb", state_if<LambOptions, LambParamState>}};
   for (const auto& [name, make] : kKinds)
     if (auto state = make(options)) return {name, std::move(state)};
-  throw_error(ErrorCode::unsupported,
-              "optimizer state: this optimizer is not supported; known: SGD, Adam, AdamW, RMSprop, "
-              "Adagrad, Lars, Lamb");
+  throw_unknown_optimizer();
 }
 
 std::unique_ptr<OptimizerParamState> make_state_like(const OptimizerOptions& options) {
@@ -115,16 +119,28 @@ void save_groups(
   }
 }
 
-void save_optimizer(const torch::optim::Optimizer& optimizer, OutputArchive& archive) {
+namespace {
+
+/// `prepare` makes of a parameter's state what is written.
+template <class Prepare>
+void save_states(const torch::optim::Optimizer& optimizer, Prepare prepare,
+                 OutputArchive& archive) {
   std::vector<std::vector<torch::Tensor>> parameters;
   for (const auto& group : optimizer.param_groups()) parameters.push_back(group.params());
   const auto write_state = [&](const torch::Tensor& parameter, OutputArchive& state) {
     const auto found = optimizer.state().find(state_key(parameter));
     if (found == optimizer.state().end()) return false;
-    found->second->serialize(state);
+    prepare(*found->second)->serialize(state);
     return true;
   };
   save_groups(optimizer, parameters, write_state, archive);
+}
+
+}  // namespace
+
+void save_optimizer(const torch::optim::Optimizer& optimizer, OutputArchive& archive) {
+  save_states(
+      optimizer, [](const OptimizerParamState& state) { return &state; }, archive);
 }
 
 void load_optimizer(torch::optim::Optimizer& optimizer, InputArchive& archive) {
@@ -195,6 +211,32 @@ std::unique_ptr<OptimizerParamState> make_state(const OptimizerOptions& options,
   return state;
 }
 
+void each_tensor(OptimizerParamState& state, const std::function<void(torch::Tensor&)>& visit) {
+  namespace optim = torch::optim;
+  const auto each = [&](auto&... tensors) {
+    const auto one = [&](torch::Tensor& tensor) {
+      if (tensor.defined()) visit(tensor);
+    };
+    (one(tensors), ...);
+  };
+  if (auto* sgd = dynamic_cast<optim::SGDParamState*>(&state))
+    each(sgd->momentum_buffer());
+  else if (auto* adamw = dynamic_cast<optim::AdamWParamState*>(&state))
+    each(adamw->exp_avg(), adamw->exp_avg_sq(), adamw->max_exp_avg_sq());
+  else if (auto* adam = dynamic_cast<optim::AdamParamState*>(&state))
+    each(adam->exp_avg(), adam->exp_avg_sq(), adam->max_exp_avg_sq());
+  else if (auto* rms = dynamic_cast<optim::RMSpropParamState*>(&state))
+    each(rms->square_avg(), rms->momentum_buffer(), rms->grad_avg());
+  else if (auto* adagrad = dynamic_cast<optim::AdagradParamState*>(&state))
+    each(adagrad->sum());
+  else if (auto* lars = dynamic_cast<LarsParamState*>(&state))
+    each(lars->momentum_buffer());
+  else if (auto* lamb = dynamic_cast<LambParamState*>(&state))
+    each(lamb->exp_avg(), lamb->exp_avg_sq());
+  else
+    throw_unknown_optimizer();
+}
+
 std::string tensors_bytes(const NamedTensors& tensors) {
   OutputArchive archive;
   std::size_t count = 0;
@@ -233,6 +275,20 @@ void load_archive(InputArchive& archive, const std::string& bytes) {
 std::string optimizer_bytes(const torch::optim::Optimizer& optimizer) {
   OutputArchive archive;
   save_optimizer(optimizer, archive);
+  return archive_bytes(archive);
+}
+
+std::string optimizer_outline(const torch::optim::Optimizer& optimizer) {
+  OutputArchive archive;
+  const auto without_bytes = [](const OptimizerParamState& state) {
+    auto outline = state.clone();
+    // One number that stands for all of them takes the place of one.
+    each_tensor(*outline, [](torch::Tensor& tensor) {
+      tensor = torch::zeros({1}, tensor.options()).expand(tensor.sizes());
+    });
+    return outline;
+  };
+  save_states(optimizer, without_bytes, archive);
   return archive_bytes(archive);
 }
 

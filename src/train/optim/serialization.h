@@ -66,6 +66,11 @@ void write_values(const NamedValues& values, torch::serialize::OutputArchive& ar
 [[nodiscard]] std::unique_ptr<torch::optim::OptimizerParamState> make_state(
     const torch::optim::OptimizerOptions& options, const NamedValues& values);
 
+/// Every tensor of a state that is there, always in the same order. Throws unsupported for a state
+/// of an optimizer that is not copyable.
+void each_tensor(torch::optim::OptimizerParamState& state,
+                 const std::function<void(torch::Tensor&)>& visit);
+
 /// Tensors by name as bytes, and back.
 using NamedTensors = std::map<std::string, torch::Tensor>;
 [[nodiscard]] std::string tensors_bytes(const NamedTensors& tensors);
@@ -76,6 +81,8 @@ using NamedTensors = std::map<std::string, torch::Tensor>;
 void load_archive(torch::serialize::InputArchive& archive, const std::string& bytes);
 
 [[nodiscard]] std::string optimizer_bytes(const torch::optim::Optimizer& optimizer);
+/// The same without the bytes of the state's tensors: they have their shapes and types, and zeros.
+[[nodiscard]] std::string optimizer_outline(const torch::optim::Optimizer& optimizer);
 void load_optimizer_bytes(torch::optim::Optimizer& optimizer, const std::string& bytes);
 
 template <class T>

@@ -1,6 +1,7 @@
 #include "kolo/torch/callbacks.h"
 
 #include "base/errors.h"
+#include "base/frames.h"
 #include "base/log.h"
 #include "train/trainer/patience.h"
 
@@ -43,6 +44,22 @@ void RateCallback::on_train_begin(Trainer& trainer) {
   trainer.state().scheduler = &*scheduler_;
 }
 
+void RateCallback::on_reset(Trainer& trainer) {
+  if (scheduler_) return;
+  const std::string before = std::exchange(loaded_, {});
+  RateCallback::on_train_begin(trainer);
+  scheduler_->load_state(before);
+}
+
+std::string RateCallback::state() const { return scheduler_ ? scheduler_->state() : ""; }
+
+void RateCallback::load_state(const std::string& state) {
+  if (scheduler_ && !state.empty())
+    scheduler_->load_state(state);
+  else
+    loaded_ = state;
+}
+
 void RateCallback::on_step(Trainer&) { scheduler_->step(); }
 
 void RateCallback::on_epoch_end(Trainer&, Metrics& metrics) {
@@ -68,6 +85,9 @@ void CheckpointCallback::on_train_begin(Trainer& trainer) {
   }
 }
 
+/// Which rank writes may be another one now.
+void CheckpointCallback::on_reset(Trainer&) { checkpoints_.emplace(options_.files); }
+
 void CheckpointCallback::on_epoch_end(Trainer& trainer, Metrics& metrics) {
   const std::uint64_t done = trainer.epoch() + 1;
   if (done % options_.every_epochs != 0 && done != trainer.epochs()) return;
@@ -80,12 +100,26 @@ void CheckpointCallback::on_epoch_end(Trainer& trainer, Metrics& metrics) {
   checkpoints_->save(trainer.steps(), state, save);
 }
 
-EarlyStop::EarlyStop(Options options) : options_(std::move(options)) {}
+EarlyStop::EarlyStop(Options options) : options_(std::move(options)) { renew(); }
 EarlyStop::~EarlyStop() = default;
 
-void EarlyStop::on_train_begin(Trainer&) {
+void EarlyStop::renew() {
   patience_ = std::make_unique<train::Patience>(options_.lower_is_better, options_.patience,
                                                 options_.min_delta);
+}
+
+void EarlyStop::on_train_begin(Trainer&) { renew(); }
+
+std::string EarlyStop::state() const {
+  ByteWriter writer;
+  patience_->save(writer);
+  return writer.bytes();
+}
+
+void EarlyStop::load_state(const std::string& state) {
+  ByteReader reader(state);
+  patience_->load(reader);
+  reader.finish();
 }
 
 void EarlyStop::on_epoch_end(Trainer& trainer, Metrics& metrics) {

@@ -46,6 +46,8 @@ void CsvLogger::read_epochs_before(std::uint64_t epoch) {
 void CsvLogger::on_epoch_end(Trainer& trainer, Metrics& metrics) {
   if (trainer.rank() != 0) return;
   if (rows_.empty() && trainer.epoch() > 0) read_epochs_before(trainer.epoch() + 1);
+  // The end of an epoch in which a rank was lost comes again.
+  std::erase_if(rows_, [&](const auto& row) { return row.first > trainer.epoch(); });
   for (const auto& [name, value] : metrics)
     if (std::find(columns_.begin(), columns_.end(), name) == columns_.end())
       columns_.push_back(name);
@@ -72,6 +74,10 @@ void TensorBoardLogger::on_train_begin(Trainer& trainer) {
   if (trainer.rank() != 0) return;
   std::filesystem::create_directories(directory_);
   file_ = std::make_unique<events::EventFile>(directory_, wall_time());
+}
+
+void TensorBoardLogger::on_reset(Trainer& trainer) {
+  if (file_ == nullptr) on_train_begin(trainer);
 }
 
 void TensorBoardLogger::on_epoch_end(Trainer& trainer, Metrics& metrics) {

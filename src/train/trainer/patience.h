@@ -1,9 +1,12 @@
 // How long a metric may fail to become better: the rule of early stopping and of lowering a rate.
 #pragma once
 
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <optional>
+
+#include "base/frames.h"
 
 namespace kolo::train {
 
@@ -24,6 +27,17 @@ class Patience {
     if (++waited_ < epochs_) return false;
     waited_ = 0;
     return true;
+  }
+
+  void save(ByteWriter& writer) const {
+    writer.u8(best_.has_value()).u64(std::bit_cast<std::uint64_t>(best_.value_or(0)));
+    writer.u64(static_cast<std::uint64_t>(waited_));
+  }
+  void load(ByteReader& reader) {
+    const bool has_best = reader.u8() != 0;
+    const auto best = std::bit_cast<double>(reader.u64());
+    best_ = has_best ? std::optional(best) : std::nullopt;
+    waited_ = static_cast<std::int64_t>(reader.u64());
   }
 
  private:

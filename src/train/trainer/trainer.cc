@@ -10,6 +10,7 @@
 #include "base/errors.h"
 #include "kolo/context.h"
 #include "kolo/virtual_ranks.h"
+#include "train/trainer/sums.h"
 
 namespace kolo {
 
@@ -21,37 +22,6 @@ torch::Tensor cross_entropy(const torch::Tensor& outputs, const torch::Tensor& t
   return torch::nn::functional::cross_entropy(outputs, targets);
 }
 
-/// Sums over samples; divided at the end of the epoch.
-struct Trainer::Sums {
-  double samples = 0, loss = 0;
-  std::vector<double> metrics;
-
-  explicit Sums(std::size_t metric_count) : metrics(metric_count) {}
-
-  /// All of them in a row, and a row added.
-  [[nodiscard]] torch::Tensor row() const {
-    std::vector<double> all{samples, loss};
-    all.insert(all.end(), metrics.begin(), metrics.end());
-    return torch::tensor(all, torch::kFloat64);
-  }
-  void add(const torch::Tensor& row) {
-    samples += row[0].item<double>();
-    loss += row[1].item<double>();
-    for (std::size_t i = 0; i < metrics.size(); ++i)
-      metrics[i] += row[static_cast<std::int64_t>(i) + 2].item<double>();
-  }
-
-  Metrics means(const std::vector<std::pair<std::string, BatchMetric>>& known,
-                const std::string& prefix) const {
-    Metrics all;
-    const double count = std::max(samples, 1.0);
-    all[prefix + "loss"] = loss / count;
-    for (std::size_t i = 0; i < known.size(); ++i)
-      all[prefix + known[i].first] = metrics[i] / count;
-    return all;
-  }
-};
-
 Trainer::Trainer(std::shared_ptr<torch::nn::Module> module, Forward forward, Loss loss,
                  torch::optim::Optimizer& optimizer, TrainerOptions options)
     : module_(std::move(module)),
@@ -62,17 +32,21 @@ Trainer::Trainer(std::shared_ptr<torch::nn::Module> module, Forward forward, Los
   if (options_.batch_per_rank == 0)
     throw_error(ErrorCode::invalid_argument,
                 "Trainer: batch_per_rank is 0, but must be at least 1");
-  if (!is_initialized() && virtual_rank_count(options_.distributed.virtual_ranks) > 0)
+  const bool is_virtual = virtual_rank_count(options_.distributed.virtual_ranks) > 0;
+  if (options_.elastic) {
+    if (!is_virtual)
+      throw_error(ErrorCode::invalid_argument,
+                  "Trainer: an elastic run needs virtual ranks; give distributed.virtual_ranks or "
+                  "kolo run --virtual-ranks");
+    if (is_initialized())
+      throw_error(ErrorCode::failed_precondition,
+                  "Trainer: fit() of an elastic run calls init(); make the Trainer before it");
+  } else if (!is_initialized() && is_virtual) {
     throw_error(ErrorCode::failed_precondition, "Trainer: virtual ranks need init() first");
-  if (is_initialized()) {
-    rank_ = kolo::rank();
-    ranks_ = kolo::size();
-    distributed_ = std::make_unique<DistributedOptimizer>(optimizer_, module_->named_parameters(),
-                                                          options_.distributed);
   }
   state_.module = module_.get();
   state_.optimizer = &optimizer_;
-  state_.distributed = distributed_.get();
+  if (is_initialized()) join_group();
 }
 
 Trainer::~Trainer() = default;
@@ -118,42 +92,63 @@ void Trainer::make_samplers(std::size_t samples) {
 }
 
 std::vector<Metrics> Trainer::fit(const Dataset& train, const Dataset* validation) {
-  make_samplers(train.size());
-  steps_per_epoch_ =
-      kolo::steps_per_epoch(train.size(), options_.batch_per_rank, samplers_.front()->ranks(),
-                            options_.sampler.tail, !options_.sampler.drop_partial_batch);
-  begin_at(0, 0);
-  stopped_ = false;
+  if (options_.elastic) return fit_elastic(train, validation);
+  begin_fit();
+  prepare(train.size());
   each_callback([&](Callback& callback) { callback.on_train_begin(*this); });
-  std::vector<Metrics> history;
-  for (; epoch_ < options_.epochs && !stopped_; ++epoch_) {
-    for (auto& sampler : samplers_) sampler->set_epoch(epoch_);
+  train_to_end(train, validation);
+  return history_;
+}
+
+void Trainer::begin_fit() {
+  begin_at(0, 0);
+  step_of_epoch_ = 0;
+  stopped_ = false;
+  history_.clear();
+  sums_ = std::make_unique<Sums>(metrics_.size());
+}
+
+void Trainer::prepare(std::size_t samples) {
+  make_samplers(samples);
+  steps_per_epoch_ =
+      kolo::steps_per_epoch(samples, options_.batch_per_rank, samplers_.front()->ranks(),
+                            options_.sampler.tail, !options_.sampler.drop_partial_batch);
+}
+
+void Trainer::train_to_end(const Dataset& train, const Dataset* validation) {
+  while (epoch_ < options_.epochs && !stopped_) {
+    for (auto& sampler : samplers_) {
+      sampler->set_epoch(epoch_);
+      sampler->skip(step_of_epoch_ * options_.batch_per_rank);
+    }
     each_callback([&](Callback& callback) { callback.on_epoch_begin(*this); });
     Metrics metrics = train_epoch(train);
     if (validation != nullptr)
       for (const auto& [name, value] : evaluate(*validation)) metrics["val_" + name] = value;
     each_callback([&](Callback& callback) { callback.on_epoch_end(*this, metrics); });
-    history.push_back(std::move(metrics));
+    history_.push_back(std::move(metrics));
+    ++epoch_;
+    step_of_epoch_ = 0;
+    *sums_ = Sums(metrics_.size());
+    commit();
   }
   each_callback([&](Callback& callback) { callback.on_train_end(*this); });
-  return history;
 }
 
 Metrics Trainer::train_epoch(const Dataset& data) {
   module_->train();
-  Sums sums(metrics_.size());
-  step_of_epoch_ = 0;
   const auto end_step = [&](double loss) {
     ++step_of_epoch_;
     ++steps_;
     each_callback([&](Callback& callback) { callback.on_step_end(*this, loss); });
+    commit();
   };
   if (has_virtual_ranks())
-    while (step_of_epoch_ < steps_per_epoch_) end_step(train_virtual_step(data, sums));
+    while (step_of_epoch_ < steps_per_epoch_) end_step(train_virtual_step(data, *sums_));
   else
     while (auto samples = samplers_.front()->next(options_.batch_per_rank))
-      end_step(train_step(data.batch(*samples), sums));
-  return sums.means(metrics_, "");
+      end_step(train_step(data.batch(*samples), *sums_));
+  return sums_->means(metrics_, "");
 }
 
 /// A virtual rank whose samples are used up brings zeros.

@@ -1,0 +1,141 @@
+// Learns to read handwritten digits while ranks come and go. The weights at the end do not depend
+// on that, bit for bit.
+//
+//   kolo run -np 3 --min-np 1 build/release/bin/kolo_digits_elastic --pause-ms 50
+//
+// Kill one of the processes (kill -9) while it runs, and compare the last line with that of a run
+// that was left alone. --epochs N trains for N epochs (5); --until FILE trains on, epoch by epoch,
+// until the file is there; --pause-ms N waits before each step.
+#include <kolo/torch.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <thread>
+
+#include "options.h"
+
+namespace {
+
+constexpr int kVirtualRanks = 4;
+constexpr std::size_t kBatch = 16;  // of a virtual rank
+
+struct NetImpl : torch::nn::Module {
+  NetImpl() {
+    register_module("conv", conv);
+    register_module("norm", norm);
+    register_module("fc", fc);
+  }
+  torch::Tensor forward(torch::Tensor x) {
+    x = torch::max_pool2d(torch::relu(norm(conv(x.view({-1, 1, 8, 8})))), 2);
+    return fc(torch::dropout(x.flatten(1), 0.1, is_training()));
+  }
+  torch::nn::Conv2d conv{torch::nn::Conv2dOptions(1, 16, 3).padding(1)};
+  torch::nn::BatchNorm2d norm{16};
+  torch::nn::Linear fc{256, 10};
+};
+TORCH_MODULE(Net);
+
+/// FNV-1a over all bytes of the network.
+std::uint64_t fingerprint(const Net& net) {
+  std::uint64_t hash = 14695981039346656037ULL;
+  auto tensors = net->parameters();
+  for (const torch::Tensor& buffer : net->buffers()) tensors.push_back(buffer);
+  for (const torch::Tensor& tensor : tensors)
+    for (std::size_t i = 0; i < tensor.nbytes(); ++i)
+      hash = (hash ^ static_cast<const unsigned char*>(tensor.data_ptr())[i]) * 1099511628211ULL;
+  return hash;
+}
+
+int run(int argc, char** argv) {
+  const auto epochs = static_cast<std::uint64_t>(options::number(argc, argv, "--epochs", 5));
+  const std::string until = options::text(argc, argv, "--until", "");
+  const std::chrono::milliseconds pause(options::number(argc, argv, "--pause-ms", 0));
+  torch::manual_seed(1);
+  const kolo::Dataset train = kolo::load_digits(kolo::Split::train);
+  const kolo::SamplerOptions every_sample_once{.tail = kolo::Tail::uneven, .ranks = kVirtualRanks};
+  const std::uint64_t steps_per_epoch =
+      kolo::steps_per_epoch(train.size(), kBatch, kVirtualRanks, kolo::Tail::uneven);
+
+  // What lasts: the network, its optimizer, and where the training is.
+  Net net;
+  torch::optim::SGD sgd(net->parameters(), torch::optim::SGDOptions(0.05).momentum(0.9));
+  std::uint64_t step = 0;
+  std::vector<std::int32_t> visits(train.size());
+  kolo::elastic::TorchState state(*net, sgd);
+  state.add(step).add(visits);
+
+  const auto is_over = [&] {
+    if (until.empty()) return step >= epochs * steps_per_epoch;
+    const std::int32_t seen = std::filesystem::exists(until) ? 1 : 0;
+    return kolo::world().allreduce(seen, kolo::ReduceOp::max) == 1;
+  };
+
+  const auto ending = kolo::elastic::run(state, [&](kolo::elastic::State&) {
+    std::printf("process %d is rank %d of %d from step %llu on\n", static_cast<int>(::getpid()),
+                kolo::rank(), kolo::size(), static_cast<unsigned long long>(step));
+    std::fflush(stdout);
+    // What belongs to this group of ranks.
+    kolo::DistributedOptimizer optimizer(sgd, net->named_parameters(),
+                                         {.virtual_ranks = kVirtualRanks});
+    optimizer.average_with_each_step(net->buffers());
+    optimizer.set_steps(step);
+    while (step % steps_per_epoch != 0 || !is_over()) {
+      std::vector<kolo::DistributedSampler> samplers;
+      for (const int v : optimizer.virtual_ranks()) {
+        kolo::SamplerOptions options = every_sample_once;
+        options.rank = v;
+        samplers.emplace_back(train.size(), options);
+        samplers.back().set_epoch(step / steps_per_epoch);
+        samplers.back().skip(step % steps_per_epoch * kBatch);
+      }
+      do {
+        std::this_thread::sleep_for(pause);
+        std::vector<std::int32_t> visited(train.size());
+        for (std::size_t i = 0; i < samplers.size(); ++i) {
+          auto micro_batch = optimizer.micro_batch(optimizer.virtual_ranks()[i]);
+          const auto samples = samplers[i].next(kBatch);
+          if (!samples) continue;
+          const kolo::Batch batch = train.batch(*samples);
+          kolo::cross_entropy(net->forward(batch.inputs), batch.targets).backward();
+          for (const std::size_t sample : *samples) ++visited[sample];
+        }
+        kolo::world().allreduce(std::span(visited), kolo::ReduceOp::sum);
+        optimizer.step();
+        for (std::size_t i = 0; i < visits.size(); ++i) visits[i] += visited[i];
+        ++step;
+        state.commit();
+      } while (step % steps_per_epoch != 0);
+    }
+  });
+  if (ending == kolo::elastic::Ending::left) return EXIT_SUCCESS;
+
+  const auto done = static_cast<std::int32_t>(step / steps_per_epoch);
+  const bool each_once =
+      std::all_of(visits.begin(), visits.end(), [&](std::int32_t count) { return count == done; });
+  if (kolo::rank() == 0)
+    std::printf("%d epochs, every sample %s, weights %016llx\n", done,
+                each_once ? "once in each" : "NOT ONCE in each",
+                static_cast<unsigned long long>(fingerprint(net)));
+  return each_once ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  options::check(argc, argv,
+                 {{"--epochs N", "train for N epochs (5)"},
+                  {"--until FILE", "train on until the file is there"},
+                  {"--pause-ms N", "wait before each step (0)"}});
+  try {
+    const int status = run(argc, argv);
+    kolo::shutdown();
+    return status;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "digits_elastic: %s\n", error.what());
+    return EXIT_FAILURE;
+  }
+}
