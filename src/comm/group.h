@@ -17,6 +17,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -184,6 +185,9 @@ class Group {
   /// This member has learned elsewhere that `member` is lost, and comes no more: whoever waits for
   /// this one names that one. Nothing else may be called afterwards.
   virtual void give_up(int /*member*/) noexcept {}
+
+  /// A member of which is known that it is gone. Does not wait.
+  [[nodiscard]] virtual std::optional<int> lost_member() const { return std::nullopt; }
 
   /// A group of some members (indices into this group; member i becomes rank i). Called by all
   /// members of this group in the same order; non-members get nullptr.

@@ -12,6 +12,8 @@
 
 #include "base/errors.h"
 #include "base/socket.h"
+#include "comm/group.h"
+#include "comm/internals.h"
 #include "comm/network_interface.h"
 #include "comm/rendezvous/caller.h"
 #include "comm/rendezvous/doorkeeper.h"
@@ -32,6 +34,14 @@ std::string share(Communicator& members, std::string bytes) {
   bytes.resize(length);
   members.broadcast(bytes.data(), length, DataType::uint8, 0);
   return bytes;
+}
+
+/// Nobody who is gone connects, or is there to be connected to.
+void throw_if_lost(Communicator& members) {
+  if (const auto lost = comm::Internals::group_of(members).lost_member())
+    throw Error(ErrorCode::peer_lost,
+                fmt::format("engine: rank {} of the process set was lost when it began", *lost),
+                *lost);
 }
 
 }  // namespace
@@ -67,7 +77,10 @@ void Star::lead(Communicator& members, Deadline deadline) {
   rendezvous::Doorkeeper door(std::move(listeners), {.secret = secret, .expects = expects});
   for (int missing = members.size() - 1; missing > 0;) {
     pollfd poll{door.poll_fd(), POLLIN, 0};
-    ::poll(&poll, 1, deadline.poll_timeout_ms());
+    ::poll(&poll, 1,
+           Deadline::after(std::min<std::chrono::nanoseconds>(kPause, deadline.left()))
+               .poll_timeout_ms());
+    throw_if_lost(members);
     if (deadline.passed())
       throw_error(ErrorCode::timeout, "engine: {} of {} members did not connect to their leader",
                   missing, members.size() - 1);
@@ -99,6 +112,7 @@ void Star::follow(Communicator& members, Deadline deadline) {
         problem = error.message();
       }
     }
+    throw_if_lost(members);
     ::poll(nullptr, 0, static_cast<int>(kPause.count()));
   }
   throw_error(ErrorCode::unavailable, "engine: cannot reach the leader of the process set: {}",

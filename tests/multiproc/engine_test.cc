@@ -9,7 +9,10 @@
 #include <thread>
 
 #include "base/files.h"
+#include "base/frames.h"
 #include "base/json.h"
+#include "base/secret.h"
+#include "engine/star.h"
 #include "kolo/error.h"
 #include "kolo/random.h"
 #include "multiproc/survivors.h"
@@ -229,6 +232,44 @@ TEST(EngineTimeline, TellsReadyQueuedReducedAndCopied) {
       }
     }
   }
+}
+
+/// A rank that dies between the introduction of a star and its connections. Member 0 is its leader.
+void kill_when_the_star_begins(const std::vector<int>& hosts, const std::string& transport,
+                               int victim) {
+  ProcessRanks ranks({.host_of_rank = hosts}, [&](ProcessRank& me) {
+    Context context(me.options(60s, transport));
+    if (me.rank() != victim) {
+      me.reached("waiting");
+      return lost_in([&] { runtime::Star(context.world(), Deadline::after(60s)); });
+    }
+    // What the star does first, and nothing else: an address at which nobody listens.
+    std::string introduction =
+        ByteWriter().raw(Secret::random().bytes()).strings({"127.0.0.1:1"}).bytes();
+    std::uint64_t length = introduction.size();
+    context.world().broadcast(&length, sizeof length, DataType::uint8, 0);
+    introduction.resize(length);
+    context.world().broadcast(introduction.data(), length, DataType::uint8, 0);
+    me.wait_to_be_killed("parked");
+    return std::string();
+  });
+  for (int r = 0; r < ranks.size(); ++r) ranks.await(r, r == victim ? "parked" : "waiting");
+  const std::int64_t killed_at = now_ns();
+  ranks.signal(victim, SIGKILL);
+  const auto outcomes = ranks.finish();
+  for (int r = 0; r < ranks.size(); ++r)
+    if (r != victim)
+      expect_lost(outcomes[static_cast<std::size_t>(r)], victim, killed_at, kPatience);
+}
+
+TEST(EngineStart, ALeaderThatDiesIsNotWaitedFor) { kill_when_the_star_begins({0, 0}, "shm", 0); }
+
+TEST(EngineStart, AMemberThatDiesIsNotWaitedFor) { kill_when_the_star_begins({0, 0}, "shm", 1); }
+
+TEST(EngineStart, ALeaderOnAnotherHostThatDiesIsNotWaitedFor) {
+  std::string why;
+  if (!wire_is_available(&why)) GTEST_SKIP() << why;
+  kill_when_the_star_begins({0, 1}, "", 0);
 }
 
 TEST(EngineDefault, BelongsToTheDefaultContext) {

@@ -250,6 +250,13 @@ void ShmGroup::fail(int member, const std::string& why) {
   throw *broken_;
 }
 
+std::optional<int> ShmGroup::lost_member() const {
+  if (!liveness_->any_departed()) return std::nullopt;
+  for (int r = 0; r < size(); ++r)
+    if (r != rank() && liveness_->departure_of(members_[r].world_rank)) return r;
+  return std::nullopt;
+}
+
 void ShmGroup::give_up(int member) noexcept {
   std::uint32_t present = 0;
   mine().gone.compare_exchange_strong(present, kGaveUp + static_cast<std::uint32_t>(member));

@@ -67,6 +67,7 @@ class ShmGroup final : public Group {
 
   [[nodiscard]] std::string describe() const override { return "shm"; }
   void give_up(int member) noexcept override;
+  [[nodiscard]] std::optional<int> lost_member() const override;
   [[nodiscard]] std::size_t eager_bytes() const noexcept override { return kEagerPayload; }
 
   Exchanged exchange(const Card& card, const void* payload, std::size_t bytes) override;

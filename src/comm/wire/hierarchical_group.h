@@ -38,6 +38,7 @@ class HierarchicalGroup final : public Group {
 
   [[nodiscard]] std::string describe() const override { return description_; }
   void give_up(int member) noexcept override;
+  [[nodiscard]] std::optional<int> lost_member() const override { return link_->lost_member(); }
   [[nodiscard]] std::size_t eager_bytes() const noexcept override { return eager_bytes_; }
   [[nodiscard]] std::size_t one_trip_bytes() const noexcept override {
     return lane_ == nullptr ? 0 : lane_->one_trip_bytes();

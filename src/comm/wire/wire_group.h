@@ -27,6 +27,7 @@ class WireGroup final : public Group {
   ~WireGroup() override;
 
   [[nodiscard]] std::string describe() const override { return link_->options().name; }
+  [[nodiscard]] std::optional<int> lost_member() const override { return link_->lost_member(); }
   [[nodiscard]] std::size_t eager_bytes() const noexcept override;
   [[nodiscard]] std::size_t one_trip_bytes() const noexcept override { return one_trip_bytes_; }
   void set_one_trip_bytes(std::size_t bytes) noexcept override { one_trip_bytes_ = bytes; }

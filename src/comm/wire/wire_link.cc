@@ -105,6 +105,13 @@ std::optional<std::string> WireLink::reason_of_departure(int member) {
   return known();
 }
 
+std::optional<int> WireLink::lost_member() const {
+  if (options_.liveness == nullptr) return std::nullopt;
+  for (const Departure& departure : options_.liveness->departures())
+    if (const int member = member_of(departure.rank); member >= 0 && member != me_) return member;
+  return std::nullopt;
+}
+
 void WireLink::throw_if_broken(const char* operation) const {
   if (!loss_) return;
   throw Error(ErrorCode::peer_lost,

@@ -47,6 +47,8 @@ class WireLink {
     }
   }
   void throw_if_broken(const char* operation) const;
+  /// A member of which is known that it is gone.
+  [[nodiscard]] std::optional<int> lost_member() const;
   [[nodiscard]] bool is_broken() const noexcept { return loss_.has_value(); }
 
  private:
