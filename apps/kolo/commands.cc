@@ -4,14 +4,14 @@ namespace kolo::app {
 namespace {
 
 constexpr const Command* kAllCommands[] = {
-    &kRun,       &kTune,      &kResume, &kStudies,  &kTrials,       &kBest,       &kStop,
-    &kExport,    &kDelete,    &kRename, &kCopy,     &kReport,       &kReportHtml, &kDashboard,
-    &kTop,       &kHps,       &kNas,    &kSubmit,   &kAnalytics,    &kNewProblem, &kInit,
-    &kActivate,  &kWhich,     &kApp,    &kJob,      &kDep,          &kLs,         &kModify,
-    &kRm,        &kKill,      &kRetry,  &kLauncher, &kSubmitLaunch, &kExplain,    &kStats,
-    &kLog,       &kUp,        &kDown,   &kStatus,   &kDrain,        &kExec,       &kAttach,
-    &kRsyncUp,   &kRsyncDown, &kInfo,   &kList,     &kManual,       &kCompletion, &kEvaluate,
-    &kCustodian, &kComplete,
+    &kRun,       &kTune,      &kResume,    &kStudies, &kTrials,   &kBest,         &kStop,
+    &kExport,    &kImport,    &kDelete,    &kRename,  &kCopy,     &kReport,       &kReportHtml,
+    &kDashboard, &kTop,       &kHps,       &kNas,     &kSubmit,   &kAnalytics,    &kNewProblem,
+    &kInit,      &kActivate,  &kWhich,     &kApp,     &kJob,      &kDep,          &kLs,
+    &kModify,    &kRm,        &kKill,      &kRetry,   &kLauncher, &kSubmitLaunch, &kExplain,
+    &kStats,     &kLog,       &kUp,        &kDown,    &kStatus,   &kDrain,        &kExec,
+    &kAttach,    &kRsyncUp,   &kRsyncDown, &kInfo,    &kList,     &kManual,       &kCompletion,
+    &kEvaluate,  &kCustodian, &kComplete,
 };
 
 }  // namespace

@@ -20,7 +20,8 @@ extern const Command kKolo;
 
 extern const Command kRun, kCustodian;
 extern const Command kTune, kResume, kReport;
-extern const Command kStudies, kTrials, kBest, kStop, kExport, kReportHtml, kDashboard, kTop;
+extern const Command kStudies, kTrials, kBest, kStop, kExport, kReportHtml, kDashboard, kTop,
+    kImport;
 extern const Command kDelete, kRename, kCopy;
 extern const Command kHps, kNas, kEvaluate, kNewProblem, kAnalytics;
 extern const Command kInit, kActivate, kWhich, kApp, kJob, kDep, kModify;

@@ -1,0 +1,77 @@
+// kolo import: studies of other tools, so that kolo's commands show and compare them.
+#include <fmt/format.h>
+
+#include "base/plural.h"
+#include "commands.h"
+#include "imported_study.h"
+#include "study_store.h"
+#include "tune/study/study.h"
+
+namespace kolo::app {
+namespace {
+
+struct ImportOptions {
+  std::string path, name, mode, storage;
+  ImportChoice choice;
+  void declare(OptionSet& set);
+};
+constexpr Option<ImportOptions> kImportPath[] = {
+    {&ImportOptions::path, "PATH", "",
+     "A database or a journal file of Optuna, a results.csv of DeepHyper or the folder that has "
+     "it, "
+     "or the folder of an experiment of Ray Tune."},
+};
+constexpr Option<ImportOptions> kImportRows[] = {
+    {&ImportOptions::name, "name", "NAME", "Give the study this name.",
+     fallback("the name that it has there")},
+    {&ImportOptions::mode, "mode", "min|max",
+     "Look for the smallest (min) or the largest (max) value.",
+     fallback("as the files say; min for Ray Tune, whose files do not"), choices("min|max")},
+};
+constexpr Option<ImportChoice> kImportChoice[] = {
+    {&ImportChoice::study, "study", "NAME", "Take this one of several studies in a file of Optuna.",
+     fallback("the only one")},
+    {&ImportChoice::metric, "metric", "NAME",
+     "Compare trials by this metric of Ray Tune's files, or give the objective this name.",
+     fallback("value, objective, or none for Ray Tune")},
+};
+void ImportOptions::declare(OptionSet& set) {
+  set.add("Arguments", kImportPath, *this);
+  set.add("Options", kImportRows, *this);
+  set.add("Options", kImportChoice, choice);
+  set.add("Options", kStorage, &storage);
+}
+
+int run_import(ImportOptions& options) {
+  ImportedStudy study = import_study(options.path, options.choice);
+  if (!options.name.empty()) study.name = options.name;
+  if (study.objectives.empty() && !options.choice.metric.empty())
+    study.objectives = {{options.choice.metric}};
+  if (!options.mode.empty())
+    for (auto& objective : study.objectives)
+      objective.direction =
+          options.mode == "min" ? search::Direction::minimize : search::Direction::maximize;
+  tune::Options place;
+  place.storage = options.storage;
+  const auto database = store::open_database(tune::storage_url(place));
+  store::StudyStore store(*database);
+  write_imported(store, study);
+  fmt::print("imported {} of {} as the study {}\n", counted(std::ssize(study.trials), "trial"),
+             study.tool, study.name);
+  return 0;
+}
+
+}  // namespace
+
+constinit const Command kImport{
+    .name = "import",
+    .summary = "Take a study of Optuna, Ray Tune or DeepHyper into the database",
+    .examples =
+        "kolo import study.db\nkolo import ~/ray_results/mnist --metric loss --mode min\n"
+        "kolo import search/results.csv --name ambs\n",
+    .notes = "The study has ended: it can be shown, compared and exported, and not continued.",
+    .options = declared<ImportOptions>,
+    .run = run_declared<ImportOptions, run_import>,
+};
+
+}  // namespace kolo::app

@@ -1,0 +1,90 @@
+#!/usr/bin/env bash
+# Studies of other tools, taken over by kolo import: import_test.sh KOLO
+set -euo pipefail
+kolo="$1"
+scratch="$(mktemp -d)"
+trap 'rm -rf "$scratch"' EXIT
+cd "$scratch"
+export KOLO_STORAGE="$scratch/kolo.db" KOLO_RESULTS="$scratch/results"
+fail() {
+  printf 'failed: %s\n' "$*" >&2
+  exit 1
+}
+has() { [[ "$1" == *"$2"* ]] || fail "\"$2\" is not in: $1"; }
+refused() { # STATUS PART COMMAND…
+  local status="$1" part="$2" code=0 output
+  shift 2
+  output="$("$@" 2>&1)" || code=$?
+  [[ "$code" == "$status" ]] || fail "status $code instead of $status: $* — $output"
+  has "$output" "$part"
+}
+
+# DeepHyper: a failure among the rows.
+mkdir search
+cat >search/results.csv <<'END'
+p:lr,p:units,objective,job_id,m:timestamp_submit,m:timestamp_gather
+0.1,32,0.5,0,0.5,2.5
+0.01,64,0.9,1,0.5,3.5
+0.5,16,F_timeout,2,2.5,4.5
+END
+has "$("$kolo" import search)" 'imported 3 trials of DeepHyper as the study search'
+has "$("$kolo" best search)" '0.9'
+has "$("$kolo" best search)" 'lr=0.01, units=64'
+has "$("$kolo" trials search --csv)" F_timeout
+refused 1 'already' "$kolo" import search
+has "$("$kolo" import search/results.csv --name again --metric accuracy)" 'the study again'
+has "$("$kolo" best again)" accuracy
+
+# Ray Tune: one folder for each trial, one line for each report.
+mkdir -p mnist/train_a mnist/train_b
+printf '{"lr": 0.1}\n' >mnist/train_a/params.json
+printf '{"loss": 3, "training_iteration": 1, "time_total_s": 1, "timestamp": 100, "config": {"lr": 0.1}}\n{"loss": 1.5, "training_iteration": 2, "time_total_s": 2, "timestamp": 101}\n' >mnist/train_a/result.json
+printf '{"lr": 0.2}\n' >mnist/train_b/params.json
+printf '{"loss": NaN, "training_iteration": 1, "timestamp": 100}\n{"loss": 2, "trai' >mnist/train_b/result.json # torn
+printf 'oh no\n' >mnist/train_b/error.txt
+has "$("$kolo" import mnist --metric loss)" 'imported 2 trials of Ray Tune'
+has "$("$kolo" best mnist)" '1.5'
+has "$("$kolo" trials mnist --csv)" ERROR
+
+# Optuna: a journal with a pruned trial, a categorical value and a line that is not whole.
+cat >journal.log <<'END'
+{"op_code": 0, "worker_id": "w", "study_name": "tpe", "directions": [1]}
+{"op_code": 4, "worker_id": "w", "study_id": 0, "datetime_start": "2026-01-02T03:04:05.000000"}
+{"op_code": 5, "worker_id": "w", "trial_id": 0, "param_name": "kind", "param_value_internal": 1, "distribution": "{\"name\": \"CategoricalDistribution\", \"attributes\": {\"choices\": [\"a\", \"b\"]}}"}
+{"op_code": 5, "worker_id": "w", "trial_id": 0, "param_name": "n", "param_value_internal": 3.0, "distribution": "{\"name\": \"IntDistribution\", \"attributes\": {\"log\": false, \"step\": 1, \"low\": 1, \"high\": 9}}"}
+{"op_code": 7, "worker_id": "w", "trial_id": 0, "step": 1, "intermediate_value": 0.75}
+{"op_code": 6, "worker_id": "w", "trial_id": 0, "state": 1, "values": [0.25], "datetime_complete": "2026-01-02T03:04:15.000000"}
+{"op_code": 4, "worker_id": "w", "study_id": 0, "datetime_start": "2026-01-02T03:04:06.000000"}
+{"op_code": 7, "worker_id": "w", "trial_id": 1, "step": 0, "intermediate_value": NaN}
+{"op_code": 7, "worker_id": "w", "trial_id": 1, "step": 1, "intermediate_value": 9.5}
+{"op_code": 6, "worker_id": "w", "trial_id": 1, "state": 2, "values": [9.5], "datetime_complete": "2026-01-02T03:04:16.000000"}
+END
+printf '{"op_code": 4, "wor' >>journal.log
+has "$("$kolo" import journal.log)" 'imported 2 trials of Optuna as the study tpe'
+has "$("$kolo" best tpe)" '0.25'
+has "$("$kolo" best tpe)" 'kind=b, n=3'
+refused 2 'there is no study' "$kolo" import journal.log --study tpee
+printf '{"op_code": 6, "trial_id": 7, "state": 1}\n' >broken.log
+refused 1 'broken.log, line 1' "$kolo" import broken.log
+printf 'nothing\n' >broken.txt
+refused 2 'neither a database nor a journal' "$kolo" import broken.txt
+
+# Its database, by Optuna itself where it is installed.
+if /usr/bin/python3 -c 'import optuna' 2>/dev/null; then
+  /usr/bin/python3 - >/dev/null 2>&1 <<'END'
+import optuna
+def objective(trial):
+    x, kind = trial.suggest_float("x", 0, 1), trial.suggest_categorical("kind", ["a", "b"])
+    n = trial.suggest_int("n", 1, 4)
+    trial.report(x + 5, 1)
+    return x + n + (kind == "b")
+for name in ("one", "two"):
+    optuna.create_study(storage="sqlite:///optuna.db", study_name=name, direction="maximize").optimize(objective, n_trials=5)
+END
+  before="$(sha256sum optuna.db)"
+  refused 2 'choose one by --study: one, two' "$kolo" import optuna.db
+  has "$("$kolo" import optuna.db --study two --name three)" 'imported 5 trials of Optuna as the study three'
+  has "$("$kolo" best three)" 'kind='
+  [[ "$(sha256sum optuna.db)" == "$before" ]] || fail 'the file of Optuna was changed'
+fi
+printf 'passed\n'
