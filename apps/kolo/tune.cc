@@ -76,6 +76,10 @@ int run_resume(ResumeOptions& options) {
   {
     const OpenStore open(options.storage);
     const auto spec = tune::StudySpec::from_json(open.store->at(options.study).spec);
+    if (spec.search.starts_with("imported"))
+      throw_error(ErrorCode::failed_precondition,
+                  "study {} was {}, and only its own tool can continue it", options.study,
+                  spec.search);
     if (spec.command.empty())
       throw_error(ErrorCode::failed_precondition,
                   "study {} belongs to a C++ program: run that program again, with "

@@ -31,6 +31,7 @@ has "$("$kolo" import search)" 'imported 3 trials of DeepHyper as the study sear
 has "$("$kolo" best search)" '0.9'
 has "$("$kolo" best search)" 'lr=0.01, units=64'
 has "$("$kolo" trials search --csv)" F_timeout
+refused 1 'was imported from DeepHyper, and only its own tool' "$kolo" resume search
 refused 1 'already' "$kolo" import search
 has "$("$kolo" import search/results.csv --name again --metric accuracy)" 'the study again'
 has "$("$kolo" best again)" accuracy
