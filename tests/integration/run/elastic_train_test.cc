@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <regex>
@@ -93,9 +94,9 @@ void expect_same_result(const std::string& program, const std::string& result) {
   std::smatch found;
   const std::string out = run.out();
   ASSERT_TRUE(std::regex_search(out, found, std::regex(result))) << out;
-  const Finished alone = run_kolo({"run", "-np", "1", program, "--epochs", found[1]});
-  EXPECT_EQ(alone.status, 0) << alone.err;
-  EXPECT_THAT(alone.out, HasSubstr(found.str()));
+  KoloProcess alone({"run", "-np", "1", program, "--epochs", found[1]});
+  EXPECT_EQ(alone.wait(kPatience * std::max(1, kills() / 10)), 0) << alone.err();
+  EXPECT_THAT(alone.out(), HasSubstr(found.str()));
 }
 
 TEST(ElasticTrainTest, WeightsOfALoopAreThoseOfAnUndisturbedRun) {

@@ -40,8 +40,8 @@ Pipe make_pipe() {
 
 }  // namespace
 
-bool eventually(const std::function<bool()>& condition) {
-  const Deadline deadline = Deadline::after(kPatience);
+bool eventually(const std::function<bool()>& condition, std::chrono::seconds patience) {
+  const Deadline deadline = Deadline::after(patience);
   while (!condition()) {
     if (deadline.passed()) return false;
     ::poll(nullptr, 0, 5);
@@ -127,10 +127,10 @@ void KoloProcess::read_until_end(int fd, std::string& into) {
 
 void KoloProcess::signal(int number) const { ::kill(pid_, number); }
 
-int KoloProcess::wait() {
+int KoloProcess::wait(std::chrono::seconds patience) {
   if (waited_) return status_;
   int status = 0;
-  if (!eventually([&] { return ::waitpid(pid_, &status, WNOHANG) == pid_; })) return -1;
+  if (!eventually([&] { return ::waitpid(pid_, &status, WNOHANG) == pid_; }, patience)) return -1;
   waited_ = true;
   status_ = exit_code_of(status);
   // All that it wrote is read, unless a descendant holds the pipe open, which would be a defect.

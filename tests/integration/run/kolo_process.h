@@ -18,7 +18,7 @@ namespace kolo::test {
 inline constexpr auto kPatience = std::chrono::seconds(30);
 
 /// Looks again until `condition` holds; false when patience is over.
-bool eventually(const std::function<bool()>& condition);
+bool eventually(const std::function<bool()>& condition, std::chrono::seconds patience = kPatience);
 
 /// A value that this test run alone has, for finding its processes again.
 std::string unique_mark();
@@ -46,7 +46,7 @@ class KoloProcess {
 
   void signal(int number) const;
   /// The exit status as a shell has it; -1 if it did not end in time.
-  int wait();
+  int wait(std::chrono::seconds patience = kPatience);
 
   /// What it has written so far.
   std::string out();

@@ -33,6 +33,13 @@ double train(double lr, std::int64_t layers);
 //@ docs/hps.md 1
 }  // namespace hps_page
 
+namespace elastic_page {
+void train_one_step(std::vector<double>& weights);
+void program() {
+  //@ docs/elastic-runs.md 1
+}
+}  // namespace elastic_page
+
 namespace search_page {
 using namespace kolo::search;
 void example(double accuracy, TrialId id, const Value& config, double epoch, kolo::Random& random) {

@@ -37,6 +37,14 @@ void with_trainer(Net net, torch::optim::SGD& sgd, const kolo::Dataset& train,
                   const kolo::Dataset& test) {
   //@ docs/elastic.md 2
 }
+void networks(Net net, torch::optim::SGD& sgd, std::size_t step) {
+  //@ docs/elastic-runs.md 2
+}
+int elastic_trainer(Net net, torch::optim::SGD& sgd, const kolo::Dataset& train,
+                    const kolo::Dataset& test) {
+  //@ docs/elastic-runs.md 3
+  return 0;
+}
 }  // namespace elastic_page
 
 namespace nas_page {
