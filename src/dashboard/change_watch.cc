@@ -14,7 +14,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kStudiesEvery = 50ms;
+constexpr auto kStudiesEvery = 20ms;
 constexpr auto kJobsEvery = 500ms;
 constexpr auto kAfterAnError = 1s;
 

@@ -3,7 +3,7 @@
 // A study may have a million trials, so it is not read again for each question. What has ended does
 // not change: only trials that were under way, and those that have begun since, are read when
 // something is new. Reports are not kept at all except for the last values of each trial; curves
-// are read for the few trials that are drawn. A million trials with 20 parameters take some 300 MB.
+// are read for the few trials that are drawn. A million trials with 20 parameters take some 600 MB.
 //
 // The first reading takes a while, so it is done in steps, and what has been read can be shown.
 #pragma once

@@ -30,9 +30,9 @@ constexpr std::size_t kLogBytes = 64 * 1024;
 constexpr std::size_t kKeptTrials = 2'000'000;
 
 /// An answer does not wait longer for a study that has not been read yet.
-constexpr auto kAnswerWithin = 300ms;
+constexpr auto kAnswerWithin = 100ms;
 /// Nor does it wait longer for the thread that reads it.
-constexpr auto kReadStep = 50ms;
+constexpr auto kReadStep = 20ms;
 constexpr auto kTellEvery = 1s;
 
 Json json_of(const tune::Value& value) {
@@ -114,8 +114,8 @@ auto StudyPages::with_index(const std::string& name, Work work) {
     const auto found = kept(store.at(name));
     Kept& study = *found;
     const MutexLock lock(study.mutex);
-    if (!study.known.index.follow(store, Deadline::after(kAnswerWithin)) &&
-        std::find(unread_.begin(), unread_.end(), found) == unread_.end()) {
+    const bool being_read = std::find(unread_.begin(), unread_.end(), found) != unread_.end();
+    if (!being_read && !study.known.index.follow(store, Deadline::after(kAnswerWithin))) {
       unread_.push_back(found);
       changed_.notify_all();
     }
@@ -157,7 +157,7 @@ void StudyPages::read_on() {
       const MutexLock lock(mutex_);
       unread_.pop_front();
     }
-    std::this_thread::yield();  // to who waits for the study
+    std::this_thread::sleep_for(1ms);  // for who waits for the study: a mutex has no queue
   }
 }
 

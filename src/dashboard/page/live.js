@@ -39,7 +39,7 @@ function listen(changed) {
 }
 
 /// Runs `work` now, and while it runs or has just run, once more afterwards: the newest state is
-/// always drawn, and a busy study leaves half of the time to the reader.
+/// always drawn, and a busy study leaves most of the time to the reader.
 function throttled(work, least = 20, most = 1000) {
   let busy = false, again = false;
   return async function run() {
@@ -47,7 +47,7 @@ function throttled(work, least = 20, most = 1000) {
     busy = true;
     const begin = performance.now();
     try { await work(); } finally {
-      const pause = Math.min(Math.max(performance.now() - begin, least), most);
+      const pause = Math.min(Math.max(3 * (performance.now() - begin), least), most);
       setTimeout(() => { busy = false; if (again) { again = false; run(); } }, pause);
     }
   };
