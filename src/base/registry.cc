@@ -33,7 +33,10 @@ std::string_view nearest_name(std::string_view name, const std::vector<std::stri
   std::size_t best = std::max<std::size_t>(1, name.size() / 3) + 1;
   for (std::string_view candidate : known) {
     std::size_t d = distance(name, candidate);
-    if (d < best) {
+    // Of equally near names the one that is only unfinished: "tun" is "tune" rather than "run".
+    const bool completes =
+        d == best && candidate.starts_with(name) && !nearest.empty() && !nearest.starts_with(name);
+    if (d < best || completes) {
       best = d;
       nearest = candidate;
     }

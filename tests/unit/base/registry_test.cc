@@ -50,6 +50,8 @@ TEST(Registry, NearestNameToleratesOneWrongLetterInShortNames) {
   EXPECT_EQ(nearest_name("hsm", known), "shm");
   EXPECT_EQ(nearest_name("glo", known), "gloo");
   EXPECT_EQ(nearest_name("tcp", known), "");
+  // Of two equally near names the one that was typed without its end.
+  EXPECT_EQ(nearest_name("tun", {"run", "tune"}), "tune");
   EXPECT_EQ(nearest_name("shm", {}), "");
 }
 
