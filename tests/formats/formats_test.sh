@@ -14,6 +14,17 @@ zcat "$data/study.db.gz" >study.db
 diff "$data/trials.csv" trials.csv || fail "the trials of the study differ"
 "$kolo" best kept --storage study.db | grep -qF "$(sed -n 2p "$data/trials.csv" | cut -d, -f1)" ||
   fail "another trial is the best one"
+"$kolo" top --once --storage study.db | grep -q kept || fail "kolo top does not show the study"
+"$kolo" report-html kept --storage study.db -o kept.html >report.log && grep -q '</html>' kept.html ||
+  fail "no report of the study: $(cat report.log)"
+"$kolo" analytics topk study.db#kept -k 1 | grep -qF "$(sed -n 2p "$data/trials.csv" | cut -d, -f2 | cut -c-7)" ||
+  fail "kolo analytics reads another best trial"
+trials=$(($(wc -l <trials.csv) - 1))
+"$kolo" resume kept --storage study.db --num-samples $((trials + 2)) >resume.log 2>&1 ||
+  fail "the study does not go on: $(cat resume.log)"
+"$kolo" trials kept --storage study.db --columns trial_id,loss,lr --csv >more.csv
+(($(wc -l <more.csv) == trials + 3)) || fail "the study has not got two trials more: $(cat more.csv)"
+diff trials.csv <(head -n $((trials + 1)) more.csv) || fail "the trials of the study have changed"
 
 # Jobs: the finished one is known, and the one that waited runs.
 mkdir -p jobs/data jobs/log jobs/qsubmit
