@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Optional
+import difflib
+from typing import Iterable, Optional
 
 
 class HorovodInternalError(RuntimeError):
@@ -109,3 +110,18 @@ def make_error(code: str, message: str, rank: Optional[int], in_operation: bool)
     if in_operation and code != "peer_lost":
         return CollectiveError(message, code, rank)
     return _CLASSES.get(code, FailureError)(message, code, rank)
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """"; did you mean 'thread'?" where a known name is near, else nothing."""
+    near = difflib.get_close_matches(str(name), known, n=1)
+    return f"; did you mean {near[0]!r}?" if near else ""
+
+
+def unknown_name(kind: str, name: str, known: Iterable[str]) -> InvalidArgumentError:
+    """The error for a name that is none of those known."""
+    names = sorted(known)
+    hint = did_you_mean(name, names)
+    return InvalidArgumentError(
+        f"{kind} {name!r} is unknown{hint}{'' if hint else ';'} known: {', '.join(names)}"
+    )

@@ -411,6 +411,16 @@ class TuneTest(unittest.TestCase):
         self.assertEqual(len(analysis.dataframe()), 3)
         self.assertIn("config/x", analysis.dataframe().columns)
 
+    def test_misspelt_names_are_corrected(self):
+        for options, meant in (
+            ({"search_alg": "bayesop"}, "'bayesopt'"),
+            ({"scheduler": "ashaa"}, "'asha'"),
+            ({"num_sample": 3}, "'num_samples'"),
+        ):
+            with self.assertRaises(ValueError) as caught:
+                self.run_study(quadratic, config={"x": 1.0}, metric="loss", mode="min", **options)
+            self.assertIn(f"did you mean {meant}?", str(caught.exception))
+
     def test_callbacks(self):
         class Count(tune.Callback):
             results = 0

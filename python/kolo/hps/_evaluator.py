@@ -9,7 +9,7 @@ import time
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, ThreadPoolExecutor, wait
 from typing import Any, Callable, Dict, List, Optional, Sequence
 
-from kolo._errors import InvalidArgumentError, UnsupportedError
+from kolo._errors import InvalidArgumentError, UnsupportedError, unknown_name
 
 _METHODS = {
     "serial": "thread",
@@ -85,9 +85,7 @@ class Evaluator:
         if not callable(run_function):
             raise InvalidArgumentError(f"Evaluator: {run_function!r} is not a function")
         if method not in _METHODS:
-            raise InvalidArgumentError(
-                f"evaluator {method!r} is unknown; known: {', '.join(sorted(_METHODS))}"
-            )
+            raise unknown_name("evaluator", method, _METHODS)
         self.run_function = run_function
         self.method = _METHODS[method]
         self.num_workers = 1 if method == "serial" else num_workers or os.cpu_count() or 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import itertools
 import os
 import sys
@@ -11,7 +12,7 @@ import warnings
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Union
 
 from kolo import _core
-from kolo._errors import AlreadyExistsError, FailureError, InvalidArgumentError
+from kolo._errors import AlreadyExistsError, FailureError, InvalidArgumentError, did_you_mean
 from kolo._files import command_path
 from kolo._run import dump_function, python_path
 from kolo.tune import suggest
@@ -83,8 +84,10 @@ def run(
     trial's own), "ranks" (for DistributedTrainableCreator).
     """
     if unknown:
+        first = sorted(unknown)[0]
+        hint = did_you_mean(first, inspect.signature(run).parameters)
         raise InvalidArgumentError(
-            f"tune.run: the parameter {sorted(unknown)[0]!r} is unknown or has no meaning in kolo"
+            f"tune.run: the parameter {first!r} is unknown or has no meaning in kolo{hint}"
         )
     constants = Constants()
     trainable = Prepared(run_or_experiment, constants)

@@ -7,7 +7,7 @@ import os
 import warnings
 from typing import Any, Dict, List, Optional, Tuple, Union
 
-from kolo._errors import FailedPreconditionError, InvalidArgumentError, NotFoundError
+from kolo._errors import FailedPreconditionError, InvalidArgumentError, NotFoundError, unknown_name
 
 
 def flatten(value: Dict[str, Any], separator: str = "/", prefix: str = "") -> Dict[str, Any]:
@@ -319,4 +319,4 @@ def _in_scope(values: List[float], mode: str, scope: str) -> Optional[float]:
     if scope in ("last-5-avg", "last-10-avg"):
         last = values[-5:] if scope == "last-5-avg" else values[-10:]
         return sum(last) / len(last)
-    raise InvalidArgumentError(f"scope {scope!r} is unknown; known: {', '.join(_SCOPES)}")
+    raise unknown_name("scope", scope, _SCOPES)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable, Dict, Optional
 
-from kolo._errors import InvalidArgumentError
+from kolo._errors import InvalidArgumentError, unknown_name
 
 
 class TrialScheduler:
@@ -198,9 +198,7 @@ def create_scheduler(scheduler: str, **kwargs: Any) -> TrialScheduler:
         "pb2": PB2,
     }
     if scheduler not in names:
-        raise InvalidArgumentError(
-            f"scheduler {scheduler!r} is unknown; known: {', '.join(sorted(names))}"
-        )
+        raise unknown_name("scheduler", scheduler, names)
     return names[scheduler](**kwargs)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Dict, List, Optional, Sequence
 
 from kolo import _core
-from kolo._errors import InvalidArgumentError
+from kolo._errors import InvalidArgumentError, unknown_name
 
 
 class Searcher:
@@ -216,7 +216,5 @@ def create_searcher(search_alg: str, **kwargs: Any) -> Searcher:
         return classes[search_alg](**kwargs)
     known = [name for name, _ in _core.samplers()]
     if search_alg not in known:
-        raise InvalidArgumentError(
-            f"search {search_alg!r} is unknown; known: {', '.join(sorted({*classes, *known}))}"
-        )
+        raise unknown_name("search", search_alg, {*classes, *known})
     return Searcher(name=search_alg, **kwargs)
