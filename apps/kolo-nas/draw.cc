@@ -7,6 +7,7 @@
 
 #include "base/errors.h"
 #include "base/files.h"
+#include "base/plural.h"
 #include "hps/results/results_csv.h"
 #include "kolo/nas/problem.h"
 #include "nas_commands.h"
@@ -52,8 +53,8 @@ int run_nas_draw(NasDrawOptions& options) {
     fmt::print("{}", picture);
   } else {
     write_file_atomically(options.output, picture);
-    fmt::print("{}: {} architectures of {} choices\n", options.output, space->size(),
-               space->choices().size());
+    fmt::print("{}: {} architectures, {}\n", options.output, space->size(),
+               counted(static_cast<std::int64_t>(space->choices().size()), "choice"));
   }
   return 0;
 }

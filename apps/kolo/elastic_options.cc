@@ -111,11 +111,15 @@ launch::elastic::ElasticJob elastic_job_of(const RunOptions& options, launch::Jo
   elastic.least_ranks = options.min_np.value_or(options.num_proc.value_or(1));
   elastic.start_ranks = options.num_proc.value_or(elastic.least_ranks);
   elastic.most_ranks = options.max_np.value_or(options.virtual_ranks.value_or(1'000'000));
-  if (elastic.least_ranks > elastic.start_ranks || elastic.start_ranks > elastic.most_ranks)
-    throw_error(ErrorCode::invalid_argument,
-                "--min-np {}, -np {} and --max-np {} do not fit: each must be at least as large as "
-                "the one before",
-                elastic.least_ranks, elastic.start_ranks, elastic.most_ranks);
+  if (elastic.least_ranks > elastic.start_ranks)
+    throw_error(
+        ErrorCode::invalid_argument,
+        "--min-np {} is more than -np {}: a job cannot start with fewer ranks than it needs",
+        elastic.least_ranks, elastic.start_ranks);
+  if (elastic.start_ranks > elastic.most_ranks)
+    throw_error(ErrorCode::invalid_argument, "{} {} is more than {} {}",
+                options.num_proc ? "-np" : "--min-np", elastic.start_ranks,
+                options.max_np ? "--max-np" : "--virtual-ranks", elastic.most_ranks);
   elastic.reset_limit = options.reset_limit;
   elastic.cooldown = cooldown_of(options.cooldown_range);
   elastic.elastic_timeout =

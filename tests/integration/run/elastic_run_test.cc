@@ -150,7 +150,12 @@ TEST(ElasticRunTest, AScriptThatFailsAtFirstIsAnError) {
 TEST(ElasticRunTest, OptionsThatMeanNothingAreRefused) {
   EXPECT_THAT(run_kolo(elastic({"-np", "2", "--max-np", "3"}, 1)).err,
               HasSubstr("--max-np is for elastic jobs"));
-  EXPECT_THAT(run_kolo(elastic({"-np", "2", "--min-np", "3"}, 1)).err, HasSubstr("do not fit"));
+  EXPECT_THAT(run_kolo(elastic({"-np", "2", "--min-np", "3"}, 1)).err,
+              HasSubstr("--min-np 3 is more than -np 2"));
+  EXPECT_THAT(run_kolo(elastic({"--min-np", "3", "--max-np", "2"}, 1)).err,
+              HasSubstr("--min-np 3 is more than --max-np 2"));
+  EXPECT_THAT(run_kolo(elastic({"-np", "3", "--min-np", "1", "--virtual-ranks", "2"}, 1)).err,
+              HasSubstr("-np 3 is more than --virtual-ranks 2"));
   EXPECT_THAT(
       run_kolo(
           elastic({"--min-np", "1", "-H", "localhost:1", "--blacklist-cooldown-range", "9"}, 1))
