@@ -5,7 +5,9 @@
 //
 // Kill one of the processes (kill -9) while it runs, and compare the last line with that of a run
 // that was left alone. --epochs N trains for N epochs (5); --until FILE trains on, epoch by epoch,
-// until the file is there; --pause-ms N waits before each step.
+// until the file is there; --pause-ms N waits before each micro-batch, as if the network were
+// larger;
+// --log FILE notes the speed, for scripts/elastic_picture.py.
 #include <kolo/torch.h>
 #include <unistd.h>
 
@@ -14,6 +16,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
+#include <numeric>
 #include <thread>
 
 #include "options.h"
@@ -50,10 +54,16 @@ std::uint64_t fingerprint(const Net& net) {
   return hash;
 }
 
+/// Seconds since 1970, which processes of one host agree on.
+double now() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
 int run(int argc, char** argv) {
   const auto epochs = static_cast<std::uint64_t>(options::number(argc, argv, "--epochs", 5));
   const std::string until = options::text(argc, argv, "--until", "");
   const std::chrono::milliseconds pause(options::number(argc, argv, "--pause-ms", 0));
+  const std::string log_path = options::text(argc, argv, "--log", "");
   torch::manual_seed(1);
   const kolo::Dataset train = kolo::load_digits(kolo::Split::train);
   const kolo::SamplerOptions every_sample_once{.tail = kolo::Tail::uneven, .ranks = kVirtualRanks};
@@ -83,6 +93,8 @@ int run(int argc, char** argv) {
                                          {.virtual_ranks = kVirtualRanks});
     optimizer.average_with_each_step(net->buffers());
     optimizer.set_steps(step);
+    std::ofstream log;  // whoever is rank 0 goes on with the same file
+    if (kolo::rank() == 0 && !log_path.empty()) log.open(log_path, std::ios::app);
     while (step % steps_per_epoch != 0 || !is_over()) {
       std::vector<kolo::DistributedSampler> samplers;
       for (const int v : optimizer.virtual_ranks()) {
@@ -93,9 +105,9 @@ int run(int argc, char** argv) {
         samplers.back().skip(step % steps_per_epoch * kBatch);
       }
       do {
-        std::this_thread::sleep_for(pause);
         std::vector<std::int32_t> visited(train.size());
         for (std::size_t i = 0; i < samplers.size(); ++i) {
+          std::this_thread::sleep_for(pause);
           auto micro_batch = optimizer.micro_batch(optimizer.virtual_ranks()[i]);
           const auto samples = samplers[i].next(kBatch);
           if (!samples) continue;
@@ -108,6 +120,8 @@ int run(int argc, char** argv) {
         for (std::size_t i = 0; i < visits.size(); ++i) visits[i] += visited[i];
         ++step;
         state.commit();
+        log << std::fixed << now() << ' ' << kolo::size() << ' '
+            << std::accumulate(visited.begin(), visited.end(), 0) << std::endl;
       } while (step % steps_per_epoch != 0);
     }
   });
@@ -129,7 +143,8 @@ int main(int argc, char** argv) {
   options::check(argc, argv,
                  {{"--epochs N", "train for N epochs (5)"},
                   {"--until FILE", "train on until the file is there"},
-                  {"--pause-ms N", "wait before each step (0)"}});
+                  {"--pause-ms N", "wait before each micro-batch (0)"},
+                  {"--log FILE", "note each step: time, ranks, samples"}});
   try {
     const int status = run(argc, argv);
     kolo::shutdown();

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Does what a page tells its reader to do, and compares what the reader would see.
 
-run_page.py PAGE BIN_DIR      (BIN_DIR comes first in PATH)
+run_page.py PAGE BIN_DIR      (BIN_DIR comes first in PATH; KOLO is the folder of the clone)
 
 In a new folder, from top to bottom:
- - a block of yaml or sh that begins with a comment of one word, `# space.yaml`, becomes that file;
+ - a block of yaml, sh or python that begins with a comment of one word, `# space.yaml`, becomes that file;
  - lines of a ```console block that begin with `$ ` are run, all in one shell; a `\\` at the end of a line
    continues it. The lines below are what it prints, standard error included: `…` stands for any text,
    and a line that is nothing but `…` for any number of lines. A command must end with status 0.
@@ -69,7 +69,7 @@ def script_of(page, folder):
     script, checks = ["exec 2>&1"], []
     for start, language, lines in blocks_of(page.read_text()):
         name = re.fullmatch(r"# (\S+\.\S+)", lines[0]) if lines else None
-        if language in ("yaml", "sh") and name:
+        if language in ("yaml", "sh", "python") and name:
             ending = f"KOLO_{start}_END"
             script += [f"cat >'{name[1]}' <<'{ending}'", *lines, ending]
             if language == "sh":
@@ -89,7 +89,7 @@ def main():
         if not checks:
             sys.exit(f"{page}: no command to run")
         environment = dict(os.environ, PATH=f"{bin_dir}:{os.environ['PATH']}", HOME=folder, TERM="dumb",
-                           LC_ALL="C.UTF-8")
+                           LC_ALL="C.UTF-8", KOLO=str(page.absolute().parents[2]))
         for name in ("KOLO_DB", "KOLO_STORAGE"):
             environment.pop(name, None)
         output = subprocess.run(["bash", "--norc", "-c", script], cwd=folder, env=environment, text=True,
