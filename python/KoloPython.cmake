@@ -20,6 +20,7 @@ set(python_sources ${PROJECT_SOURCE_DIR}/python/src)
 set(package_dir ${PROJECT_BINARY_DIR}/python/kolo)
 pybind11_add_module(kolo_python MODULE NO_EXTRAS
   ${python_sources}/blocking.cc
+  ${python_sources}/elastic.cc
   ${python_sources}/errors.cc
   ${python_sources}/gradient_buckets.cc
   ${python_sources}/module.cc

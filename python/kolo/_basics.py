@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import weakref
 from typing import Any
 
 from kolo import _core
@@ -17,6 +18,10 @@ from kolo.process_sets import (
 from kolo.process_sets import (
     get_process_set_ids_and_ranks as _get_process_set_ids_and_ranks,  # noqa: F401
 )
+
+# What belongs to the ranks of now, such as shared memory of an optimizer, and is told when they
+# change: leave_group() before shutdown(), enter_group() after init().
+group_users: weakref.WeakSet[Any] = weakref.WeakSet()
 
 _PLACES = ("RANK", "SIZE", "LOCAL_RANK", "LOCAL_SIZE", "CROSS_RANK", "CROSS_SIZE")
 
@@ -68,11 +73,15 @@ def init(comm: Any = None, process_sets: Any = None) -> None:
     except BaseException:
         shutdown()
         raise
+    for user in list(group_users):
+        user.enter_group()
 
 
 def shutdown() -> None:
     """Leaves the job. Operations under way end with an error; init() may be called again."""
     atexit.unregister(shutdown)
+    for user in list(group_users):
+        user.leave_group()
     _after_shutdown()
     _core.shutdown()
 

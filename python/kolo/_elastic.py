@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import copy
-import functools
 from typing import Any, Callable, Dict, List
 
-from kolo._errors import Error, HorovodInternalError, HostsUpdatedInterrupt
+from kolo._elastic_run import check_group, root_rank, run_fn
+from kolo._errors import UnsupportedError
 
 
 class StateHandler:
@@ -24,8 +24,16 @@ class StateHandler:
         raise NotImplementedError
 
     def sync(self) -> None:
-        """Takes the value of rank 0."""
+        """Takes the value of rank 0, or of root_rank() where that is another."""
         raise NotImplementedError
+
+    def saved(self) -> Any:
+        """What save() has remembered, for a file; see load()."""
+        raise UnsupportedError(f"{type(self).__name__} has no saved(), which commits on disk need")
+
+    def load(self, saved: Any) -> None:
+        """Takes what saved() has returned as the value."""
+        raise UnsupportedError(f"{type(self).__name__} has no load(), which commits on disk need")
 
     def set_value(self, value: Any) -> None:
         """Keeps another value from now on."""
@@ -52,15 +60,18 @@ class State:
             callback()
 
     def on_hosts_updated(self, timestamp: Any, update_res: Any) -> None:
-        """Hosts came or went: does not happen while the set of ranks is fixed."""
+        """Of no effect: kolo tells of changes at the end of a step, on all ranks at once."""
 
     def commit(self) -> None:
-        """Remembers everything: a failure later goes back to here."""
+        """The end of a step. Remembers everything: a failure later goes back to here. In an elastic
+        job it is collective, and raises HostsUpdatedInterrupt where the group is to change."""
         self.save()
-        self.check_host_updates()
+        check_group(self, is_commit=True)
 
     def check_host_updates(self) -> None:
-        """Would raise HostsUpdatedInterrupt; the set of ranks is fixed."""
+        """Raises HostsUpdatedInterrupt where the group is to change, on all ranks alike.
+        Collective in an elastic job."""
+        check_group(self, is_commit=False)
 
     def save(self) -> None:
         """Remembers everything as it is now."""
@@ -71,8 +82,16 @@ class State:
         raise NotImplementedError
 
     def sync(self) -> None:
-        """Takes everything from rank 0."""
+        """Takes everything from rank 0, or from root_rank() where that is another."""
         raise NotImplementedError
+
+    def saved(self) -> Any:
+        """What save() has remembered, for a file; see load()."""
+        raise UnsupportedError(f"{type(self).__name__} has no saved(), which commits on disk need")
+
+    def load(self, saved: Any) -> None:
+        """Takes what saved() has returned as the value."""
+        raise UnsupportedError(f"{type(self).__name__} has no load(), which commits on disk need")
 
     def reset(self) -> None:
         """For classes of one's own: the ranks met again."""
@@ -97,34 +116,21 @@ class ObjectState(State):
     def sync(self) -> None:
         if self._saved_state:
             current = {name: getattr(self, name) for name in self._saved_state}
-            self._saved_state = self._bcast_object(current, name="elastic_state")
+            root = root_rank()
+            place = {"root_rank": root} if root else {}
+            self._saved_state = self._bcast_object(current, name="elastic_state", **place)
             self._set_attrs()
+
+    def saved(self) -> Any:
+        return self._saved_state
+
+    def load(self, saved: Any) -> None:
+        self._saved_state = saved
+        self._set_attrs()
 
     def _set_attrs(self) -> None:
         for name, value in self._saved_state.items():
             setattr(self, name, copy.deepcopy(value))
 
 
-def run_fn(func: Callable[..., Any], reset_limit: int = 100) -> Callable[..., Any]:
-    """The loop around an elastic training function: sync, train; after a failure that all ranks
-    survived, restore, meet again and go on."""
-
-    @functools.wraps(func)
-    def wrapper(state: State, *args: Any, **kwargs: Any) -> Any:
-        skip_sync = False
-        for _ in range(reset_limit + 1):
-            try:
-                if not skip_sync:
-                    state.sync()
-                return func(state, *args, **kwargs)
-            except HorovodInternalError as error:
-                if isinstance(error, Error) and error.code == "peer_lost":
-                    raise  # a rank that is gone does not come back in a fixed set
-                state.restore()
-                skip_sync = False
-            except HostsUpdatedInterrupt as interrupt:
-                skip_sync = interrupt.skip_sync
-            state.on_reset()
-        raise RuntimeError(f"the training function failed {reset_limit} times")
-
-    return wrapper
+__all__ = ["ObjectState", "State", "StateHandler", "root_rank", "run_fn"]

@@ -105,11 +105,21 @@ _CLASSES = {
 }
 
 
+# The last one of an operation between ranks. Frameworks whose graphs call kolo raise an error of
+# their own instead, with this one's message.
+last_failure: Optional[Error] = None
+
+
 def make_error(code: str, message: str, rank: Optional[int], in_operation: bool) -> Error:
     """The exception for an error of the compiled module, which calls this."""
+    global last_failure
     if in_operation and code != "peer_lost":
-        return CollectiveError(message, code, rank)
-    return _CLASSES.get(code, FailureError)(message, code, rank)
+        error: Error = CollectiveError(message, code, rank)
+    else:
+        error = _CLASSES.get(code, FailureError)(message, code, rank)
+    if isinstance(error, CollectiveError):
+        last_failure = error
+    return error
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

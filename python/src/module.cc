@@ -16,4 +16,5 @@ PYBIND11_MODULE(_core, m) {
   kolo::python::bind_gradient_buckets(m);
   kolo::python::bind_search(m);
   kolo::python::bind_study(m);
+  kolo::python::bind_elastic(m);
 }

@@ -14,6 +14,7 @@ void bind_operations(pybind11::module_& m);
 void bind_gradient_buckets(pybind11::module_& m);
 void bind_search(pybind11::module_& m);
 void bind_study(pybind11::module_& m);
+void bind_elastic(pybind11::module_& m);
 
 /// Of an object of the class Space.
 std::shared_ptr<const search::Space> space_of(pybind11::handle object);

@@ -9,7 +9,7 @@ import numpy as np
 
 from kolo import _numpy_ops
 from kolo._basics import rank
-from kolo._elastic import ObjectState, run_fn
+from kolo._elastic import ObjectState, root_rank, run_fn
 from kolo._errors import InvalidArgumentError
 
 
@@ -36,11 +36,21 @@ class KerasState(ObjectState):
         super().restore()
 
     def sync(self) -> None:
-        """Takes everything from rank 0, and remembers it."""
+        """Takes everything from rank 0, or from root_rank(), and remembers it."""
         self._save_model()
-        self._values = _numpy_ops.broadcast_object(self._values, name="keras_state")
+        self._values = _numpy_ops.broadcast_object(self._values, root_rank(), "keras_state")
         self._assign(self._values)
         super().sync()
+
+    def saved(self) -> Any:
+        """What save() has remembered."""
+        return super().saved(), self._values
+
+    def load(self, saved: Any) -> None:
+        """Takes what saved() has returned."""
+        plain, self._values = saved
+        self._assign(self._values)
+        super().load(plain)
 
     def _variables(self) -> Any:
         owned = list(self.model.variables)
@@ -118,8 +128,8 @@ class UpdateEpochStateCallback(keras.callbacks.Callback):
 
 
 def run(func: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorates a training function whose first argument is a state: it starts again from the last
-    commit after a failure."""
+    """Decorates a training function whose first argument is a state: it goes on from the last commit
+    after a failure, and when ranks come or go (docs/elastic-runs.md)."""
     return run_fn(func)
 
 

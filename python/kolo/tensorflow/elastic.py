@@ -7,7 +7,7 @@ from typing import Any
 import tensorflow as tf
 
 from kolo._basics import rank
-from kolo._elastic import ObjectState, State
+from kolo._elastic import ObjectState, State, root_rank
 from kolo._errors import HorovodInternalError, HostsUpdatedInterrupt
 from kolo.keras.elastic import KerasState, run
 from kolo.tensorflow.functions import broadcast_object, broadcast_variables
@@ -33,10 +33,20 @@ class TensorFlowState(ObjectState):
         super().restore()
 
     def sync(self) -> None:
-        """Takes everything from rank 0, and remembers it."""
-        broadcast_variables(self.variables, root_rank=0)
+        """Takes everything from rank 0, or from root_rank(), and remembers it."""
+        broadcast_variables(self.variables, root_rank())
         self._save_variables()
         super().sync()
+
+    def saved(self) -> Any:
+        """What save() has remembered."""
+        return super().saved(), [value.numpy() for value in self._values]
+
+    def load(self, saved: Any) -> None:
+        """Takes what saved() has returned."""
+        plain, self._values = saved
+        self.restore()
+        super().load(plain)
 
     def _save_variables(self) -> None:
         self._values = [tf.identity(tf.convert_to_tensor(v)) for v in self.variables]

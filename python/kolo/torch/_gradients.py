@@ -40,7 +40,8 @@ def _is_dense(tensor: torch.Tensor) -> bool:
 
 
 class Gradients:
-    """Construction is collective over the process set."""
+    """Buckets are made at the end of the first step of a group: ranks that come later make theirs
+    together with those that were there before."""
 
     def __init__(
         self,
@@ -71,14 +72,23 @@ class Gradients:
                     "cannot exchange"
                 )
             rows.append((name, list(parameter.shape), _TYPES[dtype], 0, group))
-        self._buckets = _core.GradientBuckets(rows, op, prescale, postscale, id_of(process_set), 0)
-        self._views: List[Optional[torch.Tensor]] = [None] * len(parameters)
-        self._pointers: List[int] = [0] * len(parameters)
+        self._make_buckets = lambda: _core.GradientBuckets(
+            rows, op, prescale, postscale, id_of(process_set), 0
+        )
+        self._buckets: Any = None
         # Where the gradient itself can be the view: its strides; None: staged.
         self._strides: List[Any] = [
             p.stride() if p.device.type == "cpu" and dtype == p.dtype and _is_dense(p) else None
             for p, dtype in zip(parameters, self._types)
         ]
+        self.leave_group()
+
+    def leave_group(self) -> None:
+        """The buckets belong to the ranks of now; others make their own."""
+        self._buckets = None
+        self._early: List[int] = []
+        self._views: List[Optional[torch.Tensor]] = [None] * len(self._parameters)
+        self._pointers: List[int] = [0] * len(self._parameters)
         self._kept: List[torch.Tensor] = []
 
     # --- in backward ---
@@ -88,7 +98,10 @@ class Gradients:
         grad = self._parameters[index].grad
         view = self._views[index]
         if view is None or grad is None:  # the first step; sparse
-            self._buckets.arrived(index, 0)
+            if self._buckets is None:
+                self._early.append(index)
+            else:
+                self._buckets.arrived(index, 0)
             return
         if grad.layout is torch.strided and grad.stride() == self._strides[index]:
             self._buckets.arrived(index, grad.data_ptr())
@@ -101,7 +114,11 @@ class Gradients:
 
     def finish(self, arrived: Sequence[bool]) -> None:
         """Reduces what is left. Parameters without a gradient count as zero; their gradient stays
-        as it was if no rank has one."""
+        as it was if no rank has one. Collective over the process set."""
+        if self._buckets is None:
+            self._buckets = self._make_buckets()
+            for index in self._early:
+                self._buckets.arrived(index, 0)
         is_first = not self._buckets.has_plan
         if is_first:
             self._bring_first()

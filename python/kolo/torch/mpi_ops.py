@@ -18,7 +18,7 @@ from kolo import (
     _core,
 )
 from kolo._basics import *  # noqa: F403  (part of this module's interface)
-from kolo._basics import shutdown as _shutdown
+from kolo._basics import group_users
 from kolo._errors import InvalidArgumentError, UnsupportedError
 from kolo.process_sets import ProcessSet, global_process_set, id_of
 from kolo.torch.compression import Compression
@@ -47,15 +47,34 @@ _TYPES = {
 class _Started:
     """One handle: the operations behind it, and what makes the result of their ends."""
 
-    __slots__ = ("finish", "pending")
+    __slots__ = ("finish", "pending", "was_polled")
 
     def __init__(self, pending: List[Any], finish: Callable[[List[List[int]]], Any]) -> None:
         self.pending = pending
         self.finish = finish
+        self.was_polled = False
 
 
 _started: Dict[int, _Started] = {}
 _numbers = itertools.count(1)
+
+
+class _Handles:
+    """Operations under way are forgotten with their group, and names without a number of the
+    caller's begin anew: ranks that come later count from the same."""
+
+    def __init__(self) -> None:
+        self.unnamed = itertools.count(1)
+
+    def enter_group(self) -> None:
+        self.unnamed = itertools.count(1)
+
+    def leave_group(self) -> None:
+        _started.clear()
+
+
+_handles = _Handles()
+group_users.add(_handles)
 
 
 def _handle(pending: List[Any], finish: Callable[[List[List[int]]], Any]) -> int:
@@ -65,9 +84,17 @@ def _handle(pending: List[Any], finish: Callable[[List[List[int]]], Any]) -> int
 
 
 def poll(handle: int) -> bool:
-    """Whether synchronize(handle) would return at once."""
+    """Whether synchronize(handle) would return at once.
+
+    With one rank an operation is done as soon as it was started. The first answer is False all the
+    same: programs ask whether that ever happens, to see that operations do not block.
+    """
     started = _started.get(handle)
-    return started is None or all(pending.poll() for pending in started.pending)
+    if started is None:
+        return True
+    is_early = not started.was_polled and _core.size() == 1
+    started.was_polled = True
+    return not is_early and all(pending.poll() for pending in started.pending)
 
 
 def synchronize(handle: Any) -> Any:
@@ -86,12 +113,6 @@ def synchronize(handle: Any) -> Any:
         raise
     _started.pop(handle, None)
     return started.finish(counts)
-
-
-def shutdown() -> None:
-    """Leaves the job; handles of operations under way are forgotten."""
-    _started.clear()
-    _shutdown()
 
 
 # --- tensors --------------------------------------------------------------------------------------
@@ -267,7 +288,11 @@ def allreduce(
     op = _reduction(op, average)
     _check_tensor(tensor, "allreduce")
     compressed, context = compression.compress(tensor)
-    reduced = _Allreduce.apply(compressed, name, op, prescale_factor, postscale_factor, process_set)
+    how = (op, prescale_factor, postscale_factor, process_set)
+    if compressed.requires_grad:
+        reduced = _Allreduce.apply(compressed, name, *how)
+    else:  # without the cost of autograd, which is larger than that of a small message
+        reduced = synchronize(allreduce_async(compressed, None, name, *how))
     return compression.decompress(reduced, context)
 
 
@@ -453,7 +478,7 @@ def sparse_allreduce_async(
     tensor = tensor.detach()
     if not tensor.is_coalesced():
         tensor = tensor.coalesce()
-    label = name if name is not None else f"sparse.noname.{next(_numbers)}"
+    label = name if name is not None else f"sparse.noname.{next(_handles.unnamed)}"
     # Rows of indices, so that ranks may have any number of entries.
     indices = allgather_async(
         tensor._indices().t().contiguous(), name=f"{label}.indices", process_set=process_set

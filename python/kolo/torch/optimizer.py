@@ -11,6 +11,7 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tupl
 import torch
 
 from kolo import _core
+from kolo._basics import group_users
 from kolo._errors import InvalidArgumentError
 from kolo.process_sets import ProcessSet, global_process_set
 from kolo.torch._gradients import Gradients, add_gradient_hook
@@ -115,20 +116,9 @@ class _DistributedMixin:
         self._synchronized = False
         self._should_synchronize = True
         self._hooks: List[Any] = []
-        self._gradients: Optional[Gradients] = None
         numbers = _group_numbers(self._parameters, options["groups"], options["num_groups"])
-        self._lossy: Optional[LossyReducer] = None
-        self._shards: Optional[Shards] = None
-        self._is_active = _core.size() > 1 and bool(self._process_set.included())
-        if not self._is_active:
-            return
-        if options["shard_optimizer_state"]:
-            self._shards = Shards(self._parameters, self._process_set)
-        if isinstance(self._compression, LossyCompression):
-            self._lossy = self._compression.reducer(
-                self._names, self._parameters, self.op, self._process_set
-            )
-        elif self._compression in _WIRE_TYPES:
+        self._gradients: Optional[Gradients] = None
+        if self._compression in _WIRE_TYPES:
             self._gradients = Gradients(
                 self._names,
                 self._parameters,
@@ -140,8 +130,39 @@ class _DistributedMixin:
                 self._sparse_as_dense,
                 self._process_set,
             )
+        self._lossy: Optional[LossyReducer] = None
+        self._shards: Optional[Shards] = None
+        self._is_sharded = options["shard_optimizer_state"]
+        self.enter_group()
+        group_users.add(self)
+
+    # --- the ranks of now ---
+
+    def enter_group(self) -> None:
+        """These ranks belong together from now on."""
+        self._is_active = _core.size() > 1 and bool(self._process_set.included())
+        if not self._is_active:
+            return
+        if self._is_sharded:
+            self._shards = Shards(self._parameters, self._process_set)
+        if isinstance(self._compression, LossyCompression):
+            self._lossy = self._compression.reducer(
+                self._names, self._parameters, self.op, self._process_set
+            )
         for index, parameter in enumerate(self._parameters):
             self._hooks.append(add_gradient_hook(parameter, self._make_hook(index)))
+
+    def leave_group(self) -> None:
+        """What was reduced or was to be reduced among them is dropped."""
+        for _, handle in self._hooks:
+            handle.remove()
+        self._hooks.clear()
+        self._handles.clear()
+        self._shards = self._lossy = None
+        if self._gradients is not None:
+            self._gradients.leave_group()
+        self._begin_step()
+        self._synchronized = False
 
     # --- backward ---
 

@@ -1,11 +1,10 @@
-"""Training that survives failures, with the interface of horovod.torch.elastic.
+"""Training that goes on when ranks come and go, with the interface of horovod.torch.elastic.
 
-The set of ranks is fixed for now: hosts neither come nor go while a job runs. States commit, restore
-and sync as Horovod's do, and ``run`` starts again from the last commit after an error that all ranks
-survived.
+Started by ``kolo run --min-np 2 --max-np 4 python train.py`` (docs/elastic-runs.md). In a job with a
+fixed number of ranks ``run`` starts again from the last commit after an error that all ranks survived.
 """
 
-from kolo._elastic import ObjectState, State, run_fn
+from kolo._elastic import ObjectState, State, root_rank, run_fn
 from kolo._errors import HorovodInternalError, HostsUpdatedInterrupt
 from kolo.torch.elastic.sampler import ElasticSampler
 from kolo.torch.elastic.state import TorchState, run
@@ -17,6 +16,7 @@ __all__ = [
     "ObjectState",
     "State",
     "TorchState",
+    "root_rank",
     "run",
     "run_fn",
 ]

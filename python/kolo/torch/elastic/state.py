@@ -7,63 +7,61 @@ from typing import Any, Callable, List, Tuple
 
 import torch
 
-from kolo._elastic import ObjectState, StateHandler, run_fn
+from kolo._elastic import ObjectState, StateHandler, root_rank, run_fn
+from kolo._errors import UnsupportedError
 from kolo.torch.elastic.sampler import ElasticSampler
-from kolo.torch.functions import broadcast_object, broadcast_optimizer_state, broadcast_parameters
+from kolo.torch.functions import broadcast_object, broadcast_parameters
 from kolo.torch.mpi_ops import rank
 
 
-class ModelStateHandler(StateHandler):
+class _DictHandler(StateHandler):
+    """Anything with state_dict() and load_state_dict()."""
+
+    def __init__(self, value: Any) -> None:
+        super().__init__(value)
+        self.save()
+
+    def save(self) -> None:
+        self._saved = copy.deepcopy(self.value.state_dict())
+
+    def restore(self) -> None:
+        self.value.load_state_dict(self._saved)
+
+    def sync(self) -> None:
+        name = type(self).__name__
+        self.value.load_state_dict(broadcast_object(self.value.state_dict(), root_rank(), name))
+
+    def saved(self) -> Any:
+        """What save() has remembered."""
+        return self._saved
+
+    def load(self, saved: Any) -> None:
+        """Takes what saved() has returned."""
+        self._saved = saved
+        self.restore()
+
+
+class ModelStateHandler(_DictHandler):
     """A torch.nn.Module."""
 
-    def __init__(self, model: torch.nn.Module) -> None:
-        super().__init__(model)
-        self.save()
-
-    def save(self) -> None:
-        self._saved = copy.deepcopy(self.value.state_dict())
-
-    def restore(self) -> None:
-        self.value.load_state_dict(self._saved)
-
     def sync(self) -> None:
-        broadcast_parameters(self.value.state_dict(), root_rank=0)
+        broadcast_parameters(self.value.state_dict(), root_rank())
 
 
-class OptimizerStateHandler(StateHandler):
-    """A torch.optim.Optimizer."""
+class OptimizerStateHandler(_DictHandler):
+    """A torch.optim.Optimizer. A rank that comes later may have another set of entries."""
 
     def __init__(self, optimizer: torch.optim.Optimizer) -> None:
+        if getattr(optimizer, "_is_sharded", False):
+            raise UnsupportedError(
+                "TorchState: with shard_optimizer_state each rank keeps a share of the optimizer's "
+                "state, which is lost with the rank"
+            )
         super().__init__(optimizer)
-        self.save()
-
-    def save(self) -> None:
-        self._saved = copy.deepcopy(self.value.state_dict())
-
-    def restore(self) -> None:
-        self.value.load_state_dict(self._saved)
-
-    def sync(self) -> None:
-        broadcast_optimizer_state(self.value, root_rank=0)
 
 
-class SamplerStateHandler(StateHandler):
+class SamplerStateHandler(_DictHandler):
     """An ElasticSampler, which counts what all ranks have processed."""
-
-    def __init__(self, sampler: ElasticSampler) -> None:
-        super().__init__(sampler)
-        self.save()
-
-    def save(self) -> None:
-        self._saved = copy.deepcopy(self.value.state_dict())
-
-    def restore(self) -> None:
-        self.value.load_state_dict(self._saved)
-
-    def sync(self) -> None:
-        self.value.load_state_dict(
-            broadcast_object(self.value.state_dict(), name="elastic_sampler")
-        )
 
 
 _registry: List[Tuple[type, Callable[[Any], StateHandler]]] = [
@@ -122,14 +120,25 @@ class TorchState(ObjectState):
         super().restore()
 
     def sync(self) -> None:
-        """Takes everything from rank 0, and remembers it."""
+        """Takes everything from rank 0, or from root_rank(), and remembers it."""
         for handler in self._handlers.values():
             handler.sync()
         super().sync()
         self.save()
 
+    def saved(self) -> Any:
+        """What save() has remembered."""
+        return super().saved(), {name: h.saved() for name, h in self._handlers.items()}
+
+    def load(self, saved: Any) -> None:
+        """Takes what saved() has returned."""
+        plain, handled = saved
+        super().load(plain)
+        for name, value in handled.items():
+            self._handlers[name].load(value)
+
 
 def run(func: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorates a training function whose first argument is a state: it starts again from the last
-    commit after a failure."""
+    """Decorates a training function whose first argument is a state: it goes on from the last commit
+    after a failure, and when ranks come or go (docs/elastic-runs.md)."""
     return run_fn(func)

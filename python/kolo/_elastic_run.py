@@ -1,0 +1,197 @@
+"""The loop around an elastic training function: one turn for each group that this process is in.
+
+A job of ``kolo run --min-np`` is elastic: its launcher forms one group of ranks after the other
+(docs/elastic-runs.md). A rank that is lost makes collectives of the others fail, which leaves the
+function; they restore their last commit, meet in a new group, take the state of one of them and
+enter the function again. A rank that comes is waited for at the end of a step.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import pickle
+import signal
+import sys
+from typing import TYPE_CHECKING, Any, Callable, Optional
+
+from kolo import _basics, _core, _errors
+from kolo._errors import Error, HorovodInternalError, HostsUpdatedInterrupt
+from kolo._run import pickler
+
+if TYPE_CHECKING:
+    from kolo._elastic import State
+
+# Failures without a commit in between after which a function is not tried again.
+_FAILURES = 100
+
+
+class Job:
+    """What this process knows of the elastic job that it works for."""
+
+    def __init__(self, state: State) -> None:
+        self.state = state
+        self.worker = _core.ElasticWorker()
+        self.commits = 0
+        self.root = 0
+        self.is_synced = False
+        self.is_first = True
+        self.is_writer = False
+
+    def enter_group(self) -> None:
+        """Meets the others, and takes the state of one of them that has it."""
+        _basics.init()
+        self.worker.enter_group()
+        self.is_writer = _core.rank() == 0
+        if not self.is_first:
+            self.state.on_reset()
+        self.is_first = False
+        # 0: this rank has not been given the state of the job yet. Ranks are dealt out by age, so
+        # rank 0 has it as a rule, which is where states of other people's making take it from.
+        standings = self.worker.gather(self.commits + 1 if self.is_synced else 0)
+        self.root = next((rank for rank, standing in enumerate(standings) if standing), 0)
+        if not any(standings) and self.worker.has_commit_dir:
+            if _core.rank() == self.root:
+                self._read_commit()
+            standings = self.worker.gather(self.commits + 1)
+        self.state.sync()
+        self.commits = max(standings[self.root] - 1, 0)
+        self.is_synced = True
+
+    def end_step(self, is_commit: bool) -> None:
+        """Goes on if all ranks do."""
+        self.commits += is_commit
+        if not self.worker.end_step():
+            raise HostsUpdatedInterrupt()
+        if is_commit and self.commits % self.worker.commit_every == 0:
+            self.write_commit()
+
+    def leave_group(self) -> None:
+        """Others that wait for this rank hear of it."""
+        self.worker.end_meeting()
+        _basics.shutdown()
+
+    def write_commit(self) -> None:
+        """To disk, if that is wanted, by one rank."""
+        if self.is_writer and self.worker.has_commit_dir and self.commits:
+            self.worker.write_commit(self.commits, pickler.dumps(self.state.saved()))
+
+    def _read_commit(self) -> None:
+        found = self.worker.read_commit()
+        if found is not None:
+            self.commits, data = found
+            self.state.load(pickle.loads(data))
+
+
+_job: Optional[Job] = None
+
+
+def root_rank() -> int:
+    """The rank whose state the others take in sync(). 0 but for cases in which rank 0 has none."""
+    return 0 if _job is None else _job.root
+
+
+def check_group(state: State, is_commit: bool) -> None:
+    """At the end of a step: raises HostsUpdatedInterrupt if the group is to change."""
+    if _job is not None and _job.state is state:
+        _job.end_step(is_commit)
+
+
+def _is_failed_operation(error: BaseException) -> bool:
+    """Frameworks pass errors on as their own when it was their graph that called kolo."""
+    return isinstance(error, HorovodInternalError) or (
+        _errors.last_failure is not None and str(_errors.last_failure) in str(error)
+    )
+
+
+def _lost_rank(error: BaseException) -> int:
+    lost = error if isinstance(error, Error) else _errors.last_failure
+    return -1 if lost is None or lost.rank is None else lost.rank
+
+
+def _work(job: Job, call: Callable[[], Any]) -> Any:
+    failures = 0
+    while True:
+        has_returned = False
+        result = None
+        blamed = -1
+        commits = job.commits
+        try:
+            job.enter_group()
+            result = call()
+            has_returned = True
+            job.worker.finish()
+            return result
+        except HostsUpdatedInterrupt:
+            failures = 0
+        except Exception as error:
+            if not _is_failed_operation(error):
+                raise
+            blamed = _lost_rank(error)
+            failures = 0 if job.commits > commits or blamed >= 0 else failures + 1
+            if failures == _FAILURES:
+                raise
+            job.state.restore()
+        # Whoever waits after the end of the function is waited for by nobody, and stays in its
+        # group in case that the work is over.
+        if not has_returned:
+            job.leave_group()
+        job.worker.leave_group(blamed)
+        following = job.worker.await_next()
+        if following == "finish":
+            return result
+        if has_returned:
+            job.leave_group()
+        if following == "leave":
+            # Without a launcher no group follows, and this is the last that is known of the job.
+            if not job.worker.has_launcher:
+                job.write_commit()
+            sys.exit(0)
+
+
+def _work_in_one_group(state: State, call: Callable[[], Any]) -> Any:
+    """Nobody forms other groups: a rank that is gone does not come back."""
+    skip_sync = False
+    for _ in range(_FAILURES + 1):
+        try:
+            if not skip_sync:
+                state.sync()
+            return call()
+        except HorovodInternalError as error:
+            if isinstance(error, Error) and error.code == "peer_lost":
+                raise
+            state.restore()
+            skip_sync = False
+        except HostsUpdatedInterrupt as interrupt:
+            skip_sync = interrupt.skip_sync
+        state.on_reset()
+    raise RuntimeError(f"the training function failed {_FAILURES} times")
+
+
+def _end_children_by_sigterm() -> None:
+    """SIGTERM asks a worker to go at the end of its step; processes that it forks have none."""
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+def run_fn(func: Callable[..., Any], reset: Any = None) -> Callable[..., Any]:
+    """Wraps a training function whose first argument is a state. ``reset`` is Horovod's and of no
+    use here."""
+
+    @functools.wraps(func)
+    def wrapper(state: State, *args: Any, **kwargs: Any) -> Any:
+        global _job
+
+        def call() -> Any:
+            return func(state, *args, **kwargs)
+
+        if not _core.is_elastic_worker():
+            return _work_in_one_group(state, call)
+        state.save()  # something to go back to before the first commit
+        _job = Job(state)
+        os.register_at_fork(after_in_child=_end_children_by_sigterm)
+        try:
+            return _work(_job, call)
+        finally:
+            _job = None
+
+    return wrapper
