@@ -39,6 +39,12 @@ std::optional<HostPool::Slot> HostPool::take(Time now) {
   return std::nullopt;
 }
 
+bool HostPool::has(const Slot& slot) const {
+  return std::any_of(hosts_.begin(), hosts_.end(), [&](const Host& host) {
+    return host.name == slot.host && slot.index < host.slots;
+  });
+}
+
 void HostPool::give_back(const Slot& slot) { taken_[slot.host].erase(slot.index); }
 
 void HostPool::blacklist(const std::string& host, Time now) {

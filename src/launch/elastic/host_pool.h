@@ -41,6 +41,8 @@ class HostPool {
   };
   /// A slot of a host that may get new workers, the first host first.
   [[nodiscard]] std::optional<Slot> take(Time now);
+  /// Whether the host is still listed, with as many slots.
+  [[nodiscard]] bool has(const Slot& slot) const;
   void give_back(const Slot& slot);
 
   /// A worker failed there.

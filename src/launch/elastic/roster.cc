@@ -28,11 +28,11 @@ Actions Roster::hosts_changed(std::vector<Host> hosts, Time now) {
   hosts_.set(std::move(hosts));
   Actions actions;
   for (auto& [id, worker] : workers_) {
-    if (hosts_.contains(worker.slot.host) || worker.is_retired || worker.phase == Phase::going)
-      continue;
+    if (hosts_.has(worker.slot) || worker.is_retired || worker.phase == Phase::going) continue;
     worker.is_retired = true;
-    actions.emplace_back(
-        Say{fmt::format("host {} is no longer listed; worker {} leaves it", worker.slot.host, id)});
+    actions.emplace_back(Say{fmt::format(
+        "host {} {}; worker {} leaves it", worker.slot.host,
+        hosts_.contains(worker.slot.host) ? "has fewer slots" : "is no longer listed", id)});
     actions.emplace_back(RetireWorker{id});
   }
   for (auto& action : settle(now)) actions.push_back(std::move(action));

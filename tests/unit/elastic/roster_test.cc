@@ -74,6 +74,16 @@ TEST(RosterTest, AHostIsUsedAgainAfterItsCooldown) {
   EXPECT_EQ(starts[0].worker, 3);
 }
 
+TEST(RosterTest, AHostWithFewerSlotsLosesTheWorkersOfTheOthers) {
+  Roster roster = three_at_work({.start_ranks = 3, .least_ranks = 1, .hosts_may_come = true});
+  const Actions actions = roster.hosts_changed({{"a", 1}}, 1s);
+  std::vector<int> retired;
+  for (const auto& action : only<RetireWorker>(actions)) retired.push_back(action.worker);
+  EXPECT_THAT(retired, ElementsAre(1, 2));
+  EXPECT_THAT(only<Say>(actions).at(0).text, HasSubstr("host a has fewer slots; worker 1 leaves"));
+  EXPECT_TRUE(only<RetireWorker>(roster.hosts_changed({{"a", 1}}, 2s)).empty());
+}
+
 TEST(RosterTest, ANewWorkerLetsTheGroupFinishItsStep) {
   Roster roster = three_at_work({.start_ranks = 3, .least_ranks = 2, .hosts_may_come = true});
   EXPECT_EQ(only<StartWorker>(roster.hosts_changed({{"a", 3}, {"b", 1}}, 1s)).size(), 1U);
