@@ -99,6 +99,11 @@ void add_virtual_ranks(int count, std::vector<std::string>& variables) {
   variables.push_back("OMP_NUM_THREADS=" + (threads.empty() ? "1" : threads));
 }
 
+/// Ranks tell their launcher what they do, unless the user does not want that.
+void add_activity(std::vector<std::string>& variables) {
+  if (!environment("KOLO_ACTIVITY")) variables.push_back("KOLO_ACTIVITY=1");
+}
+
 /// Throws if there may be more ranks than virtual ranks.
 void check_virtual_ranks(const RunOptions& options, int ranks) {
   if (options.virtual_ranks) VirtualRanks(*options.virtual_ranks, ranks);
@@ -174,6 +179,7 @@ int run_run(RunOptions& options, OptionSet& given) {
     const auto here = options.max_np     ? options.max_np
                       : options.num_proc ? options.num_proc
                                          : options.min_np;
+    add_activity(job.environment);
     auto hosts = options.discovery_script.empty() ? hosts_of(options, given, here)
                                                   : std::vector<launch::Host>{};
     const auto elastic = elastic_job_of(options, std::move(job), std::move(hosts));
@@ -191,6 +197,7 @@ int run_run(RunOptions& options, OptionSet& given) {
   if (by_mpi && job.open_link)
     throw_error(ErrorCode::unsupported, "mpirun cannot start ranks on a cluster; use --hosts");
   if (by_mpi) launch::become_mpirun(job);  // also shm+mpi
+  add_activity(job.environment);
   return launch::run_job(job);
 }
 

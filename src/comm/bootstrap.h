@@ -58,6 +58,10 @@ class Bootstrap {
 
   /// Departures since the last call. Does not block. Called when news_fd() is readable.
   virtual std::vector<Departure> take_news() { return {}; }
+
+  /// Tells the launcher what this rank does (an encoded ActivityReport). Does not block; what does
+  /// not get through is lost. Called by one thread.
+  virtual void report(std::string_view /*activity*/) {}
 };
 
 /// A job of one rank.

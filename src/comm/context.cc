@@ -13,6 +13,7 @@
 #include "base/errors.h"
 #include "base/log.h"
 #include "base/process_owned.h"
+#include "comm/activity_reporter.h"
 #include "comm/bootstrap.h"
 #include "comm/internals.h"
 #include "comm/liveness.h"
@@ -75,6 +76,7 @@ std::size_t segment_bytes(const ContextOptions& options, const Topology& topolog
 struct Context::State {
   std::shared_ptr<comm::Bootstrap> bootstrap;
   std::shared_ptr<comm::Liveness> liveness;
+  std::unique_ptr<comm::ActivityReporter> reporter;
   std::shared_ptr<comm::Arena> arena;
   std::unique_ptr<Communicator> world;
 };
@@ -88,6 +90,7 @@ Context::Context(ContextOptions options) : state_(std::make_unique<State>()) {
   const Topology& topology = state.bootstrap->topology();
   if (options.bootstrap == nullptr) log::set_rank(topology.size() > 1 ? topology.rank() : -1);
   state.liveness = std::make_shared<comm::Liveness>(state.bootstrap);
+  state.reporter = comm::make_activity_reporter(state.bootstrap);
   state.arena =
       std::make_shared<comm::Arena>(comm::Segment::create(segment_bytes(options, topology)));
 

@@ -7,6 +7,7 @@
 #include <span>
 #include <utility>
 
+#include "comm/activity.h"
 #include "comm/card.h"
 #include "comm/group.h"
 #include "kolo/error.h"
@@ -24,6 +25,7 @@ inline const Exchanged& check_agreed(const Exchanged& all, const Group& group) {
 
 /// The meeting at the start of every operation: all agree, or all throw.
 inline Exchanged meet(Group& group, const Card& card, const void* payload, std::size_t bytes) {
+  activity.note_operation();
   return check_agreed(group.exchange(card, payload, bytes), group);
 }
 

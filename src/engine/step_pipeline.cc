@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include "comm/activity.h"
 #include "engine/internals.h"
 #include "engine/timeline.h"
 
@@ -144,6 +145,7 @@ void StepPipeline::finish() {
   lock.lock();
   times_.in_finish += now_() - begin_of_finish;
   ++times_.steps;
+  comm::activity.note_step();
   ready_.assign(ready_.size(), false);
   ready_since_.clear();
   next_ = 0;

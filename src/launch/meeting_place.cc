@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/errors.h"
+#include "launch/run_board.h"
 
 namespace kolo::launch {
 namespace {
@@ -39,7 +40,8 @@ MeetingAddresses choose_meeting_addresses(const std::vector<HostRoute>& hosts,
 }
 
 MeetingPlace open_meeting_place(int ranks, const Secret& secret,
-                                const std::vector<HostRoute>& hosts, const std::string& interface) {
+                                const std::vector<HostRoute>& hosts, const std::string& interface,
+                                RunBoard* board) {
   MeetingPlace place;
   place.of_host.resize(hosts.size());
   if (ranks == 1) return place;
@@ -48,6 +50,10 @@ MeetingPlace open_meeting_place(int ranks, const Secret& secret,
   options.size = ranks;
   options.secret = secret;
   options.listen = std::move(addresses.listen);
+  if (board != nullptr)
+    options.on_activity = [board](int rank, const comm::ActivityReport& report) {
+      board->heard(rank, report);
+    };
   place.server = std::make_unique<comm::rendezvous::Server>(std::move(options));
   for (std::size_t i = 0; i < hosts.size(); ++i)
     place.of_host[i] = place.server->addresses()[addresses.of_host[i]].str();

@@ -12,6 +12,8 @@
 
 namespace kolo::launch {
 
+class RunBoard;
+
 /// A host as the launcher knows it.
 struct HostRoute {
   std::string host;
@@ -36,8 +38,10 @@ struct MeetingPlace {
   std::vector<std::string> of_host{};                  ///< "" for a rank alone
 };
 
-/// Throws as choose_meeting_addresses() does.
+/// What the ranks report goes to the board, if there is one; it must outlive the server. Throws as
+/// choose_meeting_addresses() does.
 MeetingPlace open_meeting_place(int ranks, const Secret& secret,
-                                const std::vector<HostRoute>& hosts, const std::string& interface);
+                                const std::vector<HostRoute>& hosts, const std::string& interface,
+                                RunBoard* board = nullptr);
 
 }  // namespace kolo::launch

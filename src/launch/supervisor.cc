@@ -17,6 +17,7 @@
 #include "comm/rendezvous/server.h"
 #include "exec/link.h"
 #include "launch/meeting_place.h"
+#include "launch/run_board.h"
 #include "launch/stop_signals.h"
 
 namespace kolo::launch {
@@ -47,6 +48,7 @@ class Supervisor {
 
   void open_links();
   void start_if_all_ready();
+  void show_ranks();
   void start_host(HostEntry& host, const std::string& rendezvous);
   void poll_once();
   [[nodiscard]] int poll_timeout_ms() const;
@@ -73,6 +75,7 @@ class Supervisor {
   RankOutputs outputs_;
   Fd signals_;
   Secret secret_ = Secret::random();
+  RunBoard board_;
   std::vector<HostEntry> hosts_;
   std::unique_ptr<comm::rendezvous::Server> server_;
   bool started_ = false, stopping_ = false;
@@ -92,6 +95,7 @@ Supervisor::Supervisor(const Job& job)
       size_(total_ranks(job)),
       outputs_(job.output, size_, sink_),
       signals_(stop_signals()),
+      board_(job.argv, job.directory, /*is_elastic=*/false),
       start_deadline_(Deadline::after(job.start_timeout)) {}
 
 int Supervisor::run() {
@@ -142,18 +146,28 @@ void Supervisor::start_if_all_ready() {
     routes.push_back({host.placement->host, !host.placement->is_local, host.hello.from});
   MeetingPlace meeting;
   try {
-    meeting = open_meeting_place(size_, secret_, routes, job_.network_interface);
+    meeting = open_meeting_place(size_, secret_, routes, job_.network_interface, &board_);
   } catch (const Error& error) {
     fail(1, error.message());
     return;
   }
   server_ = std::move(meeting.server);
+  show_ranks();
   const auto& rendezvous = meeting.of_host;
   for (std::size_t i = 0; i < hosts_.size(); ++i) {
     detail("starting {} ranks on {}{}", hosts_[i].alive.size(), hosts_[i].placement->host,
            rendezvous[i].empty() ? "" : ", meeting at " + rendezvous[i]);
     start_host(hosts_[i], rendezvous[i]);
   }
+}
+
+void Supervisor::show_ranks() {
+  std::vector<RankPlace> places;
+  for (const auto& placement : job_.placements)
+    for (int local = 0; local < placement.ranks; ++local)
+      places.push_back(
+          {placement.first_rank + local, placement.first_rank + local, placement.host});
+  board_.set_ranks(places);
 }
 
 void Supervisor::start_host(HostEntry& host, const std::string& rendezvous) {
@@ -245,6 +259,7 @@ void Supervisor::handle(HostEntry& host, exec::Event& event) {
 void Supervisor::rank_exited(HostEntry& host, int rank, int status) {
   if (host.alive.erase(rank) == 0) return;
   const std::string how = describe_wait_status(status);
+  board_.ended(rank, how);
   if (server_) server_->announce(comm::departure_by_status(rank, status));
   detail("rank {} on {} {}", rank, host.placement->host, how);
   const int code = exit_code_of(status);
@@ -342,6 +357,7 @@ int Supervisor::ranks_alive() const {
 }
 
 void Supervisor::say(const std::string& line) {
+  board_.note(line);
   sink_.add(STDERR_FILENO, fmt::format("kolo run: {}\n", line));
 }
 

@@ -130,4 +130,11 @@ std::vector<Departure> Client::take_news() {
   return news;
 }
 
+void Client::report(std::string_view activity) {
+  if (unsent_.empty()) unsent_ = frame(Message::activity, activity);
+  const auto sent =
+      ::send(news_.get(), unsent_.data(), unsent_.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+  if (sent > 0) unsent_.erase(0, static_cast<std::size_t>(sent));
+}
+
 }  // namespace kolo::comm::rendezvous

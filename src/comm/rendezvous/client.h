@@ -37,6 +37,7 @@ class Client final : public Bootstrap {
                                      std::string_view mine, Deadline deadline) override;
   [[nodiscard]] int news_fd() const noexcept override { return news_.get(); }
   std::vector<Departure> take_news() override;
+  void report(std::string_view activity) override;
 
   /// Before the client is shared: where the ranks are was not known when it connected.
   void set_topology(Topology topology) { options_.topology = std::move(topology); }
@@ -50,6 +51,7 @@ class Client final : public Bootstrap {
   Fd news_;
   FrameParser news_parser_{kRequestLimit};  // used by the thread that takes news only
   bool news_ended_ = false;                 // likewise
+  std::string unsent_;                      // of a report; used by the thread that reports only
   Mutex mutex_;
   std::vector<Fd> idle_ KOLO_GUARDED_BY(mutex_);
 };

@@ -9,7 +9,8 @@
 // secret, for this connection and this rank only; the secret itself is never sent. Then, depending
 // on the purpose:
 //   meetings  C→S meet, answered by S→C met or failure; one at a time
-//   news      S→C departure, for each rank that is gone, past ones first
+//   news      S→C departure, for each rank that is gone, past ones first; C→S activity, what the
+//             rank does (../activity.h), to servers that have asked for it by KOLO_ACTIVITY
 //   both      C→S goodbye before it closes on purpose
 //   engine, wire  what members of a process set and of a TCP wire say: engine/star.h,
 //   wire/tcp_wire.h
@@ -46,6 +47,7 @@ enum class Message : std::uint8_t {
   departure = 7,
   goodbye = 8,
   welcome = 9,
+  activity = 10,
 };
 
 enum class Purpose : std::uint8_t {

@@ -172,6 +172,9 @@ void Server::handle(MeetingBook::Guest id, Connection& connection, const Frame& 
     connection.broken = true;
   } else if (type == Message::meet && connection.hello.purpose == Purpose::meetings) {
     send(book_.come(id, connection.hello.rank, decode_meet(message.payload), Clock::now()));
+  } else if (type == Message::activity && connection.hello.purpose == Purpose::news) {
+    const ActivityReport report = decode_activity(message.payload);
+    if (options_.on_activity) options_.on_activity(connection.hello.rank, report);
   } else {
     throw_error(ErrorCode::corruption, "message {} does not belong here", message.type);
   }

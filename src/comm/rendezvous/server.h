@@ -16,6 +16,7 @@
 #include "base/mutex.h"
 #include "base/secret.h"
 #include "base/socket.h"
+#include "comm/activity.h"
 #include "comm/bootstrap.h"
 #include "comm/rendezvous/doorkeeper.h"
 #include "comm/rendezvous/meeting_book.h"
@@ -31,6 +32,8 @@ struct ServerOptions {
   bool broken_connection_is_departure = false;
   /// Called once, on the server's thread, when every rank has been there.
   std::function<void()> on_all_joined;
+  /// Called on the server's thread, under its lock, when a rank tells what it does.
+  std::function<void(int rank, const ActivityReport& report)> on_activity;
   /// Connections that have not proved themselves: how many, and for how long; see doorkeeper.h.
   std::size_t stranger_limit = 64;
   std::chrono::milliseconds handshake_timeout{5000};

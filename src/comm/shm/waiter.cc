@@ -8,6 +8,8 @@
 #include <climits>
 #include <ctime>
 
+#include "comm/activity.h"
+
 namespace kolo::comm {
 namespace {
 
@@ -47,6 +49,7 @@ bool Waiter::sleep(const std::atomic<std::uint64_t>& word, std::uint64_t target,
   const std::uint64_t seen = word.load(std::memory_order_seq_cst);
   if (seen < target) {
     const timespec slice{0, kSliceNanoseconds};
+    const Asleep asleep;
     ::syscall(SYS_futex, low_half(word), FUTEX_WAIT, static_cast<std::uint32_t>(seen), &slice,
               nullptr, 0);
   }

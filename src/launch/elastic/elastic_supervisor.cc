@@ -25,6 +25,7 @@
 #include "launch/elastic/roster.h"
 #include "launch/elastic/worker_hosts.h"
 #include "launch/output.h"
+#include "launch/run_board.h"
 #include "launch/stop_signals.h"
 
 namespace kolo::launch::elastic {
@@ -102,6 +103,7 @@ class ElasticSupervisor {
   void carry_out(const Say& action) { say(action.text); }
 
   void say(const std::string& line) {
+    board_.note(line);
     sink_.add(STDERR_FILENO, fmt::format("kolo run: {}\n", line));
   }
 
@@ -111,6 +113,7 @@ class ElasticSupervisor {
   RankOutputs outputs_;
   Fd signals_;
   Secret secret_ = Secret::random();
+  RunBoard board_;
   Roster roster_;
   Lobby lobby_;
   WorkerHosts hosts_;
@@ -126,6 +129,7 @@ ElasticSupervisor::ElasticSupervisor(const ElasticJob& elastic)
       job_(elastic.job),
       outputs_(job_.output, 0, sink_),
       signals_(stop_signals()),
+      board_(job_.argv, job_.directory, /*is_elastic=*/true),
       roster_(roster_options(elastic), HostPool(elastic.cooldown, random_draw())),
       lobby_(secret_, {place_to_listen(elastic)},
              [this](int worker) { return roster_.expects(worker); }),
@@ -214,6 +218,7 @@ void ElasticSupervisor::read_lobby() {
 
 void ElasticSupervisor::ended(int worker, int code, const std::string& how) {
   lobby_.forget(worker);
+  board_.ended(worker, how);
   carry_out(roster_.ended(worker, code, how, now()));
 }
 
@@ -249,12 +254,19 @@ void ElasticSupervisor::carry_out(const FormGroup& action) {
     options.size = size;
     options.secret = comm::elastic::secret_of(secret_, action.generation);
     options.listen = {lobby_.addresses().front().with_port(0)};
+    options.on_activity = [this](int rank, const comm::ActivityReport& report) {
+      board_.heard(rank, report);
+    };
     server_ = std::make_unique<comm::rendezvous::Server>(std::move(options));
     port = server_->addresses().front().port();
   }
   const std::string text = fmt::format("generation {}: {} (workers {})", action.generation,
                                        counted(size, "rank"), fmt::join(members_, ", "));
   if (action.generation > 1 || job_.verbose) say(text);
+  std::vector<RankPlace> places;
+  for (const int worker : members_)
+    places.push_back({static_cast<int>(places.size()), worker, roster_.slot_of(worker).host});
+  board_.set_ranks(places, static_cast<int>(action.generation));
 
   std::map<std::string, int> number_of_host;
   comm::elastic::GroupPlan plan;

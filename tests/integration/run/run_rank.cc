@@ -3,6 +3,7 @@
 //   again    init and shutdown, many times
 //   wait     meet, say "ready", then barriers until a peer is lost; print how that was told
 //   secret   meet, say "ready" and sleep
+//   behind FILE   the last rank comes to a barrier when the file is there, the others at once
 #include <unistd.h>
 
 #include <cstdio>
@@ -25,6 +26,12 @@ void meet() {
       std::to_string(kolo::local_rank()) + " of " + std::to_string(kolo::local_size()) +
       ", cross " + std::to_string(kolo::cross_rank()) + " of " +
       std::to_string(kolo::cross_size()) + ", sum " + std::to_string(sum));
+}
+
+void be_behind(const char* file) {
+  kolo::init();
+  while (kolo::rank() == kolo::size() - 1 && ::access(file, F_OK) != 0) ::usleep(10'000);
+  kolo::world().barrier();
 }
 
 int wait_for_loss() {
@@ -54,6 +61,8 @@ int main(int argc, char** argv) {
     meet();
   } else if (std::strcmp(mode, "wait") == 0) {
     return wait_for_loss();
+  } else if (std::strcmp(mode, "behind") == 0 && argc > 2) {
+    be_behind(argv[2]);
   } else if (std::strcmp(mode, "secret") == 0) {
     meet();
     say("ready");

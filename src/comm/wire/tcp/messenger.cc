@@ -23,6 +23,7 @@
 
 #include "base/errors.h"
 #include "base/mutex.h"
+#include "comm/activity.h"
 #include "comm/wire/statements.h"
 #include "comm/wire/tcp/mesh.h"
 #include "comm/wire/tcp/wire.h"
@@ -504,6 +505,7 @@ class TcpMessenger final : public Messenger {
       // The wake-up is for sleepers; is_broken_ says the same.
       int ready = ::poll(polls_.data(), peers_.size(), 0);
       if (ready == 0 && Deadline::Clock::now() >= spin_end) {
+        const Asleep asleep;
         ready = ::poll(polls_.data(), polls_.size(), deadline.poll_timeout_ms());
         if (ready == 0 && deadline.passed()) give_up();
       }
