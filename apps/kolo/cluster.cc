@@ -9,6 +9,7 @@
 #include "base/text_table.h"
 #include "cluster/bring_up.h"
 #include "cluster/members.h"
+#include "cluster/status.h"
 #include "cluster_argument.h"
 #include "commands.h"
 #include "study_store.h"
@@ -97,39 +98,6 @@ void StatusCommand::declare(OptionSet& set) {
   set.add("Options", kJsonOutput, &json);
 }
 
-std::string state_of(const cluster::LinkedMember& linked) {
-  if (!linked.answers()) return "lost";
-  return linked.holdings.is_draining ? "drained" : "up";
-}
-
-Json amounts_json(const exec::Amounts& amounts) {
-  Json json = amounts.named;
-  if (json.is_null()) json = Json::object();
-  json["slots"] = amounts.slots;
-  json["gpus"] = amounts.gpus;
-  return json;
-}
-
-Json status_json(const std::string& name, const std::vector<cluster::LinkedMember>& members) {
-  Json hosts = Json::array();
-  for (const auto& linked : members) {
-    Json host = {{"host", linked.member.host},
-                 {"head", linked.member.is_head},
-                 {"address", linked.member.address ? linked.member.address->str() : ""},
-                 {"state", state_of(linked)},
-                 {"error", linked.error},
-                 {"total", amounts_json(linked.holdings.total)},
-                 {"free", amounts_json(linked.holdings.free)},
-                 {"held", Json::array()}};
-    for (const auto& held : linked.holdings.held)
-      host["held"].push_back({{"owner", held.owner},
-                              {"amounts", amounts_json(held.amounts)},
-                              {"processors", held.processors}});
-    hosts.push_back(std::move(host));
-  }
-  return {{"cluster", name}, {"hosts", std::move(hosts)}};
-}
-
 void print_status(const std::string& name, const std::vector<cluster::LinkedMember>& members) {
   int slots = 0, free = 0;
   std::vector<std::vector<std::string>> rows = {{"HOST", "STATE", "SLOTS", "FREE", "USED BY"}};
@@ -138,14 +106,14 @@ void print_status(const std::string& name, const std::vector<cluster::LinkedMemb
     free += linked.holdings.free.slots;
     const std::string host = linked.member.host + (linked.member.is_head ? " (head)" : "");
     if (!linked.answers()) {
-      rows.push_back({host, state_of(linked), "", "", linked.error});
+      rows.push_back({host, cluster::state_of(linked), "", "", linked.error});
       continue;
     }
     std::string used;
     for (const auto& held : linked.holdings.held)
       used += fmt::format("{}{}: {}", used.empty() ? "" : "; ", held.owner,
                           exec::describe(held.amounts));
-    rows.push_back({host, state_of(linked), std::to_string(linked.holdings.total.slots),
+    rows.push_back({host, cluster::state_of(linked), std::to_string(linked.holdings.total.slots),
                     std::to_string(linked.holdings.free.slots), used});
   }
   fmt::print("cluster {}: {}, {} of {} slots free\n{}", name,
@@ -158,7 +126,7 @@ int run_status(StatusCommand& options) {
   const auto members =
       cluster::link_all(found, cluster::owner_name("kolo status"), Deadline::after(kAnswerTime));
   if (options.json)
-    fmt::print("{}\n", json_text(status_json(found.name, members), 2));
+    fmt::print("{}\n", json_text(cluster::status_json(found.name, members), 2));
   else
     print_status(found.name, members);
   const bool is_whole = std::all_of(members.begin(), members.end(),
@@ -185,21 +153,13 @@ void DrainCommand::declare(OptionSet& set) {
 
 int run_drain(DrainCommand& options) {
   const auto found = cluster::load_cluster(cluster_named(options.name));
-  std::vector<cluster::LinkedMember> one;
-  const Deadline deadline = Deadline::after(kAnswerTime);
-  one.push_back(cluster::link_one(found, found.at(options.host), cluster::owner_name("kolo drain"),
-                                  deadline));
-  one.front().link->drain(!options.undo);
-  while (one.front().answers() && one.front().holdings.is_draining == options.undo)
-    if (!cluster::wait_for_any(one, deadline) && deadline.passed())
-      throw_error(ErrorCode::timeout, "{} does not answer", options.host);
-  if (!one.front().answers())
-    throw_error(ErrorCode::unavailable, "{}: {}", options.host, one.front().error);
+  const auto holdings =
+      cluster::drain_host(found, options.host, !options.undo, cluster::owner_name("kolo drain"));
   if (options.undo)
     fmt::print("{} takes work again\n", options.host);
   else
     fmt::print("{} takes nothing new; {} still run there\n", options.host,
-               counted(static_cast<std::int64_t>(one.front().holdings.held.size()), "reservation"));
+               counted(static_cast<std::int64_t>(holdings.held.size()), "reservation"));
   return 0;
 }
 

@@ -24,6 +24,8 @@ void take(LinkedMember& member, const OnEvent& on) {
       if (auto* hello = std::get_if<exec::Hello>(&event)) member.hello = std::move(*hello);
       if (auto* holdings = std::get_if<exec::Holdings>(&event))
         member.holdings = std::move(*holdings);
+      else if (const auto* load = std::get_if<exec::HostLoad>(&event))
+        member.load = *load;
       else if (on)
         on(member, event);
     }

@@ -32,7 +32,8 @@ struct LinkedMember {
   std::unique_ptr<exec::Link> link{};
   exec::Hello hello{};
   exec::Holdings holdings{};
-  std::string error{};  ///< "" = it answers
+  exec::HostLoad load{};  ///< as of the last Link::measure()
+  std::string error{};    ///< "" = it answers
 
   [[nodiscard]] bool answers() const noexcept { return error.empty(); }
 };

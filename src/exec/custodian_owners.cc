@@ -3,9 +3,12 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <sstream>
 
 #include "base/env.h"
 #include "base/errors.h"
+#include "base/files.h"
 #include "base/host.h"
 #include "base/socket.h"
 #include "exec/binding.h"
@@ -33,6 +36,20 @@ std::string peer_of(int socket) {
   if (::getpeername(socket, raw, &length) != 0) return {};
   if (address.ss_family != AF_INET && address.ss_family != AF_INET6) return {};
   return SocketAddress::from_raw(raw, length).host();
+}
+
+HostLoad measure_host() {
+  HostLoad host;
+  if (::getloadavg(&host.load, 1) != 1) host.load = 0;
+  std::istringstream lines(read_file("/proc/meminfo"));  // "MemTotal:   16384 kB"
+  for (std::string name, unit; lines >> name;) {
+    std::uint64_t kilobytes = 0;
+    lines >> kilobytes;
+    std::getline(lines, unit);
+    if (name == "MemTotal:") host.memory_bytes = 1024 * kilobytes;
+    if (name == "MemAvailable:") host.available_bytes = 1024 * kilobytes;
+  }
+  return host;
 }
 
 /// The part of these processors that one of several tasks gets; all of them if there are too few.
@@ -133,6 +150,7 @@ void Custodian::obey(OwnerId id, Owner& owner, const Frame& order) {
       ledger_.set_draining(ByteReader(order.payload).u8() != 0);
       ledger_changed_ = true;
       break;
+    case Kind::measure: tell(id, frame(Kind::host_load, encode(measure_host()))); break;
     case Kind::shut_down: shut_down(id); break;
     default: throw_error(ErrorCode::corruption, "an order of kind {} is unknown", order.type);
   }

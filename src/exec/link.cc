@@ -43,6 +43,7 @@ std::optional<Event> event_of(const Frame& frame) {
     case Kind::reserved: return Reserved{decode_task_id(frame.payload)};
     case Kind::refused: return decode_refusal(frame.payload);
     case Kind::holdings: return decode_holdings(frame.payload);
+    case Kind::host_load: return decode_host_load(frame.payload);
     case Kind::line: return std::nullopt;
     default:
       throw_error(ErrorCode::corruption, "a message of kind {} came from the custodian",
@@ -167,6 +168,7 @@ void Link::reserve(ReservationId id, const Amounts& want) {
 }
 void Link::release(ReservationId id) { send(Kind::release, encode(id)); }
 void Link::drain(bool is_draining) { send(Kind::drain, ByteWriter().u8(is_draining).bytes()); }
+void Link::measure() { send(Kind::measure); }
 void Link::shut_down() { send(Kind::shut_down); }
 
 std::vector<Event> Link::receive() {

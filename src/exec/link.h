@@ -27,7 +27,7 @@ struct Reserved {
   ReservationId id = 0;
 };
 
-using Event = std::variant<Hello, Output, Exited, TaskEnd, Reserved, Refusal, Holdings>;
+using Event = std::variant<Hello, Output, Exited, TaskEnd, Reserved, Refusal, Holdings, HostLoad>;
 
 class Link {
  public:
@@ -87,6 +87,8 @@ class Link {
   /// Tasks that name no reservation of their own get this one.
   void use_reservation(ReservationId id) noexcept { reservation_ = id; }
   void drain(bool is_draining);
+  /// A HostLoad follows.
+  void measure();
   /// Ends the tasks of all owners and the custodian; the link closes when nothing is left.
   void shut_down();
 

@@ -255,4 +255,22 @@ Holdings decode_holdings(std::string_view payload) {
   });
 }
 
+std::string encode(const HostLoad& message) {
+  return ByteWriter()
+      .u64(std::bit_cast<std::uint64_t>(message.load))
+      .u64(message.memory_bytes)
+      .u64(message.available_bytes)
+      .bytes();
+}
+
+HostLoad decode_host_load(std::string_view payload) {
+  return decode_whole(payload, [](ByteReader& reader) {
+    HostLoad load;
+    load.load = std::bit_cast<double>(reader.u64());
+    load.memory_bytes = reader.u64();
+    load.available_bytes = reader.u64();
+    return load;
+  });
+}
+
 }  // namespace kolo::exec

@@ -39,22 +39,30 @@ enum class Kind : std::uint8_t {
   reserve = 9,     ///< ReservationOrder; `reserved` or `refused` follows
   release = 10,    ///< ReservationId: free as soon as no task of it is left
   drain = 11,      ///< 1 = no reservations any more, 0 = again
+  measure = 13,    ///< HostLoad follows
   shut_down = 12,  ///< ends all tasks of all owners, and the custodian; then the link closes
   // custodian to owner
-  hello = 64,     ///< Hello
-  output = 65,    ///< Output
-  exited = 66,    ///< Exited
-  ended = 67,     ///< TaskEnd
-  line = 68,      ///< the end of a line
-  reserved = 70,  ///< ReservationId
-  refused = 71,   ///< Refusal
-  holdings = 72,  ///< Holdings: after hello, and whenever they have changed
+  hello = 64,      ///< Hello
+  output = 65,     ///< Output
+  exited = 66,     ///< Exited
+  ended = 67,      ///< TaskEnd
+  line = 68,       ///< the end of a line
+  reserved = 70,   ///< ReservationId
+  refused = 71,    ///< Refusal
+  host_load = 73,  ///< HostLoad
+  holdings = 72,   ///< Holdings: after hello, and whenever they have changed
 };
 
 struct Hello {
   std::string host;    ///< the machine's own name for itself
   std::string from;    ///< the owner's address as this host sees it, "" if not known
   int processors = 1;  ///< that the custodian may use
+};
+
+/// What a host does altogether, whoever has started it.
+struct HostLoad {
+  double load = 0;  ///< average of the last minute, as uptime(1) has it
+  std::uint64_t memory_bytes = 0, available_bytes = 0;
 };
 
 /// How an owner introduces itself to a custodian that listens.
@@ -86,6 +94,7 @@ std::string encode(std::chrono::milliseconds lease);
 std::string encode(const ReservationOrder& message);
 std::string encode(const Refusal& message);
 std::string encode(const Holdings& message);
+std::string encode(const HostLoad& message);
 
 // Each throws corruption unless the payload is exactly one such message.
 Hello decode_hello(std::string_view payload);
@@ -100,6 +109,7 @@ std::chrono::milliseconds decode_lease(std::string_view payload);
 ReservationOrder decode_reservation(std::string_view payload);
 Refusal decode_refusal(std::string_view payload);
 Holdings decode_holdings(std::string_view payload);
+HostLoad decode_host_load(std::string_view payload);
 
 inline std::string frame(Kind kind, std::string_view payload = {}) {
   return encode_frame(static_cast<std::uint8_t>(kind), payload);

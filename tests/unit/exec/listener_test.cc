@@ -185,6 +185,14 @@ TEST_F(ListenerTest, ADrainedHostTakesNothingNew) {
   EXPECT_TRUE(owner.wait([&] { return owner.reserved.contains(1); }));
 }
 
+TEST_F(ListenerTest, AHostTellsHowBusyItIs) {
+  Owner owner(link(secret_));
+  owner.link().measure();
+  ASSERT_TRUE(owner.wait([&] { return owner.load.memory_bytes > 0; }));
+  EXPECT_GT(owner.load.available_bytes, 0U);
+  EXPECT_LT(owner.load.available_bytes, owner.load.memory_bytes);
+}
+
 TEST_F(ListenerTest, ShuttingDownEndsEverybodysTasks) {
   Owner first(link(secret_)), second(link(secret_));
   first.link().start(Owner::shell(1, "echo up; sleep 1000"));

@@ -64,6 +64,7 @@ class Owner {
   std::set<ReservationId> reserved;
   std::map<ReservationId, std::string> refused;
   Holdings holdings;
+  HostLoad load;
 
  private:
   void take(Event& event) {
@@ -72,6 +73,7 @@ class Owner {
     if (auto* granted = std::get_if<Reserved>(&event)) reserved.insert(granted->id);
     if (auto* refusal = std::get_if<Refusal>(&event)) refused[refusal->id] = refusal->reason;
     if (auto* held = std::get_if<Holdings>(&event)) holdings = *held;
+    if (auto* measured = std::get_if<HostLoad>(&event)) load = *measured;
     if (auto* exited = std::get_if<Exited>(&event)) exits[exited->id] = exited->status;
     if (auto* end = std::get_if<TaskEnd>(&event)) {
       ++times_told[end->id];

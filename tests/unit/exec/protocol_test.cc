@@ -86,6 +86,10 @@ TEST(ExecProtocolTest, ReservationsComeOutAsTheyWentIn) {
   const Refusal refusal = decode_refusal(encode(Refusal{7, "why"}));
   EXPECT_EQ(refusal.id, 7U);
   EXPECT_EQ(refusal.reason, "why");
+  const HostLoad load = decode_host_load(encode(HostLoad{1.5, 1000, 300}));
+  EXPECT_EQ(load.load, 1.5);
+  EXPECT_EQ(load.memory_bytes, 1000U);
+  EXPECT_EQ(load.available_bytes, 300U);
   const Holdings holdings =
       decode_holdings(encode(Holdings{amounts, {1, 0, {}}, true, {{"me", {1, 1, {}}, {3, 4}}}}));
   EXPECT_EQ(holdings.total, amounts);
