@@ -1,45 +1,69 @@
 #!/usr/bin/env python3
-"""Draws the pictures of docs/dashboard.md: a study of examples/fashion_study.cc in a browser.
+"""Draws the pictures of docs/dashboard.md: a study of examples/fashion_study.cc, jobs, a run and a cluster.
 
-    scripts/dashboard_pictures.py BIN FOLDER     BIN has kolo and kolo_fashion_study (build/release/bin)
+    scripts/dashboard_pictures.py BIN FOLDER     BIN has kolo, kolo_fashion_study and kolo_run_rank (build/release/bin)
 """
 import os
 import pathlib
-import signal
 import subprocess
 import sys
 import tempfile
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "tests/integration/dashboard"))
-import browser as chromium
+from served import Served, drawn, says, use_folder
+from standing import Cluster
+
+JOBS = (["app", "--name", "prepare", "--executable", "true"], ["app", "--name", "train", "--executable", "true"],
+        ["app", "--name", "compare", "--executable", "true"],
+        ["job", "--name", "data", "--workflow", "mnist", "--application", "prepare"],
+        *(["job", "--name", f"train-{n}", "--workflow", "mnist", "--application", "train"] for n in range(3)),
+        ["job", "--name", "report", "--workflow", "mnist", "--application", "compare"],
+        *(["dep", "1", str(n)] for n in (2, 3, 4)), *(["dep", str(n), "5"] for n in (2, 3, 4)), ["kill", "4"])
+
+
+def prepare(binaries, folder):
+    kolo = binaries / "kolo"
+    subprocess.run([binaries / "kolo_fashion_study", "--results", str(folder), "--trials", "40", "--samples", "2000"],
+                   check=True, stdout=subprocess.DEVNULL)
+    os.environ["KOLO_STORAGE"] = str(next(folder.glob("*.db")))
+    os.environ["KOLO_DB"] = str(folder / "jobs")
+    subprocess.run([kolo, "init", folder / "jobs"], check=True, stdout=subprocess.DEVNULL)
+    for words in JOBS:
+        subprocess.run([kolo, *words], check=True, stdout=subprocess.DEVNULL)
 
 
 def main():
-    binaries, folder = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2])
+    binaries, pictures = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2])
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as scratch:
-        os.environ.update(XDG_STATE_HOME=scratch + "/state", HOME=scratch)
-        subprocess.run([binaries / "kolo_fashion_study", "--results", scratch, "--trials", "40", "--samples", "2000"],
-                       check=True, stdout=subprocess.DEVNULL)
-        database = next(pathlib.Path(scratch).glob("*.db"))
-        served = subprocess.Popen([binaries / "kolo", "dashboard", "--port", "0", "--storage", str(database)],
-                                  stdout=subprocess.PIPE, text=True)
-        page = None
+        folder = pathlib.Path(scratch)
+        use_folder(str(binaries / "kolo"), folder)
+        os.environ["HOME"] = scratch
+        prepare(binaries, folder)
+        cluster = Cluster(str(binaries / "kolo"), folder / "state", "lab", slots=4)
+        runs = [subprocess.Popen([binaries / "kolo", "run", *where, "-np", "3", binaries / "kolo_run_rank", "behind", folder / "go"])
+                for where in ([], ["--cluster", "lab"])]
         try:
-            address = served.stdout.readline().strip()
-            page = chromium.Browser(pathlib.Path(scratch) / "browser")
-            page.open(address)
-            page.wait_for("document.querySelector('td a') !== null")
-            study = page.evaluate("document.querySelector('td a').getAttribute('href')")
-            for name, place, drawn in (("study", "", "#importance svg"), ("trial", "/trial/0", "#trial-curves svg")):
-                page.open(address.split("?")[0] + study + place)
-                page.wait_for(f"document.querySelector('{drawn}') !== null")
-                page.picture(folder / f"dashboard-{name}.png")
+            with Served(str(binaries / "kolo"), folder) as (page, address):
+                page.open(address)
+                page.wait_for("document.querySelector('td a') !== null")
+                study = page.evaluate("document.querySelector('td a').getAttribute('href')")
+                page.open(address.split("?")[0] + "#/runs")
+                page.wait_for("document.querySelectorAll('#runs td a').length === 2 && " + says("wait for rank 2"))
+                run = page.evaluate("document.querySelector('#runs td a').getAttribute('href')")
+                for name, place, ready, height in (
+                        ("study", study, drawn("importance"), 1600), ("trial", study + "/trial/0", drawn("trial-curves"), 1600),
+                        ("run", run, says("ranks 0, 1 wait for rank 2"), 700), ("jobs", "#/jobs", drawn("graph"), 1000),
+                        ("cluster", "#/cluster", says("3 of 4") + "&&" + says("GB of"), 360)):
+                    page.look_like(height=height)
+                    page.open(address.split("?")[0] + place)
+                    page.wait_for(ready)
+                    page.picture(pictures / f"dashboard-{name}.png")
         finally:
-            if page:
-                page.close()
-            served.send_signal(signal.SIGINT)
-            served.wait()
+            (folder / "go").touch()
+            for one in runs:
+                one.wait()
+            cluster.end()
 
 
 main()

@@ -12,7 +12,7 @@
 #include "study_store.h"
 #include "tune/output/studies_table.h"
 #include "tune/protocol/value_text.h"
-#include "tune/study/stop_request.h"
+#include "tune/study/study_requests.h"
 #include "tune/study/study_reader.h"
 #include "tune/trial/trial_names.h"
 

@@ -1,4 +1,4 @@
-// kolo top: what goes on in the databases of studies and jobs, live in a terminal.
+// kolo top: what goes on in studies, runs, jobs and clusters, live in a terminal.
 #include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
@@ -22,6 +22,12 @@
 
 namespace kolo::app {
 namespace {
+
+using namespace std::chrono_literals;
+
+/// The page is not to stand still while a large study is read.
+constexpr auto kReadAtOnce = 500ms;
+constexpr auto kToTheEnd = 24h;
 
 struct TopOptions {
   double interval = 2;
@@ -106,8 +112,9 @@ std::string title_of_page() {
 void show_live(const TopOptions& options, std::chrono::milliseconds interval) {
   const auto* const interrupted = catch_interrupts();
   Screen screen;
+  TopReader reader(options.storage);
   while (!*interrupted) {
-    const auto sections = top_sections(options.storage);
+    const auto sections = reader.sections(kReadAtOnce);
     const Deadline next = Deadline::after(interval);
     do {  // once more with what is known when only the size has changed
       const winsize size = Screen::size();
@@ -121,9 +128,9 @@ void show_live(const TopOptions& options, std::chrono::milliseconds interval) {
   }
 }
 
-void print_page(const TopOptions& options) {
+void print_page(TopReader& reader) {
   constexpr std::size_t kAsLongAsItIs = 100'000;
-  for (const auto& line : top_page(top_sections(options.storage), kAsLongAsItIs, kAsLongAsItIs))
+  for (const auto& line : top_page(reader.sections(kToTheEnd), kAsLongAsItIs, kAsLongAsItIs))
     fmt::print("{}\n", line);
   std::fflush(stdout);
 }
@@ -134,14 +141,15 @@ int run_top(TopOptions& options, OptionSet& given) {
     show_live(options, interval);
     return 0;
   }
-  print_page(options);
+  TopReader reader(options.storage);
+  print_page(reader);
   if (options.once || !given.given("interval")) return 0;
   const auto* const interrupted = catch_interrupts();
   while (!*interrupted) {
     ::poll(nullptr, 0, static_cast<int>(interval.count()));  // a signal ends it
     if (*interrupted) break;
     fmt::print("\n");
-    print_page(options);
+    print_page(reader);
   }
   return 0;
 }
@@ -150,9 +158,11 @@ int run_top(TopOptions& options, OptionSet& given) {
 
 constinit const Command kTop{
     .name = "top",
-    .summary = "Show studies, trials, launchers and jobs in the terminal, live",
+    .summary = "Show studies, trials, runs, jobs and hosts in the terminal, live",
     .examples = "kolo top\nkolo top --once\n",
-    .notes = "It reads the database of studies and, where one is active, that of jobs. q ends it.",
+    .notes =
+        "It reads the database of studies and, where one is active, that of jobs, and asks the "
+        "hosts of your clusters. q ends it.",
     .options = declared<TopOptions>,
     .run = run_declared<TopOptions, run_top>,
 };

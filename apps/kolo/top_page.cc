@@ -1,9 +1,10 @@
 #include "top_page.h"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "base/errors.h"
 #include "base/json.h"
@@ -11,6 +12,7 @@
 #include "base/text_table.h"
 #include "jobs/database/leases.h"
 #include "jobs_database.h"
+#include "launch/run_board.h"
 #include "study_store.h"
 #include "tune/output/studies_table.h"
 #include "tune/protocol/value_text.h"
@@ -20,46 +22,63 @@
 namespace kolo::app {
 namespace {
 
+using tune::Value;
 using Rows = std::vector<std::vector<std::string>>;
 
 /// Jobs that are shown one by one.
 constexpr std::int64_t kMostJobs = 200;
 
-/// Studies under way come first, and then the latest.
-TopSection studies_section(store::StudyStore& store) {
-  const auto table = tune::studies_table(store);
-  Rows running, others;
-  for (const auto& row : table.rows) {
-    std::vector<std::string> cells;
-    for (const auto& cell : row) cells.push_back(cell_text(cell));
-    (cells[1] == "running" ? running : others).push_back(std::move(cells));
-  }
-  const auto at_work = static_cast<std::int64_t>(running.size());
-  Rows rows{table.columns};
-  rows.insert(rows.end(), running.rbegin(), running.rend());
-  rows.insert(rows.end(), others.rbegin(), others.rend());
-  const auto all = std::ssize(rows) - 1;
-  return {fmt::format("{} {}, {} running", all, all == 1 ? "study" : "studies", at_work),
-          std::move(rows)};
+std::string number_text(double value) { return value > 0 ? fmt::format("{:.1f}", value) : ""; }
+
+std::string ranks_text(const std::vector<int>& ranks) {
+  constexpr std::size_t kMost = 4;
+  const std::vector<int> some(
+      ranks.begin(), ranks.begin() + static_cast<std::ptrdiff_t>(std::min(kMost, ranks.size())));
+  return fmt::format("{}{}", fmt::join(some, ", "), ranks.size() > kMost ? ", …" : "");
 }
 
-/// The trials that run, of the studies under way.
-TopSection trials_section(store::StudyStore& store) {
-  Rows rows{{"study", "trial", "iteration", "seconds", "last report"}};
-  for (const auto& study : store.studies()) {
-    if (tune::state_of(store, study) != "running") continue;
-    std::map<std::int64_t, std::string> last;
-    for (const auto& report : store.last_reports(study.id)) last[report.trial] = report.metrics;
-    for (const auto& trial : store.trials(study.id)) {
-      if (trial.status != store::TrialStatus::running) continue;
-      const auto report = last.find(trial.number);
-      rows.push_back(
-          {study.name, tune::trial_id(study.first_name, study.created, trial.number),
-           std::to_string(trial.iteration), short_number(trial.seconds),
-           report == last.end() ? "-" : short_text(tune::decode(report->second, "a report"))});
-    }
+/// The runs of `kolo run`. Ranks do the same steps, so the first of them speaks for all.
+TopSection runs_section(const std::vector<Json>& runs) {
+  Rows rows{{"run", "program", "ranks", "hosts", "steps/s", "operations/s", "who waits"}};
+  for (const auto& run : runs) {
+    const Json ranks = run.value("ranks", Json::array());
+    std::set<std::string> hosts;
+    for (const auto& rank : ranks) hosts.insert(rank.value("host", ""));
+    const Json first = ranks.empty() ? Json::object() : ranks.front();
+    const auto [waiting, awaited] = launch::who_waits(run);
+    rows.push_back({std::to_string(run.value("pid", 0)), run.value("program", ""),
+                    std::to_string(ranks.size()), fmt::format("{}", fmt::join(hosts, ",")),
+                    number_text(first.value("steps_per_s", 0.0)),
+                    number_text(first.value("operations_per_s", 0.0)),
+                    waiting.empty()
+                        ? ""
+                        : fmt::format("{} for {}", ranks_text(waiting), ranks_text(awaited))});
   }
-  return {fmt::format("{} running", counted(std::ssize(rows) - 1, "trial")), std::move(rows)};
+  return {counted(std::ssize(rows) - 1, "run"), std::move(rows)};
+}
+
+TopSection hosts_section(const Json& cluster) {
+  Rows rows{{"host", "state", "slots", "free", "load", "memory free", "used by"}};
+  for (const auto& host : cluster.at("hosts")) {
+    if (host.at("state") == "lost") {
+      rows.push_back({host.at("host"), "lost", "", "", "", "", host.at("error")});
+      continue;
+    }
+    std::string used;
+    for (const auto& held : host.at("held"))
+      used += (used.empty() ? "" : "; ") + held.at("owner").get<std::string>();
+    const bool is_measured = host.contains("load");
+    rows.push_back({host.at("host"), host.at("state"), json_text(host.at("total").at("slots")),
+                    json_text(host.at("free").at("slots")),
+                    is_measured ? fmt::format("{:.2f}", host.at("load").get<double>()) : "",
+                    is_measured
+                        ? fmt::format("{:.1f} GB", host.at("available_bytes").get<double>() / 1e9)
+                        : "",
+                    used});
+  }
+  return {fmt::format("cluster {}: {}", cluster.at("cluster").get<std::string>(),
+                      counted(std::ssize(rows) - 1, "host")),
+          std::move(rows)};
 }
 
 TopSection launchers_section(jobs::JobDatabase& database, const std::vector<jobs::Job>& running) {
@@ -128,12 +147,77 @@ void add(std::vector<TopSection>& sections, Read&& read) {
 
 }  // namespace
 
-std::vector<TopSection> top_sections(const std::string& storage) {
+TopReader::TopReader(std::string storage) : storage_(std::move(storage)) {}
+
+void TopReader::follow(store::StudyStore& store, std::chrono::milliseconds patience) {
+  std::map<store::StudyId, dashboard::StudyIndex> now;
+  const Deadline deadline = Deadline::after(patience);
+  for (auto& study : store.studies()) {
+    const auto id = study.id;
+    const auto known = studies_.find(id);
+    const bool is_same = known != studies_.end() && known->second.study().name == study.name;
+    auto& index = now.emplace(id, is_same ? std::move(known->second)
+                                          : dashboard::StudyIndex(std::move(study)))
+                      .first->second;
+    index.follow(store, deadline);
+  }
+  studies_ = std::move(now);
+}
+
+/// Studies under way come first, and then the latest.
+TopSection TopReader::studies_section(store::StudyStore& store) const {
+  Rows running, others;
+  bool is_complete = true;
+  for (const auto& [id, index] : studies_) {
+    is_complete = is_complete && index.complete();
+    std::vector<std::string> cells;
+    for (const auto& cell : tune::studies_row(store, index.study(), index.counts()))
+      cells.push_back(cell_text(cell));
+    (cells[1] == "running" ? running : others).push_back(std::move(cells));
+  }
+  const auto at_work = running.size();
+  Rows rows{tune::empty_studies_table().columns};
+  rows.insert(rows.end(), running.rbegin(), running.rend());
+  rows.insert(rows.end(), others.rbegin(), others.rend());
+  const auto all = std::ssize(rows) - 1;
+  return {fmt::format("{} {}, {} running{}", all, all == 1 ? "study" : "studies", at_work,
+                      is_complete ? "" : "; still reading"),
+          std::move(rows)};
+}
+
+/// The trials that run, of the studies under way.
+TopSection TopReader::trials_section(store::StudyStore& store) const {
+  Rows rows{{"study", "trial", "iteration", "seconds", "last report"}};
+  for (const auto& [id, index] : studies_) {
+    if (tune::state_of(store, index.study()) != "running") continue;
+    for (const auto number : index.running()) {
+      const auto facts = index.facts(number);
+      Value::Dict last = facts.metrics;
+      for (const char* name : {"status", "training_iteration", "time_total_s"}) last.erase(name);
+      rows.push_back({index.study().name, facts.id, std::to_string(facts.iterations),
+                      short_number(facts.seconds), last.empty() ? "-" : short_text(Value(last))});
+    }
+  }
+  return {fmt::format("{} running", counted(std::ssize(rows) - 1, "trial")), std::move(rows)};
+}
+
+void TopReader::add_hosts(std::vector<TopSection>& sections) {
+  if (!hosts_ && cluster::cluster_names().empty()) return;
+  if (!hosts_) hosts_ = std::make_unique<cluster::HostWatch>(cluster::owner_name("kolo top"));
+  for (const auto& cluster : hosts_->clusters()) sections.push_back(hosts_section(cluster));
+}
+
+std::vector<TopSection> TopReader::sections(std::chrono::milliseconds patience) {
   std::vector<TopSection> sections;
   add(sections, [&] {
-    const OpenStore open(storage);
+    const OpenStore open(storage_);
+    follow(*open.store, patience);
     sections.push_back(studies_section(*open.store));
     sections.push_back(trials_section(*open.store));
+  });
+  add(sections, [&] {
+    if (const auto runs = launch::runs_under_way(); !runs.empty())
+      sections.push_back(runs_section(runs));
   });
   add(sections, [&] {
     if (jobs_folder().empty()) return;
@@ -143,9 +227,11 @@ std::vector<TopSection> top_sections(const std::string& storage) {
     sections.push_back(workflows_section(database));
     sections.push_back(jobs_section(running));
   });
+  add(sections, [&] { add_hosts(sections); });
   if (sections.empty())
     sections.push_back(
-        {"there are no studies and no jobs here; `kolo tune` and `kolo init` begin"});
+        {"there are no studies, runs, jobs and clusters here; `kolo tune`, `kolo run`, "
+         "`kolo init` and `kolo up` begin"});
   return sections;
 }
 

@@ -26,10 +26,16 @@ std::vector<ChangeFeed::Change> ChangeFeed::after(std::int64_t number,
   return later;
 }
 
+bool ChangeFeed::pause(std::chrono::milliseconds duration) {
+  MutexLock lock(mutex_);
+  return !closing_.wait_for(lock, duration, [this]() KOLO_REQUIRES(mutex_) { return closed_; });
+}
+
 void ChangeFeed::close() {
   const MutexLock lock(mutex_);
   closed_ = true;
   changed_.notify_all();
+  closing_.notify_all();
 }
 
 }  // namespace kolo::dashboard

@@ -24,12 +24,14 @@ class ChangeFeed {
   /// Changes after this number, as soon as there are some; none at the end of `patience`, or when
   /// the feed was closed. Whoever is far behind gets the newest ones alone.
   [[nodiscard]] std::vector<Change> after(std::int64_t number, std::chrono::milliseconds patience);
+  /// Waits. False when the feed was closed.
+  bool pause(std::chrono::milliseconds duration);
   /// Nobody waits any more.
   void close();
 
  private:
   Mutex mutex_;
-  CondVar changed_;
+  CondVar changed_, closing_;
   std::deque<Change> changes_ KOLO_GUARDED_BY(mutex_);
   std::int64_t newest_ KOLO_GUARDED_BY(mutex_) = 0;
   bool closed_ KOLO_GUARDED_BY(mutex_) = false;

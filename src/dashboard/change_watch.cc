@@ -7,6 +7,7 @@
 #include "base/errors.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "launch/run_board.h"
 #include "store/study_store.h"
 
 namespace kolo::dashboard {
@@ -16,6 +17,7 @@ using namespace std::chrono_literals;
 
 constexpr auto kStudiesEvery = 20ms;
 constexpr auto kJobsEvery = 500ms;
+constexpr auto kRunsEvery = 250ms;
 constexpr auto kAfterAnError = 1s;
 
 }  // namespace
@@ -26,6 +28,7 @@ ChangeWatch::ChangeWatch(std::string storage_url, JobPages& jobs, ChangeFeed& fe
   ::sigfillset(&all);
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
   studies_thread_ = std::thread([this] { watch_studies(); });
+  runs_thread_ = std::thread([this] { watch_runs(); });
   if (jobs_.present()) jobs_thread_ = std::thread([this] { watch_jobs(); });
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
@@ -37,6 +40,7 @@ ChangeWatch::~ChangeWatch() {
   }
   ended_.notify_all();
   studies_thread_.join();
+  runs_thread_.join();
   if (jobs_thread_.joinable()) jobs_thread_.join();
 }
 
@@ -90,6 +94,16 @@ void ChangeWatch::watch_jobs() {
       pause = kAfterAnError;
     }
     if (!sleep(pause)) return;
+  }
+}
+
+void ChangeWatch::watch_runs() {
+  std::string seen = launch::runs_version();
+  while (sleep(kRunsEvery)) {
+    std::string now = launch::runs_version();
+    if (now == seen) continue;
+    feed_.publish(json_text({{"runs", true}}));
+    seen = std::move(now);
   }
 }
 

@@ -24,6 +24,7 @@ class ChangeWatch {
  private:
   void watch_studies();
   void watch_jobs();
+  void watch_runs();
   /// False when it is time to end.
   bool sleep(std::chrono::milliseconds duration);
 
@@ -33,7 +34,7 @@ class ChangeWatch {
   Mutex mutex_;
   CondVar ended_;
   bool over_ KOLO_GUARDED_BY(mutex_) = false;
-  std::thread studies_thread_, jobs_thread_;
+  std::thread studies_thread_, jobs_thread_, runs_thread_;
 };
 
 }  // namespace kolo::dashboard

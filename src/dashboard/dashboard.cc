@@ -6,24 +6,11 @@
 
 #include "base/errors.h"
 #include "base/socket.h"
-#include "dashboard/access.h"
-#include "dashboard/action_log.h"
 #include "dashboard/assets.h"
-#include "dashboard/change_feed.h"
-#include "dashboard/change_watch.h"
-#include "dashboard/http_server.h"
-#include "dashboard/job_pages.h"
-#include "dashboard/study_pages.h"
+#include "dashboard/dashboard_body.h"
 
 namespace kolo::dashboard {
 namespace {
-
-using httplib::Request;
-using httplib::Response;
-using namespace std::chrono_literals;
-
-constexpr const char* kEvents = "/api/events";
-constexpr auto kHeartbeat = 10s;
 
 /// Nothing from elsewhere is loaded, framed or run; no address, with its token, is passed on.
 const httplib::Headers kSafety = {
@@ -64,20 +51,6 @@ Claims claims_of(const Request& request) {
           .changes_something = request.method != "GET" && request.method != "HEAD"};
 }
 
-std::string needed(const Request& request, const char* name) {
-  if (!request.has_param(name))
-    throw_error(ErrorCode::invalid_argument, "the parameter '{}' is missing", name);
-  return request.get_param_value(name);
-}
-
-std::int64_t number_in(const std::string& text, const char* name) {
-  std::int64_t number = 0;
-  const char* const end = text.data() + text.size();
-  const auto [last, error] = std::from_chars(text.data(), end, number);
-  if (error != std::errc() || last != end || number < 0)
-    throw_error(ErrorCode::invalid_argument, "{}: '{}' is not a whole number", name, text);
-  return number;
-}
 std::size_t number_or(const Request& request, const char* name, std::size_t fallback,
                       std::size_t most) {
   if (!request.has_param(name)) return fallback;
@@ -100,55 +73,57 @@ Fd listen_at(const std::string& host, int port) {
 
 }  // namespace
 
-struct Dashboard::Body {
-  explicit Body(DashboardOptions given)
-      : options(std::move(given)),
-        studies(options.storage,
-                [this](const std::string& name) {
-                  feed.publish(json_text({{"study", name}}));
-                }),
-        jobs(options.jobs),
-        actions(options.actions),
-        server(options.limits) {
-    Fd listener = listen_at(options.host, options.port);
-    port = local_address_of(listener.get()).port();
-    access = std::make_unique<Access>(options.token, options.host, port);
-    set_rules();
-    set_study_routes();
-    set_job_routes();
-    set_events();
-    watch = std::make_unique<ChangeWatch>(options.storage, jobs, feed);
-    server.serve(std::move(listener));
-  }
-  ~Body() {
-    feed.close();
-    server.stop_serving();
-  }
+std::string needed(const Request& request, const char* name) {
+  if (!request.has_param(name))
+    throw_error(ErrorCode::invalid_argument, "the parameter '{}' is missing", name);
+  return request.get_param_value(name);
+}
 
-  void set_rules();
-  void set_study_routes();
-  void set_job_routes();
-  void set_events();
-  void get(const char* path, std::function<Json(const Request&)> make);
-  void post(const char* path, std::function<Json(const Json&)> act);
+std::int64_t number_in(const std::string& text, const char* name) {
+  std::int64_t number = 0;
+  const char* const end = text.data() + text.size();
+  const auto [last, error] = std::from_chars(text.data(), end, number);
+  if (error != std::errc() || last != end || number < 0)
+    throw_error(ErrorCode::invalid_argument, "{}: '{}' is not a whole number", name, text);
+  return number;
+}
 
-  DashboardOptions options;
-  int port = 0;
-  std::unique_ptr<Access> access;
-  ChangeFeed feed;
-  StudyPages studies;
-  JobPages jobs;
-  ActionLog actions;
-  HttpServer server;
-  std::unique_ptr<ChangeWatch> watch;
-};
+Dashboard::Body::Body(DashboardOptions given)
+    : options(std::move(given)),
+      studies(options.storage,
+              [this](const std::string& name) {
+                feed.publish(json_text({{"study", name}}));
+              }),
+      jobs(options.jobs),
+      machines([this] {
+        feed.publish(json_text({{"cluster", true}}));
+      }),
+      actions(options.actions),
+      server(options.limits) {
+  Fd listener = listen_at(options.host, options.port);
+  port = local_address_of(listener.get()).port();
+  access = std::make_unique<Access>(options.token, options.host, port);
+  set_rules();
+  set_study_routes();
+  set_job_routes();
+  set_machine_routes();
+  set_events();
+  set_logs();
+  watch = std::make_unique<ChangeWatch>(options.storage, jobs, feed);
+  server.serve(std::move(listener));
+}
+
+Dashboard::Body::~Body() {
+  feed.close();
+  server.stop_serving();
+}
 
 /// For every request, before anything else.
 void Dashboard::Body::set_rules() {
   server.set_default_headers(kSafety);
   server.set_payload_max_length(options.limits.request_bytes);
   server.knows = [this](const Request& request) { return access->knows(claims_of(request)); };
-  server.is_stream = [](const Request& request) { return request.path == kEvents; };
+  server.is_stream = is_stream;
   server.set_pre_routing_handler([this](const Request& request, Response& response) {
     const Claims claims = claims_of(request);
     const auto handled = httplib::Server::HandlerResponse::Handled;
@@ -239,38 +214,33 @@ void Dashboard::Body::set_study_routes() {
     studies.stop(name, trial);
     return Json{{"stopping", name}};
   });
+  post("/api/add", [this](const Json& wish) {
+    const auto name = json_field<std::string>(wish, "study", "the request");
+    studies.add_trials(name, json_field<std::int64_t>(wish, "count", "the request"));
+    return Json{{"added_to", name}};
+  });
 }
 
 void Dashboard::Body::set_job_routes() {
   get("/api/jobs", [this](const Request& r) {
     return jobs.jobs(r.get_param_value("state"), number_or(r, "limit", 200, 5000));
   });
+  get("/api/graph", [this](const Request& r) { return jobs.graph(needed(r, "workflow")); });
   get("/api/job", [this](const Request& r) { return jobs.job(number_in(needed(r, "id"), "id")); });
   post("/api/kill", [this](const Json& wish) {
     return Json{{"killed", jobs.kill(json_field<std::int64_t>(wish, "job", "the request"))}};
   });
 }
 
-/// Server-sent events. A page that comes back after a break reads everything again, so an event
-/// needs to tell only that something is new.
-void Dashboard::Body::set_events() {
-  server.Get(kEvents, [this](const Request&, Response& response) {
-    auto last = std::make_shared<std::int64_t>(feed.newest());
-    auto begun = std::make_shared<bool>(false);
-    response.set_chunked_content_provider(
-        "text/event-stream", [this, last, begun](std::size_t, httplib::DataSink& sink) {
-          std::string text;
-          if (!std::exchange(*begun, true)) text = "retry: 1000\nevent: hello\ndata: {}\n\n";
-          if (text.empty()) {
-            for (const auto& change : feed.after(*last, kHeartbeat)) {
-              text += fmt::format("data: {}\n\n", change.text);
-              *last = change.number;
-            }
-            if (text.empty()) text = ": still here\n\n";
-          }
-          if (server.stopping()) return false;
-          return sink.write(text.data(), text.size());
-        });
+void Dashboard::Body::set_machine_routes() {
+  get("/api/runs", [](const Request&) { return MachinePages::runs(); });
+  get("/api/run", [](const Request& r) { return MachinePages::run(needed(r, "id")); });
+  get("/api/cluster", [this](const Request&) { return machines.clusters(); });
+  post("/api/drain", [this](const Json& wish) {
+    const bool undo = wish.value("undo", false);
+    return Json{
+        {"left", machines.drain(json_field<std::string>(wish, "cluster", "the request"),
+                                json_field<std::string>(wish, "host", "the request"), !undo)}};
   });
 }
 

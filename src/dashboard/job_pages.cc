@@ -3,15 +3,16 @@
 #include <algorithm>
 
 #include "base/errors.h"
-#include "base/files.h"
 #include "jobs/database/explain.h"
 #include "jobs/database/fields.h"
 #include "jobs/database/leases.h"
+#include "jobs/database/workflow_graph.h"
 
 namespace kolo::dashboard {
 namespace {
 
-constexpr std::size_t kOutputBytes = 64 * 1024;
+/// Of a larger workflow, applications are drawn instead of jobs.
+constexpr std::int64_t kDrawnJobs = 60;
 
 Json counts_json(jobs::JobDatabase& database) {
   Json counts = Json::array();
@@ -75,6 +76,22 @@ Json JobPages::jobs(const std::string& state, std::size_t limit) {
   });
 }
 
+Json JobPages::graph(const std::string& workflow) {
+  return with_jobs([&](jobs::JobDatabase& database) {
+    const auto graph = jobs::workflow_graph(database, workflow, kDrawnJobs);
+    Json json{{"grouped", graph.is_grouped}, {"nodes", Json::array()}, {"edges", graph.edges}};
+    for (const auto& node : graph.nodes) {
+      Json states = Json::object();
+      for (const auto& [state, count] : node.states)
+        states[std::string(jobs::to_string(state))] = count;
+      json["nodes"].push_back({{"label", node.label},
+                               {"id", static_cast<std::int64_t>(node.id)},
+                               {"states", std::move(states)}});
+    }
+    return json;
+  });
+}
+
 Json JobPages::job(std::int64_t id) {
   return with_jobs([&](jobs::JobDatabase& database) {
     const auto job = database.job(jobs::JobId{id});
@@ -96,10 +113,15 @@ Json JobPages::job(std::int64_t id) {
       json["parents"].push_back(static_cast<std::int64_t>(parent));
     for (const auto child : database.children(job.id))
       json["children"].push_back(static_cast<std::int64_t>(child));
-    const auto folder = database.folder_of(job);
-    json["folder"] = folder.string();
-    json["output"] = tail_of_file(folder / (job.name + ".out"), kOutputBytes);
+    json["folder"] = database.folder_of(job).string();
     return json;
+  });
+}
+
+std::filesystem::path JobPages::output_of(std::int64_t id) {
+  return with_jobs([&](jobs::JobDatabase& database) {
+    const auto job = database.job(jobs::JobId{id});
+    return database.folder_of(job) / (job.name + ".out");
   });
 }
 

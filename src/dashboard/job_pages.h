@@ -21,8 +21,11 @@ class JobPages {
   [[nodiscard]] bool present() const { return !folder_.empty(); }
   /// The newest jobs of a state ("" = of any), how many there are in each, and the launchers.
   Json jobs(const std::string& state, std::size_t limit);
-  /// A job with its history, what `kolo explain` says about it, and the end of its output.
+  /// Which jobs of a workflow wait for which: {grouped, nodes: [{label, id, states}], edges}.
+  Json graph(const std::string& workflow);
+  /// A job with its history, and what `kolo explain` says about it.
   Json job(std::int64_t id);
+  std::filesystem::path output_of(std::int64_t id);
   /// As `kolo kill` does; how many were ended.
   std::int64_t kill(std::int64_t id);
   /// Another text whenever something has changed.

@@ -63,12 +63,15 @@ bool StudyIndex::follow(store::StudyStore& store, const Deadline& deadline) {
       while (last + 1 < under_way.size() && under_way[last + 1] - under_way[last] <= kGap &&
              under_way[last + 1] - under_way[i] < kStep)
         ++last;
-      read(store, {under_way[i], under_way[last] + 1});
+      read_again(store, {under_way[i], under_way[last] + 1});
       i = last + 1;
     }
   }
   read_events(store);
   std::erase_if(open_, [this](std::int64_t n) { return over_[static_cast<std::size_t>(n)] != 0; });
+  std::erase_if(configs_, [this](const auto& entry) {
+    return over_[static_cast<std::size_t>(entry.first)] != 0;
+  });
   study_ = now;
   spec_ = tune::StudySpec::from_json(study_.spec);
   complete_ = true;
@@ -80,6 +83,18 @@ void StudyIndex::read(store::StudyStore& store, store::TrialRange range) {
   const auto known = metrics();
   for (const auto& report : store.last_reports(study_.id, range))
     if (static_cast<std::size_t>(report.trial) < size()) put(store, report, known);
+}
+
+void StudyIndex::read_again(store::StudyStore& store, store::TrialRange range) {
+  for (const auto& record : store.trials(study_.id, range))
+    if (over_[static_cast<std::size_t>(record.number)] == 0) put(record);
+  for (const auto& report : store.reports_after(study_.id, range, study_.seq)) {
+    const auto row = static_cast<std::size_t>(report.trial);
+    until_ = std::max(until_, report.time);
+    put_metrics(row, report.metrics);
+    column(kIteration).set(row, report.iteration);
+    column(kSeconds).set(row, report.seconds);
+  }
 }
 
 void StudyIndex::put(const store::TrialRecord& record) {
@@ -103,8 +118,14 @@ void StudyIndex::put(const store::TrialRecord& record) {
   column(kStatus).set(row, std::string(to_string(record.status)));
   if (record.iteration > 0) column(kIteration).set(row, record.iteration);
   column(kSeconds).set(row, record.seconds);
-  for (const auto& [key, value] : tune::flatten(tune::decode(record.config, "a configuration")))
-    column(kConfig + key).set(row, value);
+  // Only members of a population ever run with another one.
+  const auto hash = std::hash<std::string>()(record.config);
+  if (const auto known = configs_.find(record.number);
+      known == configs_.end() || known->second != hash) {
+    if (!record.ended_seq) configs_[record.number] = hash;
+    for (const auto& [key, value] : tune::flatten(tune::decode(record.config, "a configuration")))
+      column(kConfig + key).set(row, value);
+  }
   places_.set(row, record.place);
   reasons_.set(row, record.why);
   if (record.error.empty() && row < errors_.size()) errors_.set(row, {});
@@ -229,6 +250,14 @@ std::vector<std::int64_t> StudyIndex::ended(std::size_t most) const {
   for (std::size_t row = 0; row < size(); ++row)
     if (over_[row] != 0) all.push_back(static_cast<std::int64_t>(row));
   return evenly(all, most);
+}
+
+std::vector<std::int64_t> StudyIndex::running() const {
+  std::vector<std::int64_t> numbers;
+  for (const auto number : open_)
+    if (static_cast<TrialStatus>(status_[static_cast<std::size_t>(number)]) == TrialStatus::running)
+      numbers.push_back(number);
+  return numbers;
 }
 
 std::int64_t StudyIndex::iteration(std::int64_t number) const {

@@ -54,6 +54,7 @@ class StudyIndex {
   /// At most so many trials, by number: the better half of them the best ones, the others evenly
   /// from the rest.
   [[nodiscard]] std::vector<std::int64_t> chosen(std::size_t most) const;
+  [[nodiscard]] std::vector<std::int64_t> running() const;
   /// At most so many that have ended, evenly.
   [[nodiscard]] std::vector<std::int64_t> ended(std::size_t most) const;
   [[nodiscard]] tune::TrialFacts facts(std::int64_t number) const;
@@ -74,6 +75,8 @@ class StudyIndex {
   [[nodiscard]] double badness(std::size_t row) const;
   [[nodiscard]] double until() const noexcept { return std::max(until_, study_.created); }
   void read(store::StudyStore& store, store::TrialRange range);
+  /// Of trials that were read before, what has changed.
+  void read_again(store::StudyStore& store, store::TrialRange range);
   void put(const store::TrialRecord& record);
   void put(store::StudyStore& store, const store::ReportRecord& report,
            const std::vector<std::string>& known);
@@ -88,9 +91,10 @@ class StudyIndex {
 
   std::vector<std::uint8_t> status_;  // of store::TrialStatus; as all below, by number of trial
   std::vector<char> stopped_, over_;
-  std::vector<double> started_, ended_;    // NaN: not yet
-  std::vector<std::int64_t> open_;         // numbers of trials that have not ended, ascending
-  std::map<std::string, Column> columns_;  // as the table of trials names them
+  std::vector<double> started_, ended_;  // NaN: not yet
+  std::vector<std::int64_t> open_;       // numbers of trials that have not ended, ascending
+  std::unordered_map<std::int64_t, std::size_t> configs_;  // of these: hashes of what they run with
+  std::map<std::string, Column> columns_;                  // as the table of trials names them
   Column places_, errors_, reasons_;
   std::unordered_map<std::int64_t, std::vector<store::EventRecord>> moves_;  // what cuts runs
 };

@@ -5,13 +5,13 @@
 #include <csignal>
 
 #include "base/errors.h"
-#include "base/files.h"
 #include "base/log.h"
+#include "kolo/search/sampler.h"
 #include "search/space/json_value.h"
 #include "tune/output/studies_table.h"
 #include "tune/output/study_json.h"
-#include "tune/study/stop_request.h"
 #include "tune/study/study_reader.h"
+#include "tune/study/study_requests.h"
 
 namespace kolo::dashboard {
 namespace {
@@ -25,7 +25,6 @@ constexpr std::size_t kCurvePoints = 100;
 constexpr std::size_t kKeptCurves = 5000;
 constexpr std::size_t kTrialPoints = 1000;
 constexpr std::size_t kWeighedTrials = 2000;
-constexpr std::size_t kLogBytes = 64 * 1024;
 /// In memory, of all studies together.
 constexpr std::size_t kKeptTrials = 2'000'000;
 
@@ -48,6 +47,13 @@ Json json_of(const tune::Table& table) {
     rows.push_back(std::move(cells));
   }
   return {{"columns", table.columns}, {"rows", std::move(rows)}};
+}
+
+/// What `kolo list samplers` says; "" for a sampler of the user's own.
+std::string summary_of_search(const std::string& name) {
+  for (const auto& sampler : search::samplers())
+    if (sampler.name == name) return std::string(sampler.summary);
+  return {};
 }
 
 }  // namespace
@@ -257,23 +263,20 @@ Json StudyPages::curves(const std::string& name, const std::string& metric) {
 
 /// Of very many trials, some: the shares do not change much with more.
 Json StudyPages::importance(const std::string& name) {
-  std::vector<tune::TrialResult> trials;
-  std::vector<store::TrialRecord> records;
+  tune::TrialsRead read;
   tune::StudySpec spec;
   std::size_t weighed = 0;
   Json shares = with_index(name, [&](store::StudyStore& store, Known& known) -> Json {
     weighed = static_cast<std::size_t>(known.index.counts().done);
     if (!known.importance.is_null() && known.weighed == weighed) return known.importance;
     const auto numbers = known.index.ended(kWeighedTrials);
-    trials = tune::read_trials(store, known.index.study(), numbers);
-    for (const auto& trial : trials)
-      for (auto& record : store.trials(known.index.study().id, {trial.number, trial.number + 1}))
-        records.push_back(std::move(record));
+    read = tune::read_trials(store, known.index.study(), numbers);
     spec = known.index.spec();
     return {};
   });
   if (!shares.is_null()) return shares;
-  shares = tune::importance_json(spec, records, trials);  // for a second, without the lock
+  shares =
+      tune::importance_json(spec, read.records, read.trials);  // for a second, without the lock
   return with_index(name, [&](store::StudyStore&, Known& known) {
     known.weighed = weighed;
     return known.importance = std::move(shares);
@@ -307,10 +310,26 @@ Json StudyPages::trial(const std::string& name, std::int64_t number) {
       if (!report.reason.empty())
         json["decisions"].push_back(
             {{"time", report.time}, {"iteration", report.iteration}, {"reason", report.reason}});
-    json["logs"] = Json::object();
-    for (const char* file : {"stdout", "stderr"})
-      json["logs"][file] = tail_of_file(trial.directory / file, kLogBytes);
+    json["suggested"] = {
+        {"search", data.spec.search},
+        {"summary", summary_of_search(data.spec.search)},
+        {"known", store.ended_before(data.study.id, data.records.front().asked_seq)}};
     return json;
+  });
+}
+
+std::filesystem::path StudyPages::directory_of(const std::string& name, std::int64_t number) {
+  return with_store([&](store::StudyStore& store) {
+    const auto found = store.trials(store.at(name).id, {number, number + 1});
+    if (found.empty()) throw_error(ErrorCode::not_found, "study {} has no trial {}", name, number);
+    return std::filesystem::path(found.front().directory);
+  });
+}
+
+void StudyPages::add_trials(const std::string& name, std::int64_t count) {
+  with_store([&](store::StudyStore& store) {
+    tune::request_trials(store, store.at(name), count);
+    return 0;
   });
 }
 

@@ -2,6 +2,7 @@
 // write it.
 #pragma once
 
+#include <filesystem>
 #include <functional>
 #include <list>
 #include <memory>
@@ -36,6 +37,9 @@ class StudyPages {
   Json curves(const std::string& name, const std::string& metric);
   Json importance(const std::string& name);
   Json trial(const std::string& name, std::int64_t number);
+  /// Where the output of a trial is written.
+  std::filesystem::path directory_of(const std::string& name, std::int64_t number);
+  void add_trials(const std::string& name, std::int64_t count);
   /// As `kolo stop` does.
   void stop(const std::string& name, std::optional<std::int64_t> trial);
 

@@ -143,6 +143,15 @@ std::int64_t StudyStore::trial_count(StudyId study) {
   return count;
 }
 
+std::int64_t StudyStore::ended_before(StudyId study, std::int64_t seq) {
+  auto& row = database_.prepare("SELECT COUNT(*) FROM trials WHERE study = $1 AND ended_seq < $2");
+  row.bind(1, raw(study)).bind(2, seq);
+  row.next();
+  const std::int64_t count = row.integer(0);
+  row.reset();
+  return count;
+}
+
 std::vector<TrialRecord> StudyStore::trials(StudyId study, TrialRange range) {
   std::vector<TrialRecord> all;
   auto& row = database_.prepare(
@@ -207,6 +216,18 @@ std::vector<ReportRecord> StudyStore::last_reports(StudyId study, TrialRange ran
       "r.seq = (SELECT MAX(seq) FROM reports l WHERE l.study = t.study AND l.trial = t.number) "
       "WHERE t.study = $1 AND t.number >= $2 AND t.number < $3 ORDER BY t.number");
   row.bind(1, raw(study)).bind(2, range.first).bind(3, range.end);
+  while (row.next()) read_report(row, all.emplace_back());
+  return all;
+}
+
+std::vector<ReportRecord> StudyStore::reports_after(StudyId study, TrialRange range,
+                                                    std::int64_t after) {
+  std::vector<ReportRecord> all;
+  auto& row = database_.prepare(
+      "SELECT r.seq, r.trial, r.iteration, r.time, r.seconds, r.metrics, r.action, r.reason, "
+      "r.others_waited FROM trials t JOIN reports r ON r.study = t.study AND r.trial = t.number "
+      "WHERE t.study = $1 AND t.number >= $2 AND t.number < $3 AND r.seq > $4 ORDER BY r.seq");
+  row.bind(1, raw(study)).bind(2, range.first).bind(3, range.end).bind(4, after);
   while (row.next()) read_report(row, all.emplace_back());
   return all;
 }

@@ -87,12 +87,17 @@ class StudyStore {
   void write(StudyId study, const StudyBatch& batch);
 
   [[nodiscard]] std::int64_t trial_count(StudyId study);
+  /// How many trials had ended before this seq.
+  [[nodiscard]] std::int64_t ended_before(StudyId study, std::int64_t seq);
   /// Ascending by number.
   [[nodiscard]] std::vector<TrialRecord> trials(StudyId study, TrialRange range = {});
   void each_report(StudyId study, const std::function<void(ReportRecord&)>& take);  ///< by seq
   [[nodiscard]] std::vector<ReportRecord> reports_of(StudyId study, std::int64_t trial);
   /// Of each trial, ascending by its number.
   [[nodiscard]] std::vector<ReportRecord> last_reports(StudyId study, TrialRange range = {});
+  /// Those of these trials with a greater seq than `after`, by seq.
+  [[nodiscard]] std::vector<ReportRecord> reports_after(StudyId study, TrialRange range,
+                                                        std::int64_t after);
   [[nodiscard]] std::vector<CheckpointRecord> checkpoints(StudyId study);  ///< by seq
   [[nodiscard]] std::vector<CheckpointRecord> checkpoints_of(StudyId study, std::int64_t trial);
   /// By seq; those with a greater one than `after`.

@@ -28,7 +28,7 @@ function pageHead(title, facts) {
 }
 /// Rows of texts, or of functions that fill a cell.
 function simpleTable(parent, columns, rows) {
-  const table = html('table', html('div', parent, undefined, 'rows'));
+  const table = html('table', scrolling(parent));
   const head = table.createTHead().insertRow();
   for (const c of columns) html('th', head, c, 'plain').scope = 'col';
   const body = table.createTBody();
@@ -47,15 +47,23 @@ const state = (text) => (parent) => html('span', parent, text, 'state ' + text);
 const studyLink = (name) => '#/study/' + encodeURIComponent(name);
 const trialLink = (name, n) => `${studyLink(name)}/trial/${n}`;
 
-/// Asks before something that cannot be taken back.
-function ask(question, yes) {
+/// Asks before something that cannot be taken back. With a number, asks for one, too, and gives that.
+function ask(question, yes, number) {
   const dialog = id('dialog');
   dialog.replaceChildren();
   html('p', dialog, question).id = 'question';
+  const input = number === undefined ? null : html('input', dialog);
+  if (input) {
+    input.type = 'number';
+    input.min = 1;
+    input.value = number;
+    input.id = 'number';
+    input.setAttribute('aria-labelledby', 'question');
+  }
   const tools = html('div', dialog, undefined, 'tools');
   return new Promise((resolve) => {
     const end = (answer) => { dialog.close(); resolve(answer); };
-    button(tools, yes, () => end(true), 'grave').id = 'yes';
+    button(tools, yes, () => { if (!input || input.reportValidity()) end(input ? Number(input.value) : true); }, 'grave').id = 'yes';
     button(tools, 'Cancel', () => end(false)).autofocus = true;
     dialog.oncancel = () => resolve(false);
     dialog.showModal();

@@ -22,6 +22,8 @@ async function act(path, body) {
 function pageFor(hash) {
   const words = hash.replace(/^#\/?/, '').split('/').map(decodeURIComponent);
   if (words[0] === 'jobs') return words[1] ? jobPage(Number(words[1])) : jobsPage();
+  if (words[0] === 'runs') return words[1] ? runPage(words[1]) : runsPage();
+  if (words[0] === 'cluster') return clusterPage();
   if (words[0] !== 'study') return studiesPage();
   if (words[2] === 'trial') return trialPage(words[1], Number(words[3]));
   if (words[2] === 'compare') return comparePage(words[1], words[3].split(',').map(Number));
@@ -30,6 +32,7 @@ function pageFor(hash) {
 
 function show() {
   if (location.hash === '#content') return;
+  if (page && page.close) page.close();
   id('content').replaceChildren();
   document.body.dataset.ready = '';
   pageHead('kolo', ['Loading']);

@@ -70,6 +70,11 @@ function studyPage(name) {
     if (await ask(`Stop the study ${name}? Its trials end; \`kolo resume\` can continue it.`, 'Stop it')) act('stop', { study: name });
   }, 'grave');
   stop.id = 'stop';
+  const add = button(tools, 'Add trials', async () => {
+    const count = await ask(`How many trials more than ${S.planned} shall ${name} have?`, 'Add them', 10);
+    if (count) act('add', { study: name, count });
+  });
+  add.id = 'add';
   part('Optimisation history', { name: 'history' });
   part('Learning curves', { name: 'curves' });
   part('Pareto front', { wide: true, name: 'pareto' });
@@ -98,7 +103,7 @@ function studyPage(name) {
       choice.replaceChildren();
       for (const m of S.metrics) html('option', choice, m).selected = m === metric;
     }
-    stop.hidden = about.read_only || S.state !== 'running';
+    stop.hidden = add.hidden = about.read_only || S.state !== 'running';
     studyFacts(S, bestTrial(), S.trials.length);
     await redraw();
     if (!table) table = trialsTable(tableBox, name, view);

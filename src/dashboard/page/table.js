@@ -15,7 +15,7 @@ function trialsTable(parent, study, view) {
   compare.id = 'compare';
   const note = html('div', parent, undefined, 'facts');
   note.setAttribute('role', 'status');
-  const box = html('div', parent, undefined, 'rows');
+  const box = scrolling(parent, 'Trials');
   const pager = html('div', parent, undefined, 'tools');
 
   const picks = () => { compare.disabled = view.picked.size < 2; compare.textContent = `Compare ${view.picked.size || ''}`; };

@@ -23,7 +23,8 @@ function trialPage(name, number) {
   const config = part('Configuration', { name: 'configuration' });
   const results = part('Results', { name: 'results' });
   const curves = part('Curves', { wide: true, name: 'trial-curves' });
-  const decisions = part('What happened', { name: 'decisions' });
+  const suggested = part('Why it was suggested', { name: 'suggested' });
+  const decisions = part('What was decided about it', { name: 'decisions' });
   const checkpoints = part('Checkpoints', { name: 'checkpoints' });
   const logs = part('Output', { wide: true, name: 'logs' });
 
@@ -44,6 +45,10 @@ function trialPage(name, number) {
     const grid = html('div', curves, undefined, 'small');
     for (const m of S.metrics) drawTrialCurve(grid, t, m);
     if (!grid.childElementCount) empty(curves, 'No reports yet.');
+    suggested.replaceChildren();
+    const s = t.suggested;
+    html('p', suggested, `The search ${s.search} suggested it${s.summary ? ': ' + s.summary : ''}.`);
+    html('p', suggested, s.known ? `It knew the results of ${s.known} ${s.known === 1 ? 'trial' : 'trials'} that had ended before.` : 'No trial had ended before, so there was nothing to learn from.');
     decisions.replaceChildren();
     const lines = [...t.decisions.map((d) => [d.time, `iteration ${d.iteration}: ${d.reason}`]), ...t.events.map((e) => [e.time, e.kind + (e.detail ? ': ' + e.detail : '')])]
       .sort((a, b) => a[0] - b[0]).map(([time, text]) => [when(time), text]);
@@ -51,15 +56,6 @@ function trialPage(name, number) {
     if (lines.length) simpleTable(decisions, ['when', 'what'], lines); else empty(decisions, 'It ran, and nothing was decided about it.');
     checkpoints.replaceChildren();
     if (t.checkpoints.length) simpleTable(checkpoints, ['iteration', 'path'], t.checkpoints.map((c) => [c.iteration, c.path])); else empty(checkpoints, 'There is none.');
-    logs.replaceChildren();
-    for (const [file, text] of Object.entries(t.logs)) {
-      if (!text) continue;
-      html('h3', logs, file);
-      const pre = html('pre', logs, text, 'log');
-      pre.tabIndex = 0;
-      pre.scrollTop = pre.scrollHeight;
-    }
-    if (!logs.childElementCount) empty(logs, 'It has printed nothing.');
   }
-  return { refresh, concerns: (change) => change.study === name };
+  return { refresh, close: followLogs(logs, { name, trial: number }), concerns: (change) => change.study === name };
 }

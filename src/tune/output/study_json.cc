@@ -73,10 +73,11 @@ Json curve(std::size_t count, std::size_t most_points, Point point) {
 StudyData read_study_data(store::StudyStore& store, const std::string& name) {
   StudyData data{.study = store.at(name), .spec = {}};
   data.spec = StudySpec::from_json(data.study.spec);
-  data.trials = read_study(store, name).trials();
-  // A study under way may have more trials by now: what is shown is what the analysis has.
+  auto read = read_trials(store, data.study);
+  data.trials = std::move(read.trials);
+  data.records = std::move(read.records);
+  // A study under way may have more trials by now: what is shown is what was read.
   const auto count = data.trials.size();
-  data.records = store.trials(data.study.id, {0, static_cast<std::int64_t>(count)});
   data.events.resize(count);
   std::vector<std::vector<store::EventRecord>> events(count);
   for (auto& event : store.events(data.study.id)) {
@@ -93,8 +94,9 @@ StudyData read_study_data(store::StudyStore& store, const std::string& name) {
 StudyData read_trial_data(store::StudyStore& store, const std::string& name, std::int64_t number) {
   StudyData data{.study = store.at(name), .spec = {}};
   data.spec = StudySpec::from_json(data.study.spec);
-  data.trials = read_trials(store, data.study, std::array{number});
-  data.records = store.trials(data.study.id, {number, number + 1});
+  auto read = read_trials(store, data.study, std::array{number});
+  data.trials = std::move(read.trials);
+  data.records = std::move(read.records);
   if (data.trials.empty())
     throw_error(ErrorCode::not_found, "study {} has no trial {}; it has {} trials", name, number,
                 store.trial_count(data.study.id));

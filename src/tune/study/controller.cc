@@ -4,8 +4,11 @@
 #include <thread>
 
 #include "base/errors.h"
+#include "base/json.h"
 #include "base/retry.h"
 #include "tune/study/replay.h"
+#include "tune/study/study_requests.h"
+#include "tune/study/study_spec.h"
 #include "tune/study/study_view.h"
 
 namespace kolo::tune {
@@ -162,6 +165,7 @@ void Controller::look_at_requests() {
   }
   for (const auto& request : requests) {
     state_.journal.request_done(request.number);
+    if (const auto count = added_by_request(request.kind)) add_trials(*count);
     if (request.kind != "stop") continue;
     state_.journal.event("request", request.trial, "stop");
     if (!request.trial) {
@@ -171,6 +175,22 @@ void Controller::look_at_requests() {
       if (!trial.ended()) ends_.want_end(trial, Fate::done, "somebody stopped it");
     }
   }
+}
+
+void Controller::add_trials(std::int64_t count) {
+  StudySpec spec = StudySpec::from_json(state_.journal.study().spec);
+  state_.options.num_samples += count;
+  state_.steering.extend(state_.options);
+  // `kolo resume` goes on with as many.
+  spec.num_samples = state_.options.num_samples;
+  if (auto command = try_parse_json(spec.command); command && command->is_object()) {
+    (*command)["num_samples"] = spec.num_samples;
+    spec.command = json_text(*command);
+  }
+  state_.journal.set_spec(spec.to_json());
+  state_.journal.event("request", std::nullopt, fmt::format("{} more trials", count));
+  state_.announce.message(
+      fmt::format("somebody added {} trials; num_samples is now {}", count, spec.num_samples));
 }
 
 void Controller::check_time() {

@@ -42,6 +42,7 @@ class Controller {
   /// Takes the ends whose sender of SIGTERM is known by now: this study's end, or somebody else.
   void judge_terminated();
   void look_at_requests();
+  void add_trials(std::int64_t count);
   void check_time();
   void end_overdue(StudyTrial& trial);
   [[nodiscard]] std::optional<Clock::Time> time_limit_of(const StudyTrial& trial) const;

@@ -38,7 +38,7 @@ class Journal {
   void checkpoint_removed(const Checkpoint& checkpoint);
   void request_done(std::int64_t number);
   /// The description of the study from the next commit on.
-  void set_spec(std::string spec) { batch_.spec = std::move(spec); }
+  void set_spec(const std::string& spec) { batch_.spec = study_.spec = spec; }
   /// The status of the study from the next commit on.
   void set_study_status(store::StudyStatus status) { batch_.status = status; }
   /// The files of the trials hold everything up to the last commit.

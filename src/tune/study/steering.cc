@@ -86,6 +86,16 @@ std::shared_ptr<const search::Space> space_of(const Options& options) {
   return std::make_shared<const search::Space>(Spec(std::move(constants)));
 }
 
+/// As it was told to the sampler whose history this trial is from.
+search::Outcome outcome_of(const search::Trial& trial, const std::vector<Objective>& objectives) {
+  search::Outcome outcome{trial.state, trial.values, {}};
+  for (std::size_t i = 0; i < std::min(outcome.values.size(), objectives.size()); ++i)
+    if (objectives[i].direction == search::Direction::maximize)
+      outcome.values[i] = -outcome.values[i];
+  if (trial.violation > 0) outcome.constraints = {trial.violation};
+  return outcome;
+}
+
 }  // namespace
 
 Steering::Steering(const Options& options)
@@ -136,6 +146,21 @@ void Steering::make_sampler(const Options& options) {
                                                    ? search::Outcome::failed()
                                                    : search::Outcome::complete(known.values));
   reports_to_sampler_ = !objectives_.empty();
+}
+
+void Steering::extend(const Options& options) {
+  if (wanted_ >= 0) {
+    wanted_ = options.num_samples;
+    return;
+  }
+  // This sampler counts by itself, so another one takes over where it stands, as after a resume.
+  const auto before = std::move(sampler_);
+  make_sampler(options);
+  for (const auto& trial : before->trials()) {
+    if (!trial.id) continue;  // make_sampler() has added it
+    sampler_->recall(*trial.id, trial.point);
+    if (!trial.is_running()) sampler_->tell(*trial.id, outcome_of(trial, objectives_));
+  }
 }
 
 void Steering::make_scheduler(const Options& options) {

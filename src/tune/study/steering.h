@@ -37,6 +37,8 @@ class Steering {
   /// Repeats an ask that the journal holds.
   void recall(std::int64_t number, search::Point point, const Value& config);
   [[nodiscard]] bool exhausted() const;
+  /// The study has more trials than planned: num_samples has grown, and nothing else has changed.
+  void extend(const Options& options);
   [[nodiscard]] std::int64_t asked() const noexcept { return asked_; }
   /// The study wants more trials, and the sampler may have some.
   [[nodiscard]] bool wants_more() const;

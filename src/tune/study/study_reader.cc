@@ -60,11 +60,17 @@ std::vector<Objective> objectives_of_spec(const std::string& spec) {
 
 Analysis read_study(store::StudyStore& store, const std::string& name) {
   const auto study = store.at(name);
-  const StudySpec spec = StudySpec::from_json(study.spec);
-  std::vector<TrialResult> trials;
-  auto records = store.trials(study.id);
-  trials.reserve(records.size());
-  for (auto& record : records) trials.push_back(trial_of(study, spec.trainable, record));
+  auto read = read_trials(store, study);
+  return {name, study.directory, objectives_of_spec(study.spec), std::move(read.trials),
+          study.elapsed};
+}
+
+TrialsRead read_trials(store::StudyStore& store, const store::StudyRecord& study) {
+  const std::string trainable = StudySpec::from_json(study.spec).trainable;
+  TrialsRead read{.records = store.trials(study.id)};
+  auto& trials = read.trials;
+  trials.reserve(read.records.size());
+  for (const auto& record : read.records) trials.push_back(trial_of(study, trainable, record));
   std::vector<double> last_seconds(trials.size());
   // While another process controls the study, it may have begun further trials since they were
   // read.
@@ -81,22 +87,23 @@ Analysis read_study(store::StudyStore& store, const std::string& name) {
     trial.checkpoint = checkpoint.path;
   }
   for (auto& trial : trials) complete(trial);
-  return {name, study.directory, spec.objectives, std::move(trials), study.elapsed};
+  return read;
 }
 
-std::vector<TrialResult> read_trials(store::StudyStore& store, const store::StudyRecord& study,
-                                     std::span<const std::int64_t> numbers) {
+TrialsRead read_trials(store::StudyStore& store, const store::StudyRecord& study,
+                       std::span<const std::int64_t> numbers) {
   const std::string trainable = StudySpec::from_json(study.spec).trainable;
-  std::vector<TrialResult> trials;
+  TrialsRead read;
   for (const std::int64_t number : numbers)
-    for (const auto& record : store.trials(study.id, {number, number + 1})) {
-      auto& trial = trials.emplace_back(trial_of(study, trainable, record));
+    for (auto& record : store.trials(study.id, {number, number + 1})) {
+      auto& trial = read.trials.emplace_back(trial_of(study, trainable, record));
       double seconds = 0;
       for (const auto& report : store.reports_of(study.id, number))
         add_report(trial, seconds, report);
       complete(trial);
+      read.records.push_back(std::move(record));
     }
-  return trials;
+  return read;
 }
 
 }  // namespace kolo::tune

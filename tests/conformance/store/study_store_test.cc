@@ -99,6 +99,12 @@ TEST_P(StudyStoreTest, GivesBackABatch) {
   EXPECT_EQ(reports[1].reason, "rung");
   ASSERT_EQ(store_->last_reports(study_).size(), 1U);
   EXPECT_EQ(store_->last_reports(study_)[0].seq, 4);
+  EXPECT_EQ(store_->reports_after(study_, {}, 0).size(), 2U);
+  ASSERT_EQ(store_->reports_after(study_, {0, 1}, 2).size(), 1U);
+  EXPECT_EQ(store_->reports_after(study_, {0, 1}, 2)[0].reason, "rung");
+  EXPECT_TRUE(store_->reports_after(study_, {1, 9}, 0).empty());
+  EXPECT_EQ(store_->ended_before(study_, 5), 0);
+  EXPECT_EQ(store_->ended_before(study_, 6), 1);
   ASSERT_EQ(store_->checkpoints(study_).size(), 1U);
   EXPECT_EQ(store_->checkpoints(study_)[0].path, "/d/c2");
   EXPECT_EQ(store_->events(study_)[0].detail, "here");

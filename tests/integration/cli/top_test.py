@@ -66,7 +66,8 @@ with tempfile.TemporaryDirectory() as scratch:
     os.chdir(scratch)
     for name in ("KOLO_STORAGE", "KOLO_JOB_ID"):
         os.environ.pop(name, None)
-    os.environ.update(KOLO_RESULTS=str(scratch), KOLO_STORAGE=str(scratch / "kolo.db"), TERM="xterm")
+    os.environ.update(KOLO_RESULTS=str(scratch), KOLO_STORAGE=str(scratch / "kolo.db"), TERM="xterm",
+                      XDG_STATE_HOME=str(scratch / "state"))
     os.environ.pop("KOLO_DB", None)
 
     # Nothing is there: that is said, and no error.

@@ -69,7 +69,9 @@ class Browser:
         return message
 
     def evaluate(self, expression):
-        result = self.call("Runtime.evaluate", expression=expression, returnByValue=True)
+        result = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
+        if "exceptionDetails" in result:
+            raise RuntimeError(f"{expression[:200]}: {result['exceptionDetails']}")
         return result["result"].get("value")
 
     def wait_for(self, expression, patience=PATIENCE):
@@ -84,6 +86,17 @@ class Browser:
         self.wait_for("location.href === 'about:blank'")
         self.call("Page.navigate", url=address)
         self.wait_for("document.body && document.body.dataset.ready === 'yes'")
+
+    def look_like(self, width=1280, height=1600, dark=False):
+        """From the next page on, as on a screen of this size, in this colour scheme."""
+        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600)
+        self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}])
+
+    def press(self, key):
+        code = {"Tab": 9, "Enter": 13, "Escape": 27, "Space": 32}[key]
+        text = {"Enter": "\r", "Space": " "}.get(key, "")
+        self.call("Input.dispatchKeyEvent", type="keyDown", key=" " if key == "Space" else key, code=key, windowsVirtualKeyCode=code, text=text)
+        self.call("Input.dispatchKeyEvent", type="keyUp", key=" " if key == "Space" else key, code=key, windowsVirtualKeyCode=code)
 
     def picture(self, file):
         taken = self.call("Page.captureScreenshot", format="png")

@@ -5,7 +5,6 @@ markup, the console stays empty, a change shows by itself, and actions work.
     browser_test.py KOLO [FOLDER]      with a folder: keeps pictures of the pages there, for docs/
 """
 import os
-import signal
 import subprocess
 import sys
 import tempfile
@@ -14,12 +13,14 @@ from pathlib import Path
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import browser as chromium
+from served import Served, confirm, drawn, need_browser, says, use_folder
 
 STUDY = "first <b>study"
 PLACE = "/study/first%20%3Cb%3Estudy"
 SPACE = """lr: {loguniform: [0.0001, 0.1]}
 depth: {randint: [1, 8]}
 kind: {choice: ["<img src=x onerror=alert(1)>", sgd]}
+"<img src=y onerror=alert(2)>": {uniform: [0, 1]}
 """
 TRAIN = """echo '<script>document.title = "broken"</script> output'
 i=0
@@ -29,7 +30,7 @@ while [ $i -lt 4 ]; do
 done
 """
 # A trial that runs until it is told to end.
-WAIT = "while kolo report loss=1; do sleep 0.1; done\n"
+WAIT = "echo at work; while kolo report loss=1; do sleep 0.1; done\n"
 
 
 def tune(kolo, folder, name, script, samples):
@@ -43,7 +44,9 @@ def prepare(kolo, folder):
     (folder / "wait.sh").write_text(WAIT)
     subprocess.run(tune(kolo, folder, STUDY, "train.sh", 12), check=True, stdout=subprocess.DEVNULL)
     for words in (["init", str(folder / "jobs")], ["app", "--name", "hello", "--executable", "echo hello"],
-                  ["job", "--name", "greeting", "--workflow", "demo", "--application", "hello"]):
+                  ["job", "--name", "greeting", "--workflow", "demo", "--application", "hello"],
+                  ["job", "--name", "<b>answer", "--workflow", "demo", "--application", "hello"],
+                  ["dep", "1", "2"]):
         subprocess.run([kolo, *words], check=True, stdout=subprocess.DEVNULL)
 
 
@@ -61,8 +64,6 @@ def check_pages(page, address, pictures):
         if pictures:
             page.picture(os.path.join(pictures, f"dashboard-{name}.png"))
 
-    says = lambda text: f"document.body.innerText.includes({text!r})"
-    drawn = lambda *names: "&&".join(f"document.querySelector('#{name} svg') !== null" for name in names)
     look("studies", "/", says(STUDY), says("12 of 12"), "document.querySelector('.state.finished') !== null",
          "document.getElementById('live').textContent === 'live'")
     look("study", PLACE, drawn("history", "curves", "slices", "parallel", "contour", "importance", "timeline"),
@@ -77,11 +78,13 @@ def check_pages(page, address, pictures):
     page.wait_for(lines + " === 12")
     look("trial", PLACE + "/trial/3", drawn("trial-curves"), says("output"), says("4 iterations"), says("depth"))
     look("compare", PLACE + "/compare/1,2", drawn("curves"), says("trial 1"), says("trial 2"))
-    look("jobs", "/jobs", says("greeting"), says("No launcher is at work"))
+    look("jobs", "/jobs", says("greeting"), says("No launcher is at work"),
+         "document.querySelectorAll('#graph a').length === 2 && document.querySelectorAll('#graph path').length === 1")
+    page.evaluate("document.querySelectorAll('#graph a')[1].dispatchEvent(new MouseEvent('click', { bubbles: true }))")
+    page.wait_for(says("it waits for job 1"))
     look("job", "/jobs/1", "document.querySelector('#explain p') !== null")
     page.evaluate("document.getElementById('kill').click()")
-    page.wait_for("document.getElementById('dialog').open")
-    page.evaluate("document.getElementById('yes').click()")
+    confirm(page)
     page.wait_for(says("USER_KILLED"))
 
 
@@ -92,11 +95,18 @@ def check_life(page, kolo, folder, address):
     study = subprocess.Popen(tune(kolo, folder, "alive", "wait.sh", 1), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         page.wait_for("document.querySelector('.state.running') !== null")
+        page.evaluate("location.hash = '#/study/alive/trial/0'")
+        page.wait_for(says("at work"))  # its output
+        page.wait_for("document.querySelector('#suggested p') !== null")
         page.evaluate("location.hash = '#/study/alive'")
         page.wait_for("document.getElementById('stop') && !document.getElementById('stop').hidden")
-        page.evaluate("document.getElementById('stop').click()")
+        page.evaluate("document.getElementById('add').click()")
         page.wait_for("document.getElementById('dialog').open")
-        page.evaluate("document.getElementById('yes').click()")
+        page.evaluate("document.getElementById('number').value = 2")
+        confirm(page)
+        page.wait_for(says("of 3") + "||" + says("3 trials"))
+        page.evaluate("document.getElementById('stop').click()")
+        confirm(page)
         study.wait(timeout=chromium.PATIENCE)
         page.wait_for("document.getElementById('facts').innerText.startsWith('stopped')")
     finally:
@@ -104,30 +114,34 @@ def check_life(page, kolo, folder, address):
         study.wait()
 
 
+def check_restart(page, served, kolo, folder):
+    """The page waits for a server that is gone, and goes on by itself when it is back."""
+    place = served.address.split("?")[0]
+    page.open(place + "#/")
+    page.wait_for("document.getElementById('live').textContent === 'live'")
+    served.stop()
+    page.wait_for(says("not connected; trying again"))
+    subprocess.run(tune(kolo, folder, "meanwhile", "train.sh", 1), check=True, stdout=subprocess.DEVNULL)
+    served.start(port=int(place.rstrip("/").rsplit(":", 1)[1]))
+    page.wait_for("document.getElementById('live').textContent === 'live' && " + says("meanwhile"))
+    page.complaints.clear()  # the browser notes each attempt
+
+
 def main():
     kolo = os.path.abspath(sys.argv[1])
     pictures = sys.argv[2] if len(sys.argv) > 2 else None
-    if not os.access(chromium.PROGRAM, os.X_OK):
-        print("chromium is not installed")
-        sys.exit(77)
+    need_browser()
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as scratch:
         folder = Path(scratch)
-        os.environ.update(KOLO_RESULTS=scratch, KOLO_STORAGE=str(folder / "kolo.db"), KOLO_DB=str(folder / "jobs"),
-                          XDG_STATE_HOME=str(folder / "state"), PATH=os.path.dirname(kolo) + ":" + os.environ["PATH"])
+        use_folder(kolo, folder)
+        os.environ["KOLO_DB"] = str(folder / "jobs")
         prepare(kolo, folder)
-        served = subprocess.Popen([kolo, "dashboard", "--port", "0"], stdout=subprocess.PIPE, text=True)
-        page = None
-        try:
-            address = served.stdout.readline().strip()
-            page = chromium.Browser(folder / "browser")
+        served = Served(kolo, folder)
+        with served as (page, address):
             check_pages(page, address, pictures)
             check_life(page, kolo, folder, address)
-        finally:
-            if page:
-                page.close()
-            served.send_signal(signal.SIGINT)
-            status = served.wait(timeout=chromium.PATIENCE)
-        assert status == 0, f"kolo dashboard ended with {status}"
+            check_restart(page, served, kolo, folder)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -2,17 +2,19 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <poll.h>
-#include <sys/socket.h>
+#include <sys/resource.h>
 
+#include <fstream>
 #include <memory>
 #include <thread>
 
 #include "base/errors.h"
 #include "base/files.h"
 #include "base/json.h"
-#include "base/socket.h"
 #include "dashboard/dashboard.h"
+#include "dashboard_client.h"
 #include "store/study_store.h"
+#include "tune/study/study_requests.h"
 #include "tune/study/study_spec.h"
 
 namespace kolo::dashboard {
@@ -23,10 +25,9 @@ using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
 
-constexpr const char* kToken = "0123456789abcdef";
 const std::string kScript = "<script>alert(1)</script>";
 
-class Server : public testing::Test {
+class Server : public testing::Test, protected DashboardClient {
  protected:
   Server() {
     const std::string url = (scratch_.path() / "kolo.db").string();
@@ -80,50 +81,6 @@ class Server : public testing::Test {
                       .limits = limits});
   }
 
-  static Fd connect(const Dashboard& dashboard) {
-    const auto address =
-        SocketAddress::from_numeric("127.0.0.1", static_cast<std::uint16_t>(dashboard.port()));
-    return connect_tcp(address, Deadline::after(20s));
-  }
-  /// What comes until the other side closes, or until `wanted` is in it.
-  static std::string read_until(int socket, const std::string& wanted = "") {
-    std::string text;
-    const auto deadline = Deadline::after(20s);
-    for (;;) {
-      if (!wanted.empty() && text.find(wanted) != std::string::npos) return text;
-      pollfd ready{socket, POLLIN, 0};
-      if (::poll(&ready, 1, deadline.poll_timeout_ms()) <= 0) return text + "[nothing more]";
-      char chunk[4096];
-      const auto got = ::recv(socket, chunk, sizeof chunk, 0);
-      if (got <= 0) return text;
-      text.append(chunk, static_cast<std::size_t>(got));
-    }
-  }
-  /// Sends what the other side takes before it closes the connection.
-  static void send(const Fd& socket, const std::string& text) {
-    try {
-      send_all(socket.get(), text, Deadline::after(20s), "the dashboard");
-    } catch (const Error& error) {
-      EXPECT_NE(error.code(), ErrorCode::timeout);
-    }
-  }
-  /// One request on a connection of its own. `headers` end their lines with \r\n.
-  static std::string ask(const Dashboard& dashboard, const std::string& line,
-                         const std::string& headers, const std::string& body = "") {
-    const Fd socket = connect(dashboard);
-    send(socket, fmt::format("{} HTTP/1.1\r\nConnection: close\r\nContent-Length: {}\r\n{}\r\n{}",
-                             line, body.size(), headers, body));
-    return read_until(socket.get());
-  }
-  static std::string get(const Dashboard& dashboard, const std::string& path) {
-    return ask(dashboard, "GET " + path, kHost + kBearer);
-  }
-  static Json json_in(const std::string& answer) {
-    return parse_json(answer.substr(answer.find("\r\n\r\n") + 4), "the answer");
-  }
-
-  static inline const std::string kHost = "Host: localhost:1\r\n";
-  static inline const std::string kBearer = fmt::format("Authorization: Bearer {}\r\n", kToken);
   static inline const std::string kName = "%3Cscript%3Ealert(1)%3C%2Fscript%3E";
 
   TempDir scratch_{"kolo-dashboard"};
@@ -245,10 +202,52 @@ TEST_F(Server, ActionsAskTheControllerAndAreWrittenDown) {
   EXPECT_THAT(log, Not(HasSubstr(kToken)));
 }
 
+TEST_F(Server, TrialsAreAddedToAStudyThatRuns) {
+  const auto dashboard = serve();
+  const auto add = [&](const Json& count) {
+    return ask(dashboard, "POST /api/add", kHost + kBearer,
+               json_text({{"study", kScript}, {"count", count}}));
+  };
+  EXPECT_THAT(add(5), StartsWith("HTTP/1.1 200"));
+  ASSERT_EQ(store_->requests(study_).size(), 1U);
+  EXPECT_EQ(tune::added_by_request(store_->requests(study_)[0].kind), 5);
+  EXPECT_THAT(add(0), StartsWith("HTTP/1.1 400"));
+  EXPECT_THAT(add(-5), StartsWith("HTTP/1.1 400"));
+  EXPECT_THAT(add("many"), StartsWith("HTTP/1.1 400"));
+  store_->release(study_);
+  EXPECT_THAT(add(5), HasSubstr("kolo resume"));
+  EXPECT_EQ(store_->requests(study_).size(), 1U);
+}
+
+TEST_F(Server, OutputIsFollowed) {
+  const auto dashboard = serve();
+  const auto folder = scratch_.path() / "trial1";
+  std::filesystem::create_directories(folder);
+  std::ofstream out(folder / "stdout");
+  out << "first " << kScript << std::endl;
+  const Fd socket = connect(dashboard);
+  send_all(
+      socket.get(),
+      fmt::format("GET /api/follow?trial=1&name={} HTTP/1.1\r\n{}{}\r\n", kName, kHost, kBearer),
+      Deadline::after(20s), "the dashboard");
+  EXPECT_THAT(read_until(socket.get(), "first"), HasSubstr("text/event-stream"));
+  out << "half of \xc3" << std::flush;  // a letter of two bytes
+  EXPECT_THAT(read_until(socket.get(), "half of"), HasSubstr("\"text\":\"half of \""));
+  out << "\xa4 letter" << std::endl;
+  EXPECT_THAT(read_until(socket.get(), "letter"), HasSubstr("ä letter"));
+  std::ofstream(folder / "stdout") << "anew" << std::endl;
+  EXPECT_THAT(read_until(socket.get(), "anew"), HasSubstr("\"again\":true"));
+  EXPECT_THAT(get(dashboard, "/api/follow?trial=9&name=" + kName), StartsWith("HTTP/1.1 404"));
+  EXPECT_THAT(get(dashboard, "/api/follow?trial=..%2F1&name=" + kName), StartsWith("HTTP/1.1 400"));
+}
+
 TEST_F(Server, ReadOnlyRefusesActions) {
   const auto dashboard = serve(true);
-  EXPECT_THAT(ask(dashboard, "POST /api/stop", kHost + kBearer, json_text({{"study", kScript}})),
-              StartsWith("HTTP/1.1 403"));
+  for (const char* action : {"stop", "add", "kill", "drain"})
+    EXPECT_THAT(ask(dashboard, std::string("POST /api/") + action, kHost + kBearer,
+                    json_text({{"study", kScript}, {"count", 1}})),
+                StartsWith("HTTP/1.1 403"))
+        << action;
   EXPECT_TRUE(store_->requests(study_).empty());
 }
 
@@ -279,10 +278,14 @@ TEST_F(Server, HugeRequestsAreCutOff) {
   EXPECT_THAT(get(dashboard, "/api/studies"), StartsWith("HTTP/1.1 200"));
 }
 
-TEST_F(Server, SlowClientsMakeRoomForTheOwner) {
-  const auto dashboard = serve(false, {.connections = 8, .request = 60s});
+TEST_F(Server, AThousandSlowClientsMakeRoomForTheOwner) {
+  rlimit files{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &files), 0);
+  files.rlim_cur = files.rlim_max;  // their ends of the connections are in this process, too
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &files), 0);
+  const auto dashboard = serve(false, {.request = 60s});
   std::vector<Fd> slow;
-  for (int i = 0; i < 300; ++i) {
+  for (int i = 0; i < 1000; ++i) {
     slow.push_back(connect(dashboard));
     send(slow.back(), "GET / HT");
   }

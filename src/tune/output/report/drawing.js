@@ -42,6 +42,14 @@ function html(name, parent, text, className) {
   parent.appendChild(e);
   return e;
 }
+/// A part that scrolls by itself can also be scrolled by keys.
+function scrolling(parent, title) {
+  const e = html('div', parent, undefined, 'rows');
+  e.tabIndex = 0;
+  e.setAttribute('role', 'group');
+  e.setAttribute('aria-label', title || parent.closest('section')?.querySelector('h2')?.textContent || 'Table');
+  return e;
+}
 /// As wide as there is room, so that texts keep their size on a phone.
 const widthOf = (div, most) => Math.max(320, Math.min(most, div.clientWidth || most));
 function svg(parent, w, h) {

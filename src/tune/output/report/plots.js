@@ -124,6 +124,7 @@ function drawParallel(div, best) {
   if (!keys.length || !trials.length) return empty(div, 'Nothing varies yet.');
   const columns = [...keys, metric], w = Math.max(widthOf(div, 1180), 90 * columns.length), h = 300;
   const gap = (w - 110) / Math.max(1, columns.length - 1), s = svg(div, w, h);
+  s.setAttribute('role', 'group');  // an image would have nothing inside that takes the focus
   const get = (t, i) => (i === keys.length ? val(t) : t.config[keys[i]]);
   const known = (v) => v !== undefined && v !== null;
   const scales = columns.map((k, i) => scaleOf(k, trials.map((t) => get(t, i)).filter(known), i === keys.length ? false : isLog(k)));
@@ -169,6 +170,7 @@ function drawContour(div) {
   if (!chosenPair.length) chosenPair.push(byWeight[0], byWeight.find((k) => k !== byWeight[0]));
   const choice = (place) => {
     const select = html('select', id('pair'));
+    select.setAttribute('aria-label', place ? 'Second parameter' : 'First parameter');
     for (const k of keys) html('option', select, k).selected = chosenPair[place] === k;
     select.onchange = () => { chosenPair[place] = select.value; redraw(); };
   };
