@@ -18,22 +18,23 @@ struct ImportOptions {
 constexpr Option<ImportOptions> kImportPath[] = {
     {&ImportOptions::path, "PATH", "",
      "A database or a journal file of Optuna, a results.csv of DeepHyper or the folder that has "
-     "it, "
-     "or the folder of an experiment of Ray Tune."},
+     "it, the folder of an experiment of Ray Tune, or a folder with event files of TensorBoard."},
 };
 constexpr Option<ImportOptions> kImportRows[] = {
     {&ImportOptions::name, "name", "NAME", "Give the study this name.",
      fallback("the name that it has there")},
     {&ImportOptions::mode, "mode", "min|max",
      "Look for the smallest (min) or the largest (max) value.",
-     fallback("as the files say; min for Ray Tune, whose files do not"), choices("min|max")},
+     fallback("as the files say; min for Ray Tune and TensorBoard, whose files do not"),
+     choices("min|max")},
 };
 constexpr Option<ImportChoice> kImportChoice[] = {
     {&ImportChoice::study, "study", "NAME", "Take this one of several studies in a file of Optuna.",
      fallback("the only one")},
     {&ImportChoice::metric, "metric", "NAME",
-     "Compare trials by this metric of Ray Tune's files, or give the objective this name.",
-     fallback("value, objective, or none for Ray Tune")},
+     "Compare trials by this metric of Ray Tune's files or tag of TensorBoard's, or give the "
+     "objective this name.",
+     fallback("value, objective, or none for Ray Tune and TensorBoard")},
 };
 void ImportOptions::declare(OptionSet& set) {
   set.add("Arguments", kImportPath, *this);
@@ -65,7 +66,7 @@ int run_import(ImportOptions& options) {
 
 constinit const Command kImport{
     .name = "import",
-    .summary = "Take a study of Optuna, Ray Tune or DeepHyper into the database",
+    .summary = "Take a study of Optuna, Ray Tune, DeepHyper or TensorBoard into the database",
     .examples =
         "kolo import study.db\nkolo import ~/ray_results/mnist --metric loss --mode min\n"
         "kolo import search/results.csv --name ambs\n",

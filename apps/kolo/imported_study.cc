@@ -6,6 +6,7 @@
 #include "base/errors.h"
 #include "base/files.h"
 #include "base/json.h"
+#include "events/event_reader.h"
 #include "hps/results/results_csv.h"
 #include "kolo/search/trial.h"
 #include "tune/protocol/value_text.h"
@@ -37,6 +38,22 @@ std::vector<Value> json_lines(const fs::path& file) {
     at = end + 1;
   }
   return lines;
+}
+
+bool is_ray_trial(const fs::directory_entry& entry) {
+  return entry.is_directory() && fs::exists(entry.path() / "result.json");
+}
+
+bool has_ray_trials(const fs::path& folder) {
+  const auto entries = fs::directory_iterator(folder);
+  return std::any_of(begin(entries), end(entries), is_ray_trial);
+}
+
+bool has_event_files(const fs::path& folder) {
+  const auto entries = fs::recursive_directory_iterator(folder);
+  return std::any_of(begin(entries), end(entries), [](const fs::directory_entry& entry) {
+    return events::is_event_file(entry.path());
+  });
 }
 
 ImportedTrial ray_trial(const fs::path& folder) {
@@ -145,11 +162,11 @@ ImportedStudy import_deephyper(const fs::path& file, const ImportChoice& choice)
 ImportedStudy import_ray(const fs::path& folder) {
   std::vector<fs::path> trials;
   for (const auto& entry : fs::directory_iterator(folder))
-    if (entry.is_directory() && fs::exists(entry.path() / "result.json"))
-      trials.push_back(entry.path());
+    if (is_ray_trial(entry)) trials.push_back(entry.path());
   if (trials.empty())
     throw_error(ErrorCode::invalid_argument,
-                "{}: no folder in it has a result.json, so it is no experiment of Ray Tune",
+                "{}: no folder in it has a result.json, as Ray Tune writes it, and there are no "
+                "event files of TensorBoard below it",
                 folder.string());
   std::sort(trials.begin(), trials.end());
   ImportedStudy study{.name = fs::absolute(folder).lexically_normal().filename().string(),
@@ -159,9 +176,12 @@ ImportedStudy import_ray(const fs::path& folder) {
 }
 
 ImportedStudy import_study(const fs::path& path, const ImportChoice& choice) {
-  if (fs::is_directory(path))
-    return fs::exists(path / "results.csv") ? import_deephyper(path / "results.csv", choice)
-                                            : import_ray(path);
+  if (fs::is_directory(path)) {
+    if (fs::exists(path / "results.csv")) return import_deephyper(path / "results.csv", choice);
+    // Ray Tune writes event files, too, beside files that say more.
+    return has_ray_trials(path) || !has_event_files(path) ? import_ray(path)
+                                                          : import_tensorboard(path);
+  }
   const std::string text = read_file(path);
   if (text.starts_with(kSqliteMagic)) return import_optuna_sqlite(path, choice);
   if (text.starts_with('{')) return import_optuna_journal(path, choice);

@@ -41,6 +41,9 @@ ImportedStudy import_optuna_journal(const std::filesystem::path& file, const Imp
 /// The file is read, never written.
 ImportedStudy import_optuna_sqlite(const std::filesystem::path& file, const ImportChoice& choice);
 
+/// A folder with event files, or with folders that have some: each of these is a trial.
+ImportedStudy import_tensorboard(const std::filesystem::path& folder);
+
 /// By what the path is.
 ImportedStudy import_study(const std::filesystem::path& path, const ImportChoice& choice);
 

@@ -9,11 +9,12 @@
 #include "base/files.h"
 #include "base/text_table.h"
 #include "commands.h"
+#include "export_optuna.h"
 #include "study_store.h"
 #include "tune/output/studies_table.h"
 #include "tune/protocol/value_text.h"
-#include "tune/study/study_requests.h"
 #include "tune/study/study_reader.h"
+#include "tune/study/study_requests.h"
 #include "tune/trial/trial_names.h"
 
 namespace kolo::app {
@@ -76,8 +77,9 @@ struct ExportOptions {
 constexpr Option<ExportOptions> kExportRows[] = {
     {&ExportOptions::output, "output", "FILE", "Write to this file.", aliases("-o"),
      fallback("standard output")},
-    {&ExportOptions::format, "format", "csv|json", "Write comma-separated values or JSON.",
-     fallback("by the ending of the file: .csv or .json"), choices("csv|json")},
+    {&ExportOptions::format, "format", "csv|json|optuna",
+     "Write comma-separated values, JSON, or a journal file of Optuna.",
+     fallback("by the ending of the file: .csv or .json"), choices("csv|json|optuna")},
     {&ExportOptions::reports, "reports", "", "Write a row for each report, not for each trial."},
 };
 void ExportOptions::declare(OptionSet& set) {
@@ -161,8 +163,19 @@ std::string format_of(const ExportOptions& options) {
 
 int run_export(ExportOptions& options) {
   const OpenStore open(options.storage);
+  const std::string format = format_of(options);
+  const auto write = [&options](const std::string& text) {
+    if (options.output.empty())
+      fmt::print("{}", text);
+    else
+      write_file_atomically(options.output, text);
+    return 0;
+  };
+  if (format == "optuna" && options.reports)
+    throw_error(ErrorCode::invalid_argument,
+                "--reports is for tables; a journal file of Optuna has all reports");
+  if (format == "optuna") return write(optuna_journal(*open.store, options.study));
   const auto analysis = tune::read_study(*open.store, options.study);
-  const bool json = format_of(options) == "json";
   Table table = analysis.dataframe();
   if (options.reports) {
     table = {};
@@ -181,12 +194,7 @@ int run_export(ExportOptions& options) {
         }
       }
   }
-  const std::string text = json ? table.to_json() : table.to_csv();
-  if (options.output.empty())
-    fmt::print("{}", text);
-  else
-    write_file_atomically(options.output, text);
-  return 0;
+  return write(format == "json" ? table.to_json() : table.to_csv());
 }
 
 }  // namespace
@@ -217,8 +225,8 @@ constinit const Command kStop{
 
 constinit const Command kExport{
     .name = "export",
-    .summary = "Write the trials of a study as comma-separated values or JSON",
-    .examples = "kolo export mnist -o trials.csv\n",
+    .summary = "Write the trials of a study as comma-separated values, as JSON or for Optuna",
+    .examples = "kolo export mnist -o trials.csv\nkolo export mnist --format optuna -o mnist.log\n",
     .options = declared<ExportOptions>,
     .run = run_declared<ExportOptions, run_export>,
 };

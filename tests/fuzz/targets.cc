@@ -14,10 +14,12 @@
 #include "base/utf8.h"
 #include "base/words.h"
 #include "base/yaml.h"
+#include "comm/activity.h"
 #include "comm/elastic/messages.h"
 #include "comm/rendezvous/protocol.h"
 #include "dashboard/access.h"
 #include "engine/messages.h"
+#include "events/event_reader.h"
 #include "exec/protocol.h"
 #include "hps/results/results_csv.h"
 #include "jobs/database/fields.h"
@@ -108,6 +110,13 @@ void expressions(std::string_view input) {
   });
 }
 
+void event_files(std::string_view input) {
+  each([&] {
+    events::RunEvents run;
+    events::parse_events(input, "input", run);
+  });
+}
+
 void frames(std::string_view input) {
   // In pieces, as they arrive.
   FrameParser parser(4096);
@@ -130,7 +139,8 @@ void rendezvous(std::string_view input) {
          require(protocol::encode(protocol::decode_departure(once)) == once);
        },
        [&] { require(protocol::encode(protocol::decode_failure(input)) == input); },
-       [&] { require(protocol::encode_met(protocol::decode_met(input)) == input); });
+       [&] { require(protocol::encode_met(protocol::decode_met(input)) == input); },
+       [&] { require(comm::encode(comm::decode_activity(input)) == input); });
 }
 
 void membership(std::string_view input) {
@@ -159,6 +169,7 @@ void custodian(std::string_view input) {
        [&] { require(exec::encode(exec::decode_reservation(input)).size() <= input.size()); },
        [&] { require(exec::encode(exec::decode_refusal(input)) == input); },
        [&] { static_cast<void>(exec::decode_holdings(input)); },
+       [&] { static_cast<void>(exec::decode_host_load(input)); },
        [&] { static_cast<void>(exec::decode_task_id(input)); });
 }
 
@@ -267,6 +278,7 @@ constexpr Target kTargets[] = {
     {"checkpoints", checkpoints},
     {"custodian", custodian},
     {"engine", engine},
+    {"events", event_files},
     {"expressions", expressions},
     {"filters", filters},
     {"frames", frames},

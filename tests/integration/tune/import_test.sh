@@ -70,6 +70,44 @@ refused 1 'broken.log, line 1' "$kolo" import broken.log
 printf 'nothing\n' >broken.txt
 refused 2 'neither a database nor a journal' "$kolo" import broken.txt
 
+# TensorBoard: what kolo's own logger writes, with hyperparameters; a writer was killed in the middle.
+printf 'x: {uniform: [0, 1]}\nkind: {choice: [a, b]}\n' >space.yaml
+"$kolo" tune --space space.yaml --search random --num-samples 3 --metric loss --mode min --name written --quiet \
+  -- sh -c 'for i in 1 2 3; do "$0" report loss=$((10 - i)); done' "$kolo" >/dev/null
+mkdir board
+for folder in results/written/*/; do
+  mkdir "board/$(basename "$folder")"
+  cp "$folder"/events.out.tfevents.* "board/$(basename "$folder")/"
+done
+for file in board/*/events*; do truncate -s -3 "$file"; break; done
+has "$("$kolo" import board --metric loss)" 'imported 3 trials of TensorBoard as the study board'
+has "$("$kolo" best board)" 'kind='
+has "$("$kolo" best board --json)" '"value":7'
+for file in board/*/events*; do printf 'xxxx' | dd of="$file" bs=1 seek=40 conv=notrunc status=none; break; done
+refused 1 'the checksum of a' "$kolo" import board --name damaged
+mkdir empty
+refused 2 'no event files of TensorBoard' "$kolo" import empty
+
+# And back: what kolo writes for Optuna is what kolo reads, and what Optuna reads.
+refused 2 'journal file of Optuna has all reports' "$kolo" export written --format optuna --reports
+"$kolo" export written --format optuna -o written.log
+has "$("$kolo" import written.log --name back)" 'imported 3 trials of Optuna as the study back'
+has "$("$kolo" best back)" 'kind='
+if /usr/bin/python3 -c 'import optuna' 2>/dev/null; then
+  has "$(/usr/bin/python3 2>/dev/null <<'END'
+import optuna
+storage = optuna.storages.JournalStorage(optuna.storages.JournalFileStorage("written.log"))
+study = optuna.load_study(study_name="written", storage=storage)
+assert [t.state.name for t in study.trials] == ["COMPLETE"] * 3, study.trials
+assert all(t.value == 7 and t.intermediate_values == {1: 9, 2: 8, 3: 7} for t in study.trials)
+assert all(t.params["kind"] in ("a", "b") and 0 <= t.params["x"] <= 1 for t in study.trials)
+assert study.trials[0].distributions["x"] == optuna.distributions.FloatDistribution(0, 1)
+study.optimize(lambda trial: trial.suggest_float("x", 0, 1), n_trials=1)
+print("trials:", len(study.trials))
+END
+)" 'trials: 4'
+fi
+
 # Its database, by Optuna itself where it is installed.
 if /usr/bin/python3 -c 'import optuna' 2>/dev/null; then
   /usr/bin/python3 - >/dev/null 2>&1 <<'END'
