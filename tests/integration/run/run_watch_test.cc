@@ -99,10 +99,10 @@ TEST_F(RunWatchTest, RanksStaySilentIfToldTo) {
 TEST_F(RunWatchTest, AnElasticJobShowsItsGroups) {
   KoloProcess run({"run", "-np", "3", "--min-np", "2", KOLO_ELASTIC_PROGRAM, "--steps", "100000",
                    "--pause-ms", "10"});
-  ASSERT_TRUE(run.wait_for_out(" is rank 2 of 3"));
+  const std::string victim = " is rank 1 of 3";
+  ASSERT_TRUE(run.wait_for_out(" is rank 2 of 3") && run.wait_for_out(victim));
   const std::string out = run.out();
-  const auto end = out.find(" is rank 1 of 3");
-  ASSERT_NE(end, std::string::npos);
+  const auto end = out.find(victim);
   const auto begin = out.rfind(' ', end - 1);
   ASSERT_EQ(::kill(std::stoi(out.substr(begin, end - begin)), SIGKILL), 0);
   Json seen;
