@@ -85,6 +85,7 @@ void add_engine_settings(const RunOptions& options, std::vector<std::string>& va
   if (options.fusion_threshold_mb)
     add("FUSION_THRESHOLD", static_cast<std::int64_t>(*options.fusion_threshold_mb * (1 << 20)));
   if (!options.timeline_filename.empty()) add("TIMELINE", options.timeline_filename);
+  if (options.timeline_mark_cycles) add("TIMELINE_MARK_CYCLES", 1);
   if (options.autotune) add("AUTOTUNE", 1);
   if (!options.autotune_log_file.empty()) add("AUTOTUNE_LOG", options.autotune_log_file);
   if (options.no_stall_check) add("STALL_CHECK_DISABLE", 1);

@@ -23,7 +23,7 @@ struct RunOptions {
   std::string discovery_script, cooldown_range, notice_signal, commit_dir, resume;
   std::optional<int> commit_every;
   double elastic_timeout = 600;  ///< seconds
-  bool autotune = false, no_stall_check = false;
+  bool timeline_mark_cycles = false, autotune = false, no_stall_check = false;
   std::optional<int> ssh_port;
   std::string ssh_identity_file, ssh = "ssh", remote_kolo;
   double start_timeout = 30;  ///< seconds

@@ -129,10 +129,10 @@ def is_homogeneous() -> bool:
 def start_timeline(file_path: str, mark_cycles: bool = False) -> None:
     """Records what all ranks do in a file that chrome://tracing shows. Collective.
 
-    kolo has no cycles, so ``mark_cycles`` marks nothing. Unlike Horovod, no variable has to be set
-    before.
+    Its words are Horovod's (docs/engine.md). ``mark_cycles`` marks when operations begin. Unlike
+    Horovod, no variable has to be set before.
     """
-    _core.start_timeline(os.fspath(file_path))
+    _core.start_timeline(os.fspath(file_path), bool(mark_cycles))
 
 
 def stop_timeline() -> None:

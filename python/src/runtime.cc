@@ -7,6 +7,8 @@
 
 #include "base/errors.h"
 #include "blocking.h"
+#include "engine/internals.h"
+#include "engine/timeline.h"
 #include "errors.h"
 #include "exec/start.h"
 #include "kolo/kolo.h"
@@ -125,8 +127,9 @@ void bind_runtime(py::module_& m) {
     return as_operation([&] { return blocking([&] { return engine.join(ProcessSetId{set}); }); });
   });
 
-  m.def("start_timeline", [](const std::string& path) {
+  m.def("start_timeline", [](const std::string& path, bool mark_cycles) {
     Engine& engine = running_engine();
+    runtime::Internals::timeline_of(engine)->mark_cycles(mark_cycles);
     blocking([&] { engine.start_timeline(path); });
   });
   m.def("stop_timeline", [] {

@@ -51,14 +51,17 @@ class Places(RankTest):
 
     def test_timeline(self):
         path = hvd.broadcast_object(tempfile.mktemp(), root_rank=0)
-        hvd.start_timeline(path)
+        hvd.start_timeline(path, mark_cycles=True)
         hvd.allreduce(torch.ones(3), name="seen")
         hvd.stop_timeline()
         if RANK == 0:
             with open(path) as file:
                 events = json.load(file)
             os.unlink(path)
-            self.assertTrue(any("seen" in str(event.get("tid")) for event in events))
+            seen = [e["name"] for e in events if e.get("tid") == "allreduce.seen"]
+            self.assertEqual(sorted(set(seen)), ["ALLREDUCE", "NEGOTIATE_ALLREDUCE", "ready"])
+            self.assertIn("CYCLE_START", [event["name"] for event in events])
+            self.assertIn("start_time_since_epoch_in_micros", events[0]["args"])
 
 
 class Forms(RankTest):

@@ -147,6 +147,7 @@ Engine::Engine(Communicator& parent, EngineOptions options) : state_(std::make_u
   }
   const std::string path =
       !options.timeline.empty() ? options.timeline : setting("TIMELINE").value_or("");
+  state.timeline->mark_cycles(setting_integer("TIMELINE_MARK_CYCLES").value_or(0) != 0);
   if (!path.empty() && path != "DYNAMIC") start_timeline(path);
 }
 

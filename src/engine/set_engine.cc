@@ -9,6 +9,7 @@
 #include "engine/set_engine.h"
 
 #include <algorithm>
+#include <cctype>
 #include <exception>
 #include <thread>
 
@@ -33,6 +34,20 @@ std::vector<int> everybody(const Communicator& communicator) {
 Error no_room(const Request& request, const char* why) {
   return {ErrorCode::unavailable, fmt::format("{} '{}': there is no memory for the result: {}",
                                               comm::to_string(request.kind), request.name, why)};
+}
+
+/// Horovod's word for an operation in a timeline; it has none of its own for groups.
+std::string word_of(OpKind kind) {
+  std::string word(comm::to_string(kind == OpKind::grouped_allreduce ? OpKind::allreduce : kind));
+  for (char& letter : word) letter = static_cast<char>(std::toupper(letter));
+  return word;
+}
+
+/// Horovod's name for a tensor in a timeline: "allreduce.loss".
+std::string row_of(const Request& request) {
+  const std::string kind(comm::to_string(
+      request.kind == OpKind::grouped_allreduce ? OpKind::allreduce : request.kind));
+  return request.name.starts_with(kind + '.') ? request.name : kind + '.' + request.name;
 }
 
 }  // namespace
@@ -306,6 +321,7 @@ void SetEngine::execute(const Decision& decision) {
   CopyNote note;
   if (timeline_->is_on()) note = [&](auto from, auto to) { copies.push_back({from, to}); };
   const auto begin = Timeline::Clock::now();
+  timeline_->cycle(begin);
   std::optional<Error> error;
   try {
     executor_->execute(decision.requests, operations, note);
@@ -322,13 +338,16 @@ void SetEngine::execute(const Decision& decision) {
   for (const auto& operation : operations) {
     if (operation == nullptr) continue;
     if (timeline_->is_on()) {
-      const std::string& name = operation->request.name;
+      const std::string what = word_of(operation->request.kind);
+      const std::string name = row_of(operation->request);
       const std::size_t bytes = operation->request.bytes();
       timeline_->mark("ready", name, operation->submitted);
-      timeline_->span("queued", name, operation->submitted, begin, bytes);
-      timeline_->span(operations.size() > 1 ? "reduced, fused" : "reduced", name, begin, done,
-                      bytes);
-      for (const auto& [from, to] : copies) timeline_->span("copied", name, from, to, bytes);
+      timeline_->span("NEGOTIATE_" + what, name, operation->submitted, begin, bytes);
+      timeline_->span(what, name, begin, done, bytes);
+      // In and out by turns, for each type of the tensors.
+      for (std::size_t i = 0; i < copies.size(); ++i)
+        timeline_->span(i % 2 == 0 ? "MEMCPY_IN_FUSION_BUFFER" : "MEMCPY_OUT_FUSION_BUFFER", name,
+                        copies[i].begin, copies[i].end, bytes);
     }
     if (error)
       operation->fail(*error);

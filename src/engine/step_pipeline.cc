@@ -184,9 +184,9 @@ void StepPipeline::note_done(std::size_t item, Time start) {
   const auto& [name, bytes, allreduce] = runner_.plan().items[item];
   if (item < ready_since_.size() && ready_since_[item] != Time()) {
     timeline_->mark("ready", name, ready_since_[item]);
-    timeline_->span("queued", name, ready_since_[item], start, bytes);
+    timeline_->span("QUEUE", name, ready_since_[item], start, bytes);
   }
-  timeline_->span("reduced", name, start, end, bytes);
+  timeline_->span("ALLREDUCE", name, start, end, bytes);
 }
 
 void StepPipeline::note_ready(std::size_t item, Time when) {
@@ -195,7 +195,7 @@ void StepPipeline::note_ready(std::size_t item, Time when) {
 }
 
 void StepPipeline::note_copy(std::string_view name, Time begin, std::size_t bytes) {
-  timeline_->span("copied", name, begin, now_(), bytes);
+  timeline_->span("MEMCPY_IN_FUSION_BUFFER", name, begin, now_(), bytes);
 }
 
 StepPipeline::Times StepPipeline::take_times() {

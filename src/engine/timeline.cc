@@ -44,6 +44,11 @@ void Timeline::mark(std::string_view what, std::string_view name, Clock::time_po
   if (is_on()) add(what, name, when, R"("ph":"i","s":"t")");
 }
 
+void Timeline::cycle(Clock::time_point when) {
+  if (is_on() && marks_cycles_.load(std::memory_order_relaxed))
+    add("CYCLE_START", "cycles", when, R"("ph":"i","s":"p")");
+}
+
 void Timeline::add(std::string_view what, std::string_view name, Clock::time_point when,
                    std::string_view rest) {
   std::function<void()> ship;
@@ -65,12 +70,18 @@ std::string Timeline::take() {
 }
 
 TraceFile::TraceFile(const std::string& path, int ranks) : path_(path) {
-  waiting_ = "[";
+  // The ranks' clocks count from the start, so the calendar's time of it is enough for all events.
+  waiting_ = fmt::format(
+      R"([{{"name":"start","ph":"M","pid":0,"args":{{"start_time_since_epoch_in_micros":{}}}}})"
+      "\n",
+      std::chrono::duration_cast<std::chrono::microseconds>(
+          std::chrono::system_clock::now().time_since_epoch())
+          .count());
   for (int rank = 0; rank < ranks; ++rank)
     waiting_ +=
-        fmt::format(R"({}{{"name":"process_name","ph":"M","pid":{},"args":{{"name":"rank {}"}}}})"
+        fmt::format(R"(,{{"name":"process_name","ph":"M","pid":{},"args":{{"name":"rank {}"}}}})"
                     "\n",
-                    rank == 0 ? "" : ",", rank, rank);
+                    rank, rank);
   replace();
 }
 

@@ -27,11 +27,16 @@ class Timeline {
   void stop();
   [[nodiscard]] bool is_on() const noexcept { return is_on_.load(std::memory_order_relaxed); }
 
-  /// A span of one operation: "queued", "reduced", "copied" …
+  /// Every time that operations begin gets a CYCLE_START. Before start().
+  void mark_cycles(bool on) noexcept { marks_cycles_ = on; }
+
+  /// A span of one operation, in Horovod's words: "NEGOTIATE_ALLREDUCE", "ALLREDUCE", "QUEUE" …
   void span(std::string_view what, std::string_view name, Clock::time_point begin,
             Clock::time_point end, std::size_t bytes = 0);
   /// A moment of one operation: "ready".
   void mark(std::string_view what, std::string_view name, Clock::time_point when);
+  /// Operations begin.
+  void cycle(Clock::time_point when);
 
   /// Events since the last call, one per line, each with a comma in front.
   std::string take();
@@ -43,7 +48,7 @@ class Timeline {
   void add(std::string_view what, std::string_view name, Clock::time_point when,
            std::string_view rest);
 
-  std::atomic<bool> is_on_{false};
+  std::atomic<bool> is_on_{false}, marks_cycles_{false};
   Mutex mutex_;
   int rank_ KOLO_GUARDED_BY(mutex_) = 0;
   Clock::time_point epoch_ KOLO_GUARDED_BY(mutex_);

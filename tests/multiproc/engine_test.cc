@@ -178,9 +178,9 @@ TEST(EngineTimeline, HoldsEveryRankAndIsValidAtEveryInstant) {
   std::map<int, int> reduced, queued;
   for (const Json& event : trace) {
     if (event.at("ph") != "X") continue;
-    EXPECT_TRUE(event.at("tid").get<std::string>().starts_with("\"second\"")) << event;
+    EXPECT_TRUE(event.at("tid").get<std::string>().starts_with("allreduce.\"second\"")) << event;
     EXPECT_GE(event.at("dur").get<double>(), 0);
-    auto& count = event.at("name") == "queued" ? queued : reduced;
+    auto& count = event.at("name") == "NEGOTIATE_ALLREDUCE" ? queued : reduced;
     ++count[event.at("pid").get<int>()];
   }
   for (int r = 0; r < 3; ++r) {
@@ -190,11 +190,12 @@ TEST(EngineTimeline, HoldsEveryRankAndIsValidAtEveryInstant) {
 }
 
 // A group of tensors is packed into one buffer, reduced there and unpacked.
-TEST(EngineTimeline, TellsReadyQueuedReducedAndCopied) {
+TEST(EngineTimeline, TellsInHorovodsWordsWhenOperationsAreReadyReducedAndCopied) {
   const TempDir directory;
   const std::string path = (directory.path() / "trace.json").string();
   ProcessRanks ranks({.host_of_rank = {0, 0}}, [&](ProcessRank& me) {
     Context context(me.options(30s));
+    ::setenv("KOLO_TIMELINE_MARK_CYCLES", "1", 1);
     Engine engine(context, {.timeline = path});
     std::vector<float> a(100), b(5000);
     engine.synchronize(engine.grouped_allreduce_async("pair", {in_place(a), in_place(b)}));
@@ -218,19 +219,23 @@ TEST(EngineTimeline, TellsReadyQueuedReducedAndCopied) {
   for (int r = 0; r < 2; ++r) {
     for (const char* name : {"pair", "single"}) {
       SCOPED_TRACE(testing::Message() << name << " of rank " << r);
-      auto& spans = rows[{r, name}].spans;
+      auto& spans = rows[{r, fmt::format("allreduce.{}", name)}].spans;
       ASSERT_EQ(spans["ready"].size(), 1U);
-      ASSERT_EQ(spans["queued"].size(), 1U);
-      ASSERT_EQ(spans["reduced"].size(), 1U);
-      const auto [begin, end] = spans["reduced"][0];
-      EXPECT_NEAR(spans["ready"][0].first, spans["queued"][0].first, kRounding);
-      EXPECT_NEAR(spans["queued"][0].second, begin, kRounding);
-      ASSERT_EQ(spans["copied"].size(), name == std::string("pair") ? 2U : 0U);
-      for (const auto& copied : spans["copied"]) {
-        EXPECT_GE(copied.first, begin - kRounding);
-        EXPECT_LE(copied.second, end + kRounding);
+      ASSERT_EQ(spans["NEGOTIATE_ALLREDUCE"].size(), 1U);
+      ASSERT_EQ(spans["ALLREDUCE"].size(), 1U);
+      const auto [begin, end] = spans["ALLREDUCE"][0];
+      EXPECT_NEAR(spans["ready"][0].first, spans["NEGOTIATE_ALLREDUCE"][0].first, kRounding);
+      EXPECT_NEAR(spans["NEGOTIATE_ALLREDUCE"][0].second, begin, kRounding);
+      for (const char* copy : {"MEMCPY_IN_FUSION_BUFFER", "MEMCPY_OUT_FUSION_BUFFER"}) {
+        ASSERT_EQ(spans[copy].size(), name == std::string("pair") ? 1U : 0U);
+        for (const auto& copied : spans[copy]) {
+          EXPECT_GE(copied.first, begin - kRounding);
+          EXPECT_LE(copied.second, end + kRounding);
+        }
       }
     }
+    auto& cycles = rows[{r, "cycles"}].spans["CYCLE_START"];
+    EXPECT_GE(cycles.size(), 2U);
   }
 }
 

@@ -363,8 +363,8 @@ TEST(Timeline, ShowsGradientsOnTheirWay) {
   for (int r = 0; r < 2; ++r) {
     const int count = static_cast<int>(buckets[r].size()) * kSteps;
     EXPECT_GT(count, kSteps);
-    for (const char* what : {"ready", "queued", "reduced"}) EXPECT_EQ(events[r][what], count);
-    EXPECT_EQ(events[r]["copied"], 3 * 2 * kSteps);
+    for (const char* what : {"ready", "QUEUE", "ALLREDUCE"}) EXPECT_EQ(events[r][what], count);
+    EXPECT_EQ(events[r]["MEMCPY_IN_FUSION_BUFFER"], 3 * 2 * kSteps);
   }
 }
 
