@@ -20,6 +20,7 @@ set(python_sources ${PROJECT_SOURCE_DIR}/python/src)
 set(package_dir ${PROJECT_BINARY_DIR}/python/kolo)
 pybind11_add_module(kolo_python MODULE NO_EXTRAS
   ${python_sources}/blocking.cc
+  ${python_sources}/custom_algorithms.cc
   ${python_sources}/elastic.cc
   ${python_sources}/errors.cc
   ${python_sources}/gradient_buckets.cc
@@ -28,6 +29,7 @@ pybind11_add_module(kolo_python MODULE NO_EXTRAS
   ${python_sources}/runtime.cc
   ${python_sources}/search.cc
   ${python_sources}/study.cc
+  ${python_sources}/study_results.cc
   ${python_sources}/trainables.cc
   ${python_sources}/values.cc)
 set_target_properties(kolo_python PROPERTIES

@@ -12,8 +12,10 @@
 #include "base/errors.h"
 #include "base/mutex.h"
 #include "blocking.h"
+#include "custom_algorithms.h"
 #include "kolo/tune.h"
 #include "module.h"
+#include "study_results.h"
 #include "trainables.h"
 #include "tune/executor/executors.h"
 #include "tune/executor/self_executor.h"
@@ -80,6 +82,11 @@ tune::SearchAlg to_search(const Reader& given) {
     const auto pair = py::reinterpret_borrow<py::tuple>(item);
     search.known.push_back({to_value(pair[0]), pair[1].cast<std::vector<double>>()});
   }
+  if (given.has("custom_search"))
+    search.make = [held = Held(given.at("custom_search"))](
+                      std::shared_ptr<const search::Space> space, search::SamplerOptions options) {
+      return python_sampler(std::move(space), std::move(options), held);
+    };
   return search;
 }
 
@@ -93,6 +100,11 @@ tune::Scheduling to_scheduling(const Reader& given) {
     scheduling.explore = [held = Held(given.at("explore"))](Value config) {
       py::gil_scoped_acquire lock;
       return to_value(held.get()(to_python(config)));
+    };
+  if (given.has("custom_scheduler"))
+    scheduling.make = [held =
+                           Held(given.at("custom_scheduler"))](search::SchedulerOptions options) {
+      return python_scheduler(std::move(options), held);
     };
   return scheduling;
 }
@@ -115,26 +127,6 @@ class PythonCallback final : public tune::StudyCallback {
   void call(const char* name, const tune::TrialInfo& trial);
   Held held_;
 };
-
-py::dict info_to_python(const tune::TrialInfo& trial) {
-  py::dict out;
-  out["number"] = trial.number;
-  out["trial_id"] = trial.id;
-  out["name"] = trial.name;
-  out["status"] = std::string(to_string(trial.status));
-  out["config"] = to_python(trial.config);
-  out["last_result"] = to_python(trial.last_result);
-  out["logdir"] = trial.directory.string();
-  out["checkpoint"] =
-      trial.checkpoint ? py::object(py::str(trial.checkpoint->string())) : py::none();
-  out["iteration"] = trial.iteration;
-  out["num_failures"] = trial.failures;
-  out["seconds"] = trial.seconds;
-  out["error"] = trial.error;
-  out["why"] = trial.why;
-  out["stopped"] = trial.stopped;
-  return out;
-}
 
 void PythonCallback::call(const char* name, const tune::TrialInfo& trial) {
   py::gil_scoped_acquire lock;
@@ -249,31 +241,6 @@ void run_with_signals(const std::function<void()>& action, std::atomic<bool>& in
   if (error) std::rethrow_exception(error);
 }
 
-py::dict analysis_to_python(const tune::Analysis& analysis, bool was_interrupted) {
-  py::dict out;
-  out["name"] = analysis.name();
-  out["directory"] = analysis.directory().string();
-  out["was_interrupted"] = was_interrupted;
-  py::list objectives;
-  for (const auto& objective : analysis.objectives())
-    objectives.append(py::make_tuple(
-        objective.metric, objective.direction == search::Direction::maximize ? "max" : "min"));
-  out["objectives"] = objectives;
-  py::list trials;
-  for (const auto& trial : analysis.trials()) {
-    py::dict row = info_to_python(trial);
-    py::list results, checkpoints;
-    for (const Value& result : trial.results) results.append(to_python(result));
-    for (const auto& checkpoint : trial.checkpoints)
-      checkpoints.append(py::make_tuple(checkpoint.path.string(), checkpoint.iteration));
-    row["results"] = results;
-    row["checkpoints"] = checkpoints;
-    trials.append(row);
-  }
-  out["trials"] = trials;
-  return out;
-}
-
 /// `options` has every name that Reader asks for; see kolo/tune/_study.py.
 py::dict run_study(const py::dict& items) {
   const Reader given(items);
@@ -331,6 +298,7 @@ py::dict run_study(const py::dict& items) {
 
 void bind_study(py::module_& m) {
   m.def("run_study", &run_study);
+  m.def("read_study", &read_study);
   m.def("run_as_trial", [](py::object trainable, bool is_class, std::int64_t freq, bool at_end) {
     const tune::Runnable runnable = to_runnable(std::move(trainable), is_class, "trainable");
     py::gil_scoped_release unlocked;

@@ -107,7 +107,10 @@ Domain domain_of(const std::string& kind, const Arguments& a, const std::string&
     return categorical(list_of(a[0], path), a[1].cast<std::vector<double>>());
   if (kind == "grid_search") {
     std::vector<Spec> entries;
-    for (const py::handle item : a[0]) entries.push_back(to_spec(item, path));
+    // Lists and dictionaries are values like any other here.
+    for (const py::handle item : a[0])
+      entries.push_back(py::hasattr(item, "_kolo_domain") ? to_spec(item, path)
+                                                          : Spec(to_value(item, path)));
     return grid_search(std::move(entries));
   }
   if (kind == "sample_from") return sample_from(sample_function(a[0]));

@@ -7,7 +7,18 @@ import unittest
 
 import kolo
 from kolo import hps, tune
-from kolo.hps import CBO, Evaluator, HpProblem, RandomSearch, equals, greater
+from kolo.hps import (
+    CBO,
+    Evaluator,
+    HpProblem,
+    RandomSearch,
+    SerialEvaluator,
+    ThreadPoolEvaluator,
+    equals,
+    greater,
+    profile,
+    queued,
+)
 from kolo.search import Sampler, algorithms
 
 
@@ -118,7 +129,7 @@ class Problems(unittest.TestCase):
         self.assertEqual(len(search.rows), 40)
         self.assertGreater(max(row["objective"] for row in search.rows), -1)
         for row in search.rows:
-            self.assertEqual("p:momentum" in row, row["p:optimizer"] == "sgd")
+            self.assertEqual("momentum" in row, row["optimizer"] == "sgd")
         with open(os.path.join(self._folder.name, "results.csv")) as file:
             self.assertEqual(len(list(csv.DictReader(file))), 40)
 
@@ -128,16 +139,85 @@ class Problems(unittest.TestCase):
         search = RandomSearch(problem, sometimes, random_state=2, log_dir=self._folder.name)
         search.search(max_evals=20)
         for row in search.rows:
-            self.assertEqual(row["objective"], "F_odd" if row["p:n"] % 2 else row["p:n"])
+            self.assertEqual(row["objective"], "F_odd" if row["n"] % 2 else row["n"])
 
     def test_processes(self):
         evaluator = Evaluator.create(negative_square, "process", {"num_workers": 2})
-        search = RandomSearch(self.problem(), evaluator, log_dir=self._folder.name)
+        search = RandomSearch(
+            self.problem(), evaluator, log_dir=self._folder.name, columns="prefixed"
+        )
         search.search(max_evals=2)
+        self.assertTrue(all("p:x" in row and "m:timestamp_gather" in row for row in search.rows))
         self.assertEqual([row["job_status"] for row in search.rows], ["DONE", "DONE"])
+
+    def test_evaluations_that_take_items_from_a_queue(self):
+        evaluator = queued(SerialEvaluator)(
+            lambda config, dequed: config["x"] + dequed[0], queue=[1, 2, 3], queue_pop_per_task=1
+        )
+        results = []
+        for _ in range(4):
+            evaluator.submit([{"x": 10}])
+            results.append(evaluator.gather("ALL")[0].result)
+        self.assertEqual(results, [11, 12, 13, 11])
+        several = queued(ThreadPoolEvaluator)(
+            lambda config, dequed: float(len(dequed)),
+            num_workers=3,
+            queue=range(4),
+            queue_pop_per_task=2,
+        )
+        search = RandomSearch(self.problem(), several, log_dir=self._folder.name)
+        search.search(max_evals=8)
+        self.assertEqual({row["objective"] for row in search.rows}, {2.0})
+        self.assertEqual(sorted(several.queue), [0, 1, 2, 3])
+        with self.assertRaises(ValueError):
+            queued(SerialEvaluator)(negative_square, queue=[1], queue_pop_per_task=2)
+
+    def test_columns_and_profile(self):
+        evaluator = SerialEvaluator(profile(lambda config: {"objective": 1.0, "epochs": 5}))
+        evaluator.submit([{"x": 3}])
+        evaluator.gather("ALL")
+        evaluator.dump_evals(self._folder.name)
+        with open(os.path.join(self._folder.name, "results.csv")) as file:
+            self.assertEqual(
+                file.readline().strip(),
+                "x,job_id,objective,epochs,timestamp_submit,timestamp_gather,timestamp_start,"
+                "timestamp_end",
+            )
+        search = RandomSearch(self.problem(), negative_square, log_dir=self._folder.name)
+        search.search(max_evals=1)
+        self.assertEqual(
+            list(search.rows[0])[-4:],
+            ["job_id", "objective", "timestamp_submit", "timestamp_gather"],
+        )
+
+    def test_spaces_of_configspace(self):
+        """By classes that look like those of ConfigSpace, which is not here."""
+
+        def kind(word, **members):
+            members.setdefault("default_value", None)
+            made = type(word, (), {"__module__": "ConfigSpace.hyperparameters"})()
+            made.__dict__.update(members)
+            return made
+
+        rate = kind("UniformFloatHyperparameter", name="rate", lower=1e-3, upper=1.0, log=True)
+        units = kind("UniformIntegerHyperparameter", name="units", lower=1, upper=8, log=False)
+        optimizer = kind("CategoricalHyperparameter", name="optimizer", choices=("sgd", "adam"))
+        condition = kind("EqualsCondition", child=rate, parent=optimizer, value="sgd")
+        problem = HpProblem()
+        problem.add_hyperparameters([rate, units])
+        problem.add_hyperparameter(optimizer)
+        problem.add_condition(condition)
+        self.assertEqual(problem.hyperparameter_names, ["optimizer", "rate", "units"])
+        search = RandomSearch(problem, lambda config: 0.0, log_dir=self._folder.name)
+        search.search(max_evals=10)
+        for row in search.rows:
+            self.assertEqual("rate" in row, row["optimizer"] == "sgd")
+        with self.assertRaises(NotImplementedError):
+            problem.add_hyperparameter(kind("BetaFloatHyperparameter", name="beta"))
 
     def test_bad_calls(self):
         for wrong in (
+            lambda: RandomSearch(self.problem(), negative_square, columns="what"),
             lambda: Evaluator.create(3),
             lambda: Evaluator.create(negative_square, "nonsense"),
             lambda: CBO(3, negative_square),
@@ -226,7 +306,7 @@ class Evaluators(unittest.TestCase):
                     ).search(4)
                     for _ in range(2)
                 ]
-                self.assertEqual(list(found[0]["p:x"]), list(found[1]["p:x"]), model)
+                self.assertEqual(list(found[0]["x"]), list(found[1]["x"]), model)
 
 
 if __name__ == "__main__":

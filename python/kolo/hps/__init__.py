@@ -8,7 +8,15 @@ evaluator = Evaluator.create(lambda config: -config["x"] ** 2, method="thread")
 results = CBO(problem, evaluator).search(max_evals=100)
 """
 
-from kolo.hps._evaluator import Evaluator, Job, profile
+from kolo.hps._evaluator import (
+    Evaluator,
+    Job,
+    ProcessPoolEvaluator,
+    SerialEvaluator,
+    SubprocessEvaluator,
+    ThreadPoolEvaluator,
+    profile,
+)
 from kolo.hps._problem import (
     BaseProblem,
     HpProblem,
@@ -21,6 +29,7 @@ from kolo.hps._problem import (
     not_equals,
     one_of,
 )
+from kolo.hps._queue import queued
 from kolo.hps._search import AMBS, CBO, TPE, RandomSearch, RunningJob, Search
 
 __all__ = [
@@ -31,10 +40,14 @@ __all__ = [
     "Evaluator",
     "HpProblem",
     "Job",
+    "ProcessPoolEvaluator",
     "RandomSearch",
     "RunningJob",
     "Search",
+    "SerialEvaluator",
     "SpaceDimNameOfWrongType",
+    "SubprocessEvaluator",
+    "ThreadPoolEvaluator",
     "all_of",
     "any_of",
     "equals",
@@ -43,4 +56,5 @@ __all__ = [
     "not_equals",
     "one_of",
     "profile",
+    "queued",
 ]

@@ -7,7 +7,8 @@ import functools
 import os
 import time
 from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, ThreadPoolExecutor, wait
-from typing import Any, Callable, Dict, List, Optional, Sequence
+from contextlib import contextmanager
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Type
 
 from kolo._errors import InvalidArgumentError, UnsupportedError, unknown_name
 
@@ -25,6 +26,9 @@ _METHODS = {
 }
 
 
+_TIMES = ("timestamp_start", "timestamp_end")  # of profile
+
+
 class Job:
     """One evaluation that was submitted by hand."""
 
@@ -37,22 +41,23 @@ class Job:
 
     def row(self, objectives: Optional[int]) -> Dict[str, Any]:
         """A row of results.csv."""
-        row: Dict[str, Any] = {f"p:{name}": value for name, value in self.config.items()}
+        row: Dict[str, Any] = {**self.config, "job_id": self.id}
         more = dict(self.result) if isinstance(self.result, dict) else {"objective": self.result}
         objective = more.pop("objective", None)
+        more.update(more.pop("metadata", {}))
+        times = {name: more.pop(name) for name in _TIMES if name in more}
         if isinstance(objective, (list, tuple)) or (objectives or 1) > 1:
             several = isinstance(objective, (list, tuple))
             values = list(objective) if several else [objective] * (objectives or 1)
             row.update({f"objective_{i}": value for i, value in enumerate(values)})
         else:
             row["objective"] = objective
-        more.update(more.pop("metadata", {}))
         row.update(
-            job_id=self.id,
+            **more,
             timestamp_submit=self.timestamp_submit,
             timestamp_gather=self.timestamp_gather,
         )
-        return {**row, **more}
+        return {**row, **times}
 
 
 def profile(run_function: Callable[..., Any]) -> Callable[..., Any]:
@@ -63,9 +68,7 @@ def profile(run_function: Callable[..., Any]) -> Callable[..., Any]:
         begin = time.time()
         result = run_function(*arguments, **keywords)
         kept = dict(result) if isinstance(result, dict) else {"objective": result}
-        times = {"timestamp_start": begin, "timestamp_end": time.time()}
-        kept["metadata"] = {**kept.get("metadata", {}), **times}
-        return kept
+        return {**kept, "timestamp_start": begin, "timestamp_end": time.time()}
 
     return timed
 
@@ -121,8 +124,15 @@ class Evaluator:
         for config in configs:
             job = Job(self._submitted, dict(config), self._now())
             self._submitted += 1
-            future = self._pool.submit(self.run_function, dict(config), **self.keywords)
-            self._running[future] = job
+            self._running[self._start(dict(config))] = job
+
+    def _start(self, config: Dict[str, Any], **more: Any) -> Any:
+        return self._pool.submit(self.run_function, config, **self.keywords, **more)
+
+    @contextmanager
+    def items(self) -> Iterator[Dict[str, Any]]:
+        """More arguments for one evaluation, as long as it runs; see queued()."""
+        yield {}
 
     def gather(self, type: str, size: int = 1) -> List[Job]:
         """The evaluations that have ended: "ALL" waits for all, "BATCH" for at least ``size``."""
@@ -158,3 +168,16 @@ class Evaluator:
 
     def _now(self) -> float:
         return time.monotonic() - self._begin
+
+
+def _of_method(name: str, method: str) -> Type[Evaluator]:
+    def __init__(self: Any, run_function: Callable[..., Any], *more: Any, **keywords: Any) -> None:
+        Evaluator.__init__(self, run_function, method, *more, **keywords)
+
+    return type(name, (Evaluator,), {"__init__": __init__, "__doc__": f"The method {method!r}."})
+
+
+SerialEvaluator = _of_method("SerialEvaluator", "serial")
+ThreadPoolEvaluator = _of_method("ThreadPoolEvaluator", "thread")
+ProcessPoolEvaluator = _of_method("ProcessPoolEvaluator", "process")
+SubprocessEvaluator = _of_method("SubprocessEvaluator", "subprocess")

@@ -8,6 +8,7 @@ from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 from kolo import _core
 from kolo._errors import AlreadyExistsError, InvalidArgumentError
+from kolo.hps import _configspace
 from kolo.tune.sample import Domain
 
 
@@ -19,6 +20,8 @@ def _domain(value: Any, name: str) -> Any:
     """What add_hyperparameter was given, as a leaf of a space."""
     if isinstance(value, Domain):
         return value
+    if _configspace.is_hyperparameter(value):
+        return _configspace.domain_of(value)
     if isinstance(value, dict):
         allowed = {"mu", "sigma", "lower", "upper"}
         if not {"mu", "sigma"} <= set(value) <= allowed:
@@ -74,10 +77,20 @@ class HpProblem:
         self.starting_points: List[Dict[str, Any]] = []
         self.objectives = objectives
         self.references: List[str] = []
+        if config_space is not None:
+            parameters, conditions, forbidden = _configspace.parts_of(config_space)
+            self.add_hyperparameters(parameters)
+            self.add_conditions(conditions)
+            for clause in forbidden:
+                self.add_forbidden_clause(clause)
 
-    def add_hyperparameter(self, value: Any, name: str, default_value: Any = None) -> Any:
-        """Adds one: (low, high), (low, high, "log-uniform"), a list, {"mu", "sigma"}, a constant, or
-        a word of kolo.tune."""
+    def add_hyperparameter(
+        self, value: Any, name: Optional[str] = None, default_value: Any = None
+    ) -> Any:
+        """Adds one: (low, high), (low, high, "log-uniform"), a list, {"mu", "sigma"}, a constant, a
+        word of kolo.tune, or a hyperparameter of ConfigSpace."""
+        if name is None and _configspace.is_hyperparameter(value):
+            name = value.name
         if not isinstance(name, str) or not name:
             raise SpaceDimNameOfWrongType(
                 f"the name of a hyperparameter must be a text, not {name!r}"
@@ -89,28 +102,39 @@ class HpProblem:
         self._parameters[name] = domain
         if default_value is not None:
             self._defaults[name] = default_value
-        return domain
+        return _configspace.as_seen_by_caller(name, domain)
 
-    def add_hyperparameters(self, hp_list: Sequence[Tuple[Any, ...]]) -> List[Any]:
-        """Adds several: tuples of the arguments of add_hyperparameter."""
-        return [self.add_hyperparameter(*arguments) for arguments in hp_list]
+    def add_hyperparameters(self, hp_list: Sequence[Any]) -> List[Any]:
+        """Adds several: hyperparameters of ConfigSpace, or tuples of the arguments of
+        add_hyperparameter."""
+        return [
+            self.add_hyperparameter(*one)
+            if isinstance(one, tuple)
+            else self.add_hyperparameter(one)
+            for one in hp_list
+        ]
 
     def add_dim(self, p_name: str, p_space: Any) -> Any:
         """The older name of add_hyperparameter, with the arguments the other way round."""
         return self.add_hyperparameter(p_space, p_name)
 
-    def add_condition(self, child: str, clause: Dict[str, Any]) -> None:
-        """The child exists only if the clause holds: add_condition("momentum", equals("opt", "sgd"))."""
+    def add_condition(self, child: Any, clause: Optional[Dict[str, Any]] = None) -> None:
+        """The child exists only if the clause holds: add_condition("momentum", equals("opt", "sgd")),
+        or a condition of ConfigSpace alone."""
+        if clause is None:
+            child, clause = _configspace.child_of(child), _configspace.clause_of(child)
         self._conditions.append((child, clause))
         self._kolo_space()
 
-    def add_conditions(self, conditions: Sequence[Tuple[str, Dict[str, Any]]]) -> None:
-        """Adds several conditions."""
-        for child, clause in conditions:
-            self.add_condition(child, clause)
+    def add_conditions(self, conditions: Sequence[Any]) -> None:
+        """Adds several conditions: pairs, or conditions of ConfigSpace."""
+        for one in conditions:
+            self.add_condition(*(one if isinstance(one, tuple) else (one,)))
 
-    def add_forbidden_clause(self, clause: Dict[str, Any]) -> None:
-        """No configuration may fulfil the clause."""
+    def add_forbidden_clause(self, clause: Any) -> None:
+        """No configuration may fulfil the clause, which may be one of ConfigSpace."""
+        if _configspace.is_clause(clause):
+            clause = _configspace.clause_of(clause)
         self._forbidden.append(clause)
         self._kolo_space()
 

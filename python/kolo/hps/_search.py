@@ -6,7 +6,9 @@ import csv
 import inspect
 import math
 import os
-from typing import Any, Callable, Dict, List, Optional, Union
+import time
+from contextlib import nullcontext
+from typing import Any, Callable, Dict, List, Optional, Tuple, Union
 
 from kolo import tune
 from kolo._errors import InvalidArgumentError
@@ -41,9 +43,11 @@ class RunningJob:
 class Evaluation:
     """Calls a run function for one configuration, and reports what it returns."""
 
-    def __init__(self, run: Callable[..., Any], keywords: Dict[str, Any], objectives: int) -> None:
-        self.run = run
-        self.keywords = keywords
+    def __init__(self, evaluator: Evaluator, objectives: int) -> None:
+        self.run = run = evaluator.run_function
+        self.keywords = evaluator.keywords
+        # What is dealt out among evaluations can be seen by those of this process alone.
+        self.items = evaluator.items if evaluator.method == "thread" else None
         self.objectives = objectives
         self.__name__ = getattr(run, "__name__", "run")
 
@@ -53,20 +57,29 @@ class Evaluation:
         argument: Any = config
         if wants_job:
             argument = RunningJob(int(tune.get_trial_id()), config)
-        tune.report(**report_of(self.run(argument, **self.keywords), self.objectives))
+        items: Any = nullcontext({}) if self.items is None else self.items()
+        with items as more:
+            result = self.run(argument, **self.keywords, **more)
+        tune.report(**report_of(result, self.objectives))
+
+
+def split_result(result: Any) -> Tuple[Any, Dict[str, Any]]:
+    """The objective that a run function has returned, and what else: all other entries, and those of
+    "metadata"."""
+    if not isinstance(result, dict):
+        return result, {}
+    if "objective" not in result:
+        raise InvalidArgumentError(
+            f"the run function returned a dictionary without 'objective': {sorted(result)}"
+        )
+    more = {k: v for k, v in result.items() if k not in ("objective", "metadata")}
+    return result["objective"], {**more, **result.get("metadata", {})}
 
 
 def report_of(result: Any, objectives: int = 1) -> Dict[str, Any]:
     """What a run function returned, as metrics: a number, several, a dictionary with "objective",
     or a text that begins with "F" for a failure, which raises."""
-    metadata: Dict[str, Any] = {}
-    if isinstance(result, dict):
-        metadata = dict(result.get("metadata", {}))
-        if "objective" not in result:
-            raise InvalidArgumentError(
-                f"the run function returned a dictionary without 'objective': {sorted(result)}"
-            )
-        result = result["objective"]
+    result, metadata = split_result(result)
     if isinstance(result, str):
         raise EvaluationFailed(result)
     values = list(result) if isinstance(result, (list, tuple)) else [result]
@@ -88,8 +101,33 @@ def report_of(result: Any, objectives: int = 1) -> Dict[str, Any]:
     return {**dict(zip(names, numbers)), **metadata}
 
 
+class _Times:
+    """When evaluations were submitted and gathered, in seconds since the beginning of the search."""
+
+    def __init__(self) -> None:
+        self._begin = time.monotonic()
+        self.of: Dict[int, Dict[str, float]] = {}
+
+    def _note(self, number: int, what: str) -> None:
+        self.of.setdefault(number, {})[what] = time.monotonic() - self._begin
+
+    def on_trial_start(self, trial: Any, **info: Any) -> None:
+        self._note(trial.number, "timestamp_submit")
+
+    def on_trial_complete(self, trial: Any, **info: Any) -> None:
+        self._note(trial.number, "timestamp_gather")
+
+    on_trial_error = on_trial_complete
+
+
 class Search:
-    """A search over a problem. The classes below differ in their algorithm."""
+    """A search over a problem. The classes below differ in their algorithm.
+
+    ``columns`` says what the columns of the result are called: "plain", as DeepHyper's up to 0.4
+    (``x``, ``job_id``, ``objective``, ``timestamp_submit``), or "prefixed", as its later ones and
+    those of ``kolo hps`` (``p:x``, ``objective``, ``job_id``, ``job_status``,
+    ``m:timestamp_submit``).
+    """
 
     algorithm = "random"
 
@@ -100,8 +138,11 @@ class Search:
         random_state: Optional[int] = None,
         log_dir: str = ".",
         verbose: int = 0,
+        columns: str = "plain",
         **settings: Any,
     ) -> None:
+        if columns not in ("plain", "prefixed"):
+            raise InvalidArgumentError(f"columns must be 'plain' or 'prefixed', not {columns!r}")
         if not isinstance(problem, HpProblem):
             raise InvalidArgumentError(f"{type(self).__name__}: {problem!r} is not an HpProblem")
         self._problem = problem
@@ -109,6 +150,7 @@ class Search:
         self._seed = random_state
         self._log_dir = os.path.abspath(log_dir)
         self._verbose = verbose
+        self._columns = columns
         self._settings = settings
         self.rows: List[Dict[str, Any]] = []
 
@@ -119,7 +161,8 @@ class Search:
             raise InvalidArgumentError("search: max_evals or timeout is needed")
         count = self._problem.objectives
         names = ["objective"] if count == 1 else [f"objective_{i}" for i in range(count)]
-        evaluation: Any = Evaluation(self._evaluator.run_function, self._evaluator.keywords, count)
+        evaluation: Any = Evaluation(self._evaluator, count)
+        times = _Times()
         if self._evaluator.method == "ranks":
             evaluation = tune.DistributedTrainableCreator(
                 evaluation, num_slots=self._evaluator.num_ranks
@@ -139,11 +182,11 @@ class Search:
             local_dir=os.path.join(self._log_dir, "search"),
             raise_on_failed_trial=False,
             loggers=[],
-            callbacks=self._evaluator.callbacks,
+            callbacks=[times, *self._evaluator.callbacks],
             verbose=self._verbose,
             seed=self._seed,
         )
-        self.rows = [self._row(trial, names) for trial in analysis.trials]
+        self.rows = [self._row(t, names, times.of.get(t.number, {})) for t in analysis.trials]
         self._write()
         try:
             import pandas
@@ -151,16 +194,21 @@ class Search:
             return self.rows
         return pandas.DataFrame(self.rows)
 
-    def _row(self, trial: Any, names: List[str]) -> Dict[str, Any]:
-        row: Dict[str, Any] = {f"p:{k}": v for k, v in sorted(trial.evaluated_params.items())}
+    def _row(self, trial: Any, names: List[str], times: Dict[str, float]) -> Dict[str, Any]:
+        parameters = sorted(trial.evaluated_params.items())
         failed = trial.status == "ERROR" or any(n not in trial.last_result for n in names)
-        for name in names:
-            row[name] = "F" if failed else trial.last_result[name]
+        found = {name: "F" if failed else trial.last_result[name] for name in names}
         if failed and trial.error:
-            row[names[0]] = trial.error if trial.error.startswith("F") else "F_error"
-        row["job_id"] = trial.number
-        row["job_status"] = "DONE" if not failed else "FAILED"
-        return row
+            found[names[0]] = trial.error if trial.error.startswith("F") else "F_error"
+        if self._columns == "plain":
+            return {**dict(parameters), "job_id": trial.number, **found, **times}
+        return {
+            **{f"p:{name}": value for name, value in parameters},
+            **found,
+            "job_id": trial.number,
+            "job_status": "FAILED" if failed else "DONE",
+            **{f"m:{name}": value for name, value in times.items()},
+        }
 
     def _write(self) -> None:
         columns: List[str] = []

@@ -8,7 +8,7 @@ import os
 import sys
 
 from kolo.hps._files import load_object
-from kolo.hps._search import RunningJob
+from kolo.hps._search import RunningJob, split_result
 
 
 def main() -> None:
@@ -19,10 +19,7 @@ def main() -> None:
     names = list(inspect.signature(run).parameters)
     if names and names[0] in ("job", "running_job"):
         config = RunningJob(int(os.environ.get("KOLO_TRIAL_ID", "0")), config)
-    result = run(config)
-    metadata = {}
-    if isinstance(result, dict):
-        metadata, result = result.get("metadata", {}), result["objective"]
+    result, metadata = split_result(run(config))
     if isinstance(result, str):
         sys.exit(result)
     several = isinstance(result, (list, tuple))

@@ -24,7 +24,7 @@ from kolo.tune._session import (
     report,
     should_stop,
 )
-from kolo.tune.analysis import Analysis, ExperimentAnalysis, Trial
+from kolo.tune.analysis import Analysis, Checkpoint, ExperimentAnalysis, Trial
 from kolo.tune.registry import register_trainable
 from kolo.tune.sample import (
     Categorical,

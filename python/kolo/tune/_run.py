@@ -16,8 +16,9 @@ from kolo._errors import AlreadyExistsError, FailureError, InvalidArgumentError,
 from kolo._files import command_path
 from kolo._run import dump_function, python_path
 from kolo.tune import suggest
+from kolo.tune._custom import CustomScheduler, CustomSearch, trial_id_of, watched
 from kolo.tune._space import Constants, prepare
-from kolo.tune.analysis import Analysis, Trial
+from kolo.tune.analysis import ExperimentAnalysis, Trial, results_of
 from kolo.tune.schedulers import TrialScheduler, create_scheduler
 from kolo.tune.stopper import Stopper
 from kolo.tune.trainable import Prepared
@@ -76,7 +77,7 @@ def run(
     seed: Optional[int] = None,
     _space: Any = None,
     **unknown: Any,
-) -> Analysis:
+) -> ExperimentAnalysis:
     """Runs a study to its end, or goes on with one that was interrupted, and returns its results.
 
     The parameters are Ray Tune's, with a few of kolo's own at the end. ``executor`` says what a
@@ -108,6 +109,16 @@ def run(
     if resume not in _RESUME:
         raise InvalidArgumentError(f"tune.run: resume is {resume!r}")
     several = isinstance(metric, (list, tuple))
+    own_search = own_schedule = None
+    space = {**search.space, **(config or {})}
+    rules = _stop(stop)
+    if search.is_custom():
+        own_search = CustomSearch(search, space, metric, mode)
+        space = own_search.space(constants)
+    if schedule.is_custom():
+        own_schedule = CustomScheduler(schedule, constants, metric, mode)
+    watchers = [one for one in (own_search, own_schedule) if one is not None]
+    rules["stopper"] = watched(watchers, rules["stopper"])
     ranks = trainable.ranks
     kind = executor or ("ranks" if ranks else "thread")
     if kind == "ranks" and not ranks:
@@ -128,20 +139,23 @@ def run(
         "mode": None if several else mode,
         "objectives": list(zip(metric, mode)) if several else [],
         "space": _space,
-        "config": prepare({**search.space, **(config or {})}, constants),
+        "config": prepare(space, constants),
         "num_samples": num_samples,
-        "search": search.name,
-        "search_settings": search.settings,
-        "points_to_evaluate": search.points_to_evaluate,
+        # Of a search of the user's own it is a name of one that needs no metric.
+        "search": "random" if own_search else search.name,
+        "custom_search": own_search,
+        "search_settings": {} if own_search else search.settings,
+        "points_to_evaluate": [] if own_search else search.points_to_evaluate,
         "search_max_concurrent": search.max_concurrent,
         "known": [],
         "scheduler": schedule.name,
+        "custom_scheduler": own_schedule,
         "scheduler_settings": schedule.settings,
         "time_attr": schedule.time_attr,
         "mutations": None if schedule.mutations is None else _mutations(schedule.mutations),
         "explore": schedule.explore,
         "seed": search.seed if seed is None else seed,
-        **_stop(stop),
+        **rules,
         "time_budget": time_budget_s,
         "trial_time_limit": trial_time_limit_s,
         "resources_per_trial": resources,
@@ -180,7 +194,7 @@ def run(
             f"study {raw['name']}: {len(failed)} of {len(trials)} trials failed; the first, "
             f"{failed[0].name}: {failed[0].error}"
         )
-    return Analysis(raw, trials)
+    return results_of(raw, trials)
 
 
 _names: Dict[str, int] = {}
@@ -252,7 +266,7 @@ def _stop(stop: Any) -> Dict[str, Any]:
     if isinstance(stop, Mapping):
         return {"stop": {str(key): float(value) for key, value in stop.items()}, "stopper": None}
     if callable(stop):
-        return {"stop": None, "stopper": lambda number, result: stop(f"{number:05d}", result)}
+        return {"stop": None, "stopper": lambda number, result: stop(trial_id_of(number), result)}
     raise InvalidArgumentError(
         f"tune.run: stop is {stop!r}; use a dictionary of limits, a function, or a Stopper"
     )

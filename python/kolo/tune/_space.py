@@ -11,6 +11,9 @@ from typing import Any, Dict, List
 from kolo.tune.sample import Domain, sample_from
 
 _MARK = "__kolo_constant__"
+# A configuration of a search of somebody's own: the number of the trial, and what was suggested.
+NUMBER = "__kolo_number__"
+SUGGESTION = "__kolo_suggestion__"
 
 
 def _is_plain(value: Any) -> bool:
@@ -31,8 +34,10 @@ class Constants:
     def restore(self, value: Any) -> Any:
         """A configuration with the constants in place of their marks."""
         if isinstance(value, dict):
-            if set(value) == {_MARK}:
+            if set(value) == {_MARK} and value[_MARK] < len(self.values):
                 return self.values[value[_MARK]]
+            if set(value) == {NUMBER, SUGGESTION}:
+                return self.restore(value[SUGGESTION])
             return {key: self.restore(item) for key, item in value.items()}
         if isinstance(value, list):
             return [self.restore(item) for item in value]
@@ -44,11 +49,14 @@ def prepare(value: Any, constants: Constants) -> Any:
     if isinstance(value, Domain):
         kind, arguments = value._kolo_domain
         if kind == "choice":
-            return Domain(kind, [_choice(item, constants) for item in arguments[0]])
+            return Domain(kind, [plain(item, constants) for item in arguments[0]])
         return value
     if isinstance(value, dict):
         if set(value) == {"grid_search"} and isinstance(value["grid_search"], (list, tuple)):
-            entries = [prepare(item, constants) for item in value["grid_search"]]
+            entries = [
+                prepare(item, constants) if isinstance(item, Domain) else plain(item, constants)
+                for item in value["grid_search"]
+            ]
             return Domain("grid_search", entries)
         if set(value) == {"eval"} and isinstance(value["eval"], str):
             return _evaluated(value["eval"])
@@ -60,14 +68,16 @@ def prepare(value: Any, constants: Constants) -> Any:
     return constants.mark(value)
 
 
-def _choice(value: Any, constants: Constants) -> Any:
-    """One value of a choice: plain data stays as it is."""
+def plain(value: Any, constants: Constants) -> Any:
+    """A value that is not searched in, such as one of a choice: plain data stays as it is."""
     if _is_plain(value):
         return value
     if isinstance(value, (list, tuple)):
-        return [_choice(item, constants) for item in value]
+        return [plain(item, constants) for item in value]
     if isinstance(value, dict):
-        return {str(key): _choice(item, constants) for key, item in value.items()}
+        return {str(key): plain(item, constants) for key, item in value.items()}
+    if hasattr(value, "dtype") and getattr(value, "ndim", 1) == 0:
+        return value.item()
     return constants.mark(value)
 
 

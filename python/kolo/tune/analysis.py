@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import math
 import os
+import shutil
 import warnings
-from typing import Any, Dict, List, Optional, Tuple, Union
+from contextlib import contextmanager
+from typing import Any, Dict, Iterator, List, Optional, Tuple, Union
 
+from kolo import _core
 from kolo._errors import FailedPreconditionError, InvalidArgumentError, NotFoundError, unknown_name
+from kolo.tune._space import Constants
 
 
 def flatten(value: Dict[str, Any], separator: str = "/", prefix: str = "") -> Dict[str, Any]:
@@ -19,6 +23,36 @@ def flatten(value: Dict[str, Any], separator: str = "/", prefix: str = "") -> Di
         else:
             flat[f"{prefix}{key}"] = item
     return flat
+
+
+class Checkpoint(str):
+    """The path of a checkpoint's folder, with the members that Tune's checkpoints have."""
+
+    @property
+    def dir_or_data(self) -> str:
+        """The folder."""
+        return str(self)
+
+    _local_path = dir_or_data
+    local_path = dir_or_data
+    path = dir_or_data
+
+    @classmethod
+    def from_directory(cls, path: str) -> Checkpoint:
+        """Of a folder that is there."""
+        return cls(path)
+
+    def to_directory(self, path: Optional[str] = None) -> str:
+        """The folder, or a copy of it at ``path``."""
+        if path is None:
+            return str(self)
+        shutil.copytree(self, path, dirs_exist_ok=True)
+        return path
+
+    @contextmanager
+    def as_directory(self) -> Iterator[str]:
+        """The folder, for a while."""
+        yield str(self)
 
 
 class Trial:
@@ -45,7 +79,9 @@ class Trial:
         self.stopped: bool = row["stopped"]
         self.num_failures: int = row["num_failures"]
         self.results: List[Dict[str, Any]] = row.get("results", [])
-        self.checkpoints: List[Tuple[str, int]] = row.get("checkpoints", [])
+        self.checkpoints: List[Tuple[str, int]] = [
+            (Checkpoint(path), iteration) for path, iteration in row.get("checkpoints", [])
+        ]
 
     @property
     def evaluated_params(self) -> Dict[str, Any]:
@@ -69,9 +105,9 @@ class Trial:
         return analysis  # type: ignore[return-value]
 
     @property
-    def checkpoint(self) -> Optional[str]:
+    def checkpoint(self) -> Optional[Checkpoint]:
         """The folder of the last checkpoint."""
-        return self.checkpoints[-1][0] if self.checkpoints else None
+        return self.checkpoints[-1][0] if self.checkpoints else None  # type: ignore
 
     def __repr__(self) -> str:
         return f"Trial({self.name}, {self.status})"
@@ -80,7 +116,7 @@ class Trial:
 
 
 class Analysis:
-    """What tune.run returns."""
+    """The results of a study; tune.run returns one."""
 
     def __init__(self, raw: Dict[str, Any], trials: List[Trial]) -> None:
         self.name: str = raw["name"]
@@ -242,14 +278,28 @@ class Analysis:
         choose = max if mode == "max" else min
         return choose(scored, key=lambda pair: pair[1])[0]
 
+    def get_last_checkpoint(
+        self,
+        trial: Optional[Trial] = None,
+        metric: str = "training_iteration",
+        mode: str = "max",
+    ) -> Optional[Checkpoint]:
+        """The last checkpoint of a trial; without one, of that which came furthest."""
+        trial = trial or self.get_best_trial(metric, mode)
+        return None if trial is None else trial.checkpoint
+
     def dataframe(self, metric: Optional[str] = None, mode: Optional[str] = None) -> Any:
         """A row per trial: its last result, or with metric and mode its best one."""
         import pandas
 
+        if mode is not None and mode not in ("min", "max"):
+            raise InvalidArgumentError(f"mode must be 'min' or 'max', not {mode!r}")
+        if mode is not None and metric is None:
+            raise InvalidArgumentError("dataframe: a mode needs a metric")
         rows = []
         for trial in self.trials:
             result = trial.last_result
-            if metric is not None and trial.results:
+            if metric is not None and mode is not None and trial.results:
                 known = [r for r in trial.results if metric in flatten(r)]
                 if known:
                     choose = max if mode == "max" else min
@@ -267,8 +317,9 @@ class Analysis:
 
     @property
     def results_df(self) -> Any:
-        """A row per trial."""
-        return self.dataframe()
+        """A row per trial, by its id."""
+        frame = self.dataframe()
+        return frame.set_index("trial_id") if "trial_id" in frame else frame
 
     @property
     def trial_dataframes(self) -> Dict[str, Any]:
@@ -301,7 +352,42 @@ class Analysis:
         return counts
 
 
-ExperimentAnalysis = Analysis
+class ExperimentAnalysis(Analysis):
+    """A study that has run, from its folder: what tune.run has returned then.
+
+    ``experiment_checkpoint_path`` is local_dir/name. The database is kolo.db beside that folder, or
+    that of ``storage`` or KOLO_STORAGE.
+    """
+
+    def __init__(
+        self,
+        experiment_checkpoint_path: str,
+        trials: Optional[List[Trial]] = None,
+        default_metric: Optional[str] = None,
+        default_mode: Optional[str] = None,
+        storage: Optional[str] = None,
+    ) -> None:
+        path = os.path.normpath(os.path.expanduser(os.fspath(experiment_checkpoint_path)))
+        folder, name = os.path.split(os.path.abspath(path))
+        storage = storage or os.environ.get("KOLO_STORAGE") or os.path.join(folder, "kolo.db")
+        try:
+            raw = _core.read_study(storage, name)
+        except NotFoundError as error:
+            raise InvalidArgumentError(
+                f"ExperimentAnalysis: {experiment_checkpoint_path!r} is no study: {error}"
+            ) from None
+        if default_metric and default_mode:
+            raw["objectives"] = [(default_metric, default_mode)]
+        if trials is None:
+            trials = [Trial(row, Constants().restore(row["config"])) for row in raw["trials"]]
+        super().__init__(raw, trials)
+
+
+def results_of(raw: Dict[str, Any], trials: List[Trial]) -> ExperimentAnalysis:
+    """Of a study that has just run."""
+    analysis = ExperimentAnalysis.__new__(ExperimentAnalysis)
+    Analysis.__init__(analysis, raw, trials)
+    return analysis
 
 
 _SCOPES = ("last", "all", "avg", "last-5-avg", "last-10-avg")

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from typing import Any, Callable, Dict, Optional
 
-from kolo._errors import InvalidArgumentError, unknown_name
+from kolo._errors import InvalidArgumentError, UnsupportedError, unknown_name
 
 
 class TrialScheduler:
-    """A scheduler by its name in ``kolo list schedulers``, with its settings."""
+    """A scheduler by its name in ``kolo list schedulers``, with its settings; or, for a class of
+    one's own that overrides on_trial_result, one in Python."""
+
+    CONTINUE = "CONTINUE"
+    PAUSE = "PAUSE"
+    STOP = "STOP"
+    NOOP = "NOOP"
 
     name = "fifo"
 
@@ -29,6 +35,49 @@ class TrialScheduler:
         self.mutations = mutations
         self.explore = explore
         self.settings = settings
+
+    # --- for a class of one's own ---
+
+    def set_search_properties(self, metric: Any, mode: Any, **spec: Any) -> bool:
+        """Told what tune.run was given. False: this scheduler has others already."""
+        if (self.metric and metric) or (self.mode and mode):
+            return False
+        self.metric = metric or self.metric
+        self.mode = mode or self.mode
+        return True
+
+    def on_trial_add(self, trial_runner: Any, trial: Any) -> None:
+        """There is another trial."""
+
+    def on_trial_result(self, trial_runner: Any, trial: Any, result: Dict[str, Any]) -> str:
+        """What becomes of a trial: CONTINUE, PAUSE (until there is a place again) or STOP."""
+        if self.name != "fifo":
+            raise UnsupportedError(
+                f"{type(self).__name__}: the rules of this scheduler are not in Python; derive a "
+                "scheduler of your own from FIFOScheduler"
+            )
+        return self.CONTINUE
+
+    def on_trial_complete(self, trial_runner: Any, trial: Any, result: Dict[str, Any]) -> None:
+        """A trial has come to its end."""
+
+    def on_trial_remove(self, trial_runner: Any, trial: Any) -> None:
+        """A trial was taken out before its end."""
+
+    def on_trial_error(self, trial_runner: Any, trial: Any) -> None:
+        """A trial has failed."""
+
+    def choose_trial_to_run(self, trial_runner: Any) -> Any:
+        """Which of those that wait shall run; without an own rule, the oldest."""
+        return None
+
+    def debug_string(self) -> str:
+        """For people."""
+        return f"Using {self.name} scheduling algorithm."
+
+    def is_custom(self) -> bool:
+        """Whether its rules are in Python."""
+        return type(self).on_trial_result is not TrialScheduler.on_trial_result
 
 
 class FIFOScheduler(TrialScheduler):

@@ -1,0 +1,184 @@
+"""Searches and schedulers that are written in Python, and studies that are read again."""
+
+import os
+import tempfile
+import unittest
+
+import kolo
+from kolo import tune
+from kolo.tune.schedulers import ASHAScheduler, FIFOScheduler, TrialScheduler
+from kolo.tune.suggest import ConcurrencyLimiter, Searcher
+from kolo.tune.suggest.bayesopt import BayesOptSearch
+
+
+def square(config):
+    tune.report(loss=config["x"] ** 2, seen=config["more"]["note"])
+
+
+def epochs(config):
+    for epoch in range(6):
+        tune.report(score=config["x"] * (epoch + 1))
+
+
+class Halving(Searcher):
+    """Halves the best so far. It knows what it was told, and nothing of kolo."""
+
+    def __init__(self, count):
+        super().__init__(metric="loss", mode="min")
+        self.left = count
+        self.best = 64.0
+        self.live = {}
+        self.told = []
+
+    def suggest(self, trial_id):
+        if self.left == 0:
+            return Searcher.FINISHED
+        self.left -= 1
+        self.live[trial_id] = self.best / 2
+        return {"x": self.live[trial_id], "more": {"note": trial_id}}
+
+    def on_trial_complete(self, trial_id, result=None, error=False):
+        x = self.live.pop(trial_id)
+        self.told.append((trial_id, error, None if error else result["loss"]))
+        if not error and result["loss"] == x**2:
+            self.best = min(self.best, x)
+
+
+class Impatient(FIFOScheduler):
+    """Stops whoever has reported a third time and has less than 10, and pauses once."""
+
+    def __init__(self):
+        super().__init__()
+        self.added, self.ended, self.paused = [], [], set()
+
+    def on_trial_add(self, trial_runner, trial):
+        self.added.append(trial.config["x"])
+
+    def on_trial_result(self, trial_runner, trial, result):
+        assert trial in trial_runner.get_trials()
+        assert result is trial.last_result
+        if result["training_iteration"] == 3 and result["score"] < 10:
+            return TrialScheduler.STOP
+        if result["training_iteration"] == 4 and trial.trial_id not in self.paused:
+            self.paused.add(trial.trial_id)
+            return TrialScheduler.PAUSE
+        return TrialScheduler.CONTINUE
+
+    def on_trial_complete(self, trial_runner, trial, result):
+        self.ended.append((trial.config["x"], result["training_iteration"]))
+
+
+class Custom(unittest.TestCase):
+    def setUp(self):
+        self._folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self._folder.cleanup)
+
+    def run_study(self, trainable, **options):
+        options.setdefault("verbose", 0)
+        options.setdefault("loggers", [])
+        options.setdefault("total_resources", {"cpu": 2})
+        return tune.run(trainable, local_dir=self._folder.name, **options)
+
+    def test_a_search_of_ones_own(self):
+        search = Halving(5)
+        analysis = self.run_study(
+            square,
+            config={"fixed": 3, "more": {"other": 1}},
+            num_samples=-1,
+            search_alg=search,
+            max_concurrent_trials=1,
+        )
+        self.assertEqual([t.config["x"] for t in analysis.trials], [32, 16, 8, 4, 2])
+        self.assertEqual(analysis.trials[4].config["more"], {"note": "00004", "other": 1})
+        self.assertEqual(analysis.best_config["fixed"], 3)
+        self.assertEqual([told[0] for told in search.told], [f"{n:05d}" for n in range(5)])
+        self.assertEqual(analysis.trials[3].last_result["seen"], "00003")
+
+    def test_trials_of_such_a_search_in_processes(self):
+        analysis = self.run_study(square, num_samples=2, search_alg=Halving(9), executor="process")
+        self.assertEqual(sorted(t.last_result["seen"] for t in analysis.trials), ["00000", "00001"])
+
+    def test_a_search_that_is_limited_and_fails(self):
+        class Odd(Halving):
+            def suggest(self, trial_id):
+                assert len(self.live) == 0, "limited to one at a time"
+                return super().suggest(trial_id)
+
+        def fails(config):
+            if config["more"]["note"] == "00001":
+                raise KeyError("no")
+            square(config)
+
+        search = Odd(3)
+        analysis = self.run_study(
+            fails,
+            num_samples=3,
+            search_alg=ConcurrencyLimiter(search, max_concurrent=1),
+            raise_on_failed_trial=False,
+        )
+        self.assertEqual([told[1] for told in search.told], [False, True, False])
+        self.assertEqual(len(analysis.trials), 3)
+
+        class Broken(Searcher):
+            def suggest(self, trial_id):
+                raise KeyError("inside of suggest")
+
+        with self.assertRaisesRegex(kolo.Error, "inside of suggest"):
+            self.run_study(square, num_samples=1, search_alg=Broken())
+        with self.assertRaisesRegex(ValueError, "search space"):
+            self.run_study(square, config={"x": tune.uniform(0, 1)}, search_alg=Halving(1))
+
+    def test_searches_of_kolo_trial_by_trial(self):
+        search = BayesOptSearch(metric="loss", mode="min", random_search_steps=3)
+        space = {"x": tune.uniform(0, 1)}
+        self.assertTrue(search.set_search_properties(None, None, space))
+        for number in range(6):
+            config = search.suggest(str(number))
+            search.on_trial_complete(str(number), {"loss": config["x"]})
+        path = os.path.join(self._folder.name, "state")
+        search.save(path)
+        other = BayesOptSearch(metric="loss", mode="min", random_search_steps=3)
+        other.restore(path)
+        self.assertEqual(other.suggest("6"), search.suggest("6"))
+        with self.assertRaisesRegex(ValueError, "needs a space"):
+            BayesOptSearch().suggest("1")
+
+    def test_a_scheduler_of_ones_own(self):
+        scheduler = Impatient()
+        analysis = self.run_study(
+            epochs, config={"x": tune.grid_search([1, 3, 5])}, scheduler=scheduler
+        )
+        self.assertEqual(sorted(scheduler.added), [1, 3, 5])
+        self.assertEqual(sorted(scheduler.ended), [(1, 3), (3, 3), (5, 6)])
+        counts = {t.config["x"]: t.last_result["training_iteration"] for t in analysis.trials}
+        self.assertEqual(counts, {1: 3, 3: 3, 5: 6})
+        self.assertEqual(len(scheduler.paused), 1)
+
+    def test_a_scheduler_that_answers_nonsense(self):
+        class Nonsense(FIFOScheduler):
+            def on_trial_result(self, trial_runner, trial, result):
+                return "MAYBE"
+
+        with self.assertRaisesRegex(kolo.Error, "MAYBE"):
+            self.run_study(epochs, config={"x": 1}, scheduler=Nonsense())
+        with self.assertRaisesRegex(NotImplementedError, "derive"):
+            ASHAScheduler().on_trial_result(None, None, {})
+
+    def test_a_study_is_read_again(self):
+        analysis = self.run_study(epochs, config={"x": tune.grid_search([1, 2])}, name="again")
+        read = tune.ExperimentAnalysis(os.path.join(self._folder.name, "again"))
+        self.assertEqual(read.results, analysis.results)
+        self.assertEqual(read.get_best_config("score", "max"), {"x": 2})
+        with self.assertRaises(ValueError):
+            tune.ExperimentAnalysis(os.path.join(self._folder.name, "nothing"))
+
+    def test_grids_of_lists(self):
+        analysis = self.run_study(
+            lambda config: {"n": len(config["layers"])},
+            config={"layers": tune.grid_search([[1, 2], [3]])},
+        )
+        self.assertEqual([t.config["layers"] for t in analysis.trials], [[1, 2], [3]])
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=0)
