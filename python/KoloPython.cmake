@@ -24,6 +24,7 @@ pybind11_add_module(kolo_python MODULE NO_EXTRAS
   ${python_sources}/elastic.cc
   ${python_sources}/errors.cc
   ${python_sources}/gradient_buckets.cc
+  ${python_sources}/keeper.cc
   ${python_sources}/module.cc
   ${python_sources}/operations.cc
   ${python_sources}/runtime.cc
@@ -31,7 +32,8 @@ pybind11_add_module(kolo_python MODULE NO_EXTRAS
   ${python_sources}/study.cc
   ${python_sources}/study_results.cc
   ${python_sources}/trainables.cc
-  ${python_sources}/values.cc)
+  ${python_sources}/values.cc
+  ${python_sources}/xla.cc)
 set_target_properties(kolo_python PROPERTIES
   OUTPUT_NAME _core
   LIBRARY_OUTPUT_DIRECTORY ${package_dir}

@@ -97,16 +97,17 @@ def check_group(state: State, is_commit: bool) -> None:
         _job.end_step(is_commit)
 
 
-def _is_failed_operation(error: BaseException) -> bool:
-    """Frameworks pass errors on as their own when it was their graph that called kolo."""
-    return isinstance(error, HorovodInternalError) or (
-        _errors.last_failure is not None and str(_errors.last_failure) in str(error)
-    )
-
-
-def _lost_rank(error: BaseException) -> int:
-    lost = error if isinstance(error, Error) else _errors.last_failure
-    return -1 if lost is None or lost.rank is None else lost.rank
+def _failure_behind(error: BaseException) -> Optional[BaseException]:
+    """The failed operation, if that is what it was. Frameworks pass errors on as their own when it
+    was their graph that called kolo."""
+    if isinstance(error, HorovodInternalError):
+        return error
+    if _errors.last_failure is not None and str(_errors.last_failure) in str(error):
+        return _errors.last_failure
+    in_graph = _core.last_failure_in_graph()
+    if in_graph is not None and in_graph[1] in str(error):
+        return _errors.make_error(*in_graph, in_operation=True)
+    return None
 
 
 def _work(job: Job, call: Callable[[], Any]) -> Any:
@@ -125,9 +126,11 @@ def _work(job: Job, call: Callable[[], Any]) -> Any:
         except HostsUpdatedInterrupt:
             failures = 0
         except Exception as error:
-            if not _is_failed_operation(error):
+            failure = _failure_behind(error)
+            if failure is None:
                 raise
-            blamed = _lost_rank(error)
+            rank = getattr(failure, "rank", None)
+            blamed = -1 if rank is None else rank
             failures = 0 if job.commits > commits or blamed >= 0 else failures + 1
             if failures == _FAILURES:
                 raise

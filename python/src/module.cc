@@ -17,4 +17,5 @@ PYBIND11_MODULE(_core, m) {
   kolo::python::bind_search(m);
   kolo::python::bind_study(m);
   kolo::python::bind_elastic(m);
+  kolo::python::bind_xla(m);
 }

@@ -32,6 +32,31 @@ class Jax(RankTest):
         self.assertTrue(np.allclose(weights, expected))
         self.assertEqual(everybody.shape, (2 * SIZE,))
 
+    def test_inside_jit_nothing_calls_python(self):
+        @jax.jit
+        def several(x):
+            sums = [hvd.allreduce(x + i, op=hvd.Sum) for i in range(8)]
+            return sums, hvd.broadcast({"x": x}, SIZE - 1), hvd.allreduce(x.astype("bfloat16"))
+
+        mine = jax.numpy.full((3,), float(RANK))
+        text = several.lower(mine).as_text()
+        self.assertEqual(text.count("@kolo_allreduce"), 9)
+        self.assertNotIn("callback", text)
+        for _ in range(20):
+            sums, sent, averaged = several(mine)
+        for i, total in enumerate(sums):
+            self.assertTrue(np.allclose(total, SIZE * (SIZE - 1) / 2 + i * SIZE))
+        self.assertTrue(np.allclose(sent["x"], SIZE - 1))
+        self.assertTrue(np.allclose(averaged.astype("float32"), (SIZE - 1) / 2))
+
+    def test_ranks_that_disagree_inside_jit(self):
+        if SIZE == 1:
+            return
+        reduce = jax.jit(lambda x: hvd.allreduce(x, name="disagree"))
+        with self.assertRaisesRegex(Exception, "disagree"):
+            jax.block_until_ready(reduce(jax.numpy.ones(2 + RANK)))
+        self.assertTrue(np.allclose(jax.jit(hvd.average_gradients)(jax.numpy.ones(2)), 1))
+
 
 if __name__ == "__main__":
     main()
