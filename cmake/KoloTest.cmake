@@ -35,7 +35,9 @@ function(kolo_test name)
   if(T_TORCH)
     kolo_shares_torch_header(kolo_${name})
     kolo_torch_test_environment(${name})
-  elseif(KOLO_UNITY AND NOT T_DEPENDS MATCHES "kolo_(train|nas|torch)")  # libtorch has flags of its own
+  elseif(T_DEPENDS MATCHES "kolo_(train|nas|torch)")  # libtorch has flags of its own
+    add_dependencies(kolo_uses_torch kolo_${name})
+  elseif(KOLO_UNITY)
     kolo_shares_header(kolo_${name} kolo_test_pch)
   endif()
 endfunction()

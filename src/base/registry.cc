@@ -1,5 +1,7 @@
 #include "base/registry.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 
 #include "base/errors.h"

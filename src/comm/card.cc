@@ -4,6 +4,7 @@
 #include "comm/card.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <bit>
 #include <vector>

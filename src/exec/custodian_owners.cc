@@ -1,4 +1,5 @@
 // Whom a custodian serves: owners, what they may order, and what they have reserved.
+#include <fmt/ranges.h>
 #include <poll.h>
 #include <sys/socket.h>
 

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/mutex.h"
@@ -85,6 +86,10 @@ class GradientExchange final : public runtime::StepWork {
   void refuse_zeros() noexcept { refuses_zeros_ = true; }
 
  private:
+  /// A shared pointer in libtorch 1.13, an intrusive one in 2.13.
+  using Accumulator =
+      decltype(torch::autograd::impl::grad_accumulator(std::declval<const torch::Tensor&>()));
+
   struct Parameter {
     std::size_t bucket = 0;
     torch::Tensor view;      // its place in the bucket
@@ -93,7 +98,7 @@ class GradientExchange final : public runtime::StepWork {
     std::vector<torch::Tensor> places;  // with virtual ranks; the first is `view`
     bool is_folded = false;             // the virtual rank under way is in the places
     std::uintptr_t hook = 0;
-    std::shared_ptr<torch::autograd::Node> keeps_accumulator;
+    Accumulator keeps_accumulator;
   };
 
   class CopyWatch;

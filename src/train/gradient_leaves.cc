@@ -4,6 +4,7 @@
 // to the places of its parameter (virtual_share.h) and takes it away again, so that the next
 // virtual rank begins without one too. What a virtual rank did not reach counts as zero. With the
 // last one buckets become ready during backward as usual.
+#include <fmt/ranges.h>
 #include <torch/torch.h>
 
 #include "base/errors.h"

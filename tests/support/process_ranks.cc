@@ -1,5 +1,6 @@
 #include "support/process_ranks.h"
 
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/prctl.h>

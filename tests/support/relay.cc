@@ -1,5 +1,6 @@
 #include "support/relay.h"
 
+#include <fmt/ranges.h>
 #include <poll.h>
 #include <sys/socket.h>
 
