@@ -24,6 +24,9 @@ namespace {
 constexpr std::uint32_t kLeft = 1;
 constexpr std::uint32_t kGaveUp = 2;  // + member
 
+/// In place of the offset of a seat: there is no memory for it.
+constexpr std::uint64_t kNoPlace = ~std::uint64_t{0};
+
 /// Where Exchanged finds things, relative to a slot.
 constexpr Exchanged::Layout layout_of(std::size_t parity) {
   return {.card = offsetof(Seat, cards) + parity * sizeof(CardSlot) - parity * sizeof(Slot),
@@ -313,26 +316,39 @@ std::size_t ShmGroup::stage_chunk_bytes(std::size_t bytes) noexcept {
 std::unique_ptr<Group> ShmGroup::subset(const std::vector<int>& chosen) {
   const auto me = std::find(chosen.begin(), chosen.end(), rank());
   Seat* my_seat = nullptr;
-  std::uint64_t place = 0;
+  std::uint64_t place = kNoPlace;
+  std::optional<Error> no_place;
   retired_->sweep();
   if (me != chosen.end()) {
-    my_seat = new (arena_->reserve(Seat::bytes_for(static_cast<int>(chosen.size())))) Seat;
-    place = arena_->offset_of(my_seat);
+    // Whoever has no memory left comes to the meeting nevertheless: the others wait there.
+    try {
+      my_seat = new (arena_->reserve(Seat::bytes_for(static_cast<int>(chosen.size())))) Seat;
+      place = arena_->offset_of(my_seat);
+    } catch (const Error& error) {
+      no_place = error;
+    }
   }
   Card card;
   card.signature = 1;  // the caller has checked that all want the same subset
   card.kind = OpKind::subset;
   const Exchanged all = exchange(card, &place, sizeof place);
-  if (my_seat == nullptr) return nullptr;
-
   std::vector<Member> members;
   for (int r : chosen) {
     std::uint64_t offset;
     std::memcpy(&offset, all.payload(r, sizeof offset), sizeof offset);
+    if (offset == kNoPlace) {
+      if (my_seat != nullptr) arena_->release(my_seat);
+      if (no_place) throw *no_place;
+      throw_error(ErrorCode::unavailable,
+                  "subset: rank {} has no shared memory left; free buffers there, or raise "
+                  "KOLO_SHARED_MEMORY_BYTES",
+                  members_[r].world_rank);
+    }
     Member member = members_[r];
     member.seat = reinterpret_cast<Seat*>(member.segment->base() + offset);
     members.push_back(std::move(member));
   }
+  if (my_seat == nullptr) return nullptr;
   return std::make_unique<ShmGroup>(static_cast<int>(me - chosen.begin()), std::move(members),
                                     arena_, retired_, liveness_, options_);
 }

@@ -143,14 +143,38 @@ std::unique_ptr<Group> HierarchicalGroup::subset(const std::vector<int>& chosen)
     if (const int index = local_index(member); index >= 0) near.push_back(index);
   }
   std::unique_ptr<Group> local;
+  std::optional<Error> no_place;
   guarded("subset", [&] {
     locally([&] {
-      if (!near.empty()) local = local_->subset(near);
+      try {
+        if (!near.empty()) local = local_->subset(near);
+      } catch (const Error& error) {
+        if (error.code() == ErrorCode::peer_lost) throw;
+        no_place = error;
+      }
     });
   });
+  check_that_all_have_place(no_place);
   if (local == nullptr) return nullptr;
   return make_hierarchical_group(std::move(local), topology_.subset(chosen), connect_,
                                  std::move(options));
+}
+
+/// A host on which a part of a group could not be made says so before the others begin to wait for
+/// it.
+void HierarchicalGroup::check_that_all_have_place(const std::optional<Error>& mine) {
+  Card card;
+  card.signature = 1;
+  card.kind = OpKind::subset;
+  const bool has_none = mine.has_value();
+  const Exchanged all = exchange(card, &has_none, sizeof has_none);
+  if (mine) throw *mine;
+  for (int member = 0; member < size(); ++member)
+    if (all.payload(member, sizeof has_none)[0] != std::byte{0})
+      throw_error(ErrorCode::unavailable,
+                  "subset: the host of rank {} has no shared memory left; free buffers there, or "
+                  "raise KOLO_SHARED_MEMORY_BYTES",
+                  link_->options().world_ranks[member]);
 }
 
 // --- memory --------------------------------------------------------------------------------------
@@ -165,7 +189,13 @@ std::byte* HierarchicalGroup::Stage::get(std::size_t bytes) {
     if (shared_ != nullptr) home_->release(std::exchange(shared_, nullptr));
     bytes_ = 0;
     const std::size_t room = std::max<std::size_t>(bytes + bytes / 2, 64 * 1024);
-    shared_ = static_cast<std::byte*>(home_->allocate(room));
+    try {
+      shared_ = static_cast<std::byte*>(home_->allocate(room));
+    } catch (const Error&) {
+      // The others are in the same operation and would wait in vain: it goes on more slowly.
+      home_.reset();
+      return heap_.get(bytes);
+    }
     bytes_ = room;
   }
   return shared_;

@@ -17,6 +17,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,7 @@
 #include "comm/wire/wire.h"
 #include "comm/wire/wire_group.h"
 #include "comm/wire/wire_link.h"
+#include "kolo/error.h"
 #include "kolo/topology.h"
 
 namespace kolo::comm {
@@ -77,7 +79,8 @@ class HierarchicalGroup final : public Group {
   /// The entries of a host, all together, at the most.
   static constexpr std::size_t kEntriesBytes = 16 * 1024;
 
-  /// Memory that the ranks of this host can read, if there is a place for such.
+  /// Memory that the ranks of this host can read, as long as there is a place for such; the heap
+  /// otherwise, which costs one copy more.
   class Stage {
    public:
     explicit Stage(std::shared_ptr<SharedMemory> home) : home_(std::move(home)) {}
@@ -98,6 +101,8 @@ class HierarchicalGroup final : public Group {
   /// The members on this host.
   [[nodiscard]] const std::vector<int>& neighbours() const noexcept { return hosts_[host_]; }
   [[nodiscard]] int local_index(int member) const;
+
+  void check_that_all_have_place(const std::optional<Error>& mine);
 
   // --- failure ---
   /// Runs something of the local group's; a rank lost there is named in this group's numbers.
