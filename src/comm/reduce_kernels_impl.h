@@ -164,7 +164,7 @@ struct Min {
   template <class T>
   static T apply(T a, T b) {
     if constexpr (kIsFloating<T>)
-      return (a < b) | (a != a) ? a : b;
+      return ((a < b) | (a != a)) ? a : b;
     else
       return a < b ? a : b;
   }
@@ -173,7 +173,7 @@ struct Max {
   template <class T>
   static T apply(T a, T b) {
     if constexpr (kIsFloating<T>)
-      return (a > b) | (a != a) ? a : b;
+      return ((a > b) | (a != a)) ? a : b;
     else
       return a > b ? a : b;
   }
