@@ -28,10 +28,16 @@ check() {
   printf '%s: %s states\n' "$what" "$(sed -n 's/^ *\([0-9.e+]*\) states, stored.*/\1/p' pan.log)"
 }
 
-spin "${instance[@]}" -DUNCHECKED -a "$model" >spin.log 2>&1
-cc -O2 -w -DSAFETY -DNOCLAIM -DMEMLIM=1024 -o pan pan.c
-./pan -m200000 >pan.log 2>&1 || true
-grep -q 'assertion violated' pan.log || { echo "a wrong protocol passes"; cat pan.log; exit 1; }
+# Wrong variants, which spin must find.
+mapfile -t wrong < <(sed -n 's/^#ifdef \(UN[A-Z]*\)$/\1/p' "$model" | sort -u)
+((${#wrong[@]} > 0)) || { echo "the model has no wrong variant"; exit 1; }
+for variant in "${wrong[@]}"; do
+  spin "${instance[@]}" -D"$variant" -a "$model" >spin.log 2>&1
+  cc -O2 -w -DSAFETY -DNOCLAIM -DMEMLIM=1024 -o pan pan.c
+  ./pan -m200000 >pan.log 2>&1 || true
+  grep -q 'assertion violated' pan.log || { echo "wrong variant $variant passes"; cat pan.log; exit 1; }
+  echo "$variant: found"
+done
 
 check safety "${instance[@]}" -- -DSAFETY -DNOCLAIM -DCOLLAPSE -DMEMLIM=1024 -- -m200000
 (($# > 0)) || exit 0
