@@ -27,7 +27,7 @@ std::unique_ptr<store::Database> connect(
   return store::open_database(url, {.create = create, .patience = patience});
 }
 
-/// The clock of a PostgreSQL server, of which only the date is used.
+/// The date of a PostgreSQL server, and the time of this machine.
 class ServerClock final : public Clock {
  public:
   explicit ServerClock(store::Database& server) : server_(server) {}

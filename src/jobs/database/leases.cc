@@ -248,18 +248,30 @@ std::optional<JobState> Leases::state_of(JobId id, const Hold& hold) {
 
 Job Leases::reread(JobId id) { return jobs_.job(id); }
 
+/// By the dates its lease is over, and it has not said anything in twice the time that one who
+/// lives needs for that; or nothing was seen of it for a whole lease, whatever the dates say.
+bool Leases::is_silent(const LauncherRecord& launcher, const Seen& seen) const {
+  const auto watched = body_of(jobs_).lease_clock->now() - seen.since;
+  const auto lease = clock_duration(launcher.lease_seconds);
+  if (watched > lease) return true;
+  return watched >= lease / 2 &&
+         launcher.heard + launcher.lease_seconds < body_of(jobs_).lease_date();
+}
+
 std::int64_t Leases::free_lost() {
   std::int64_t freed = 0;
   waits_for_tasks_ = false;
   for (const auto& launcher : launchers(jobs_, true)) {
     if (launcher.id == id_) continue;
     const bool is_gone = is_gone_here(launcher);
-    const double now = body_of(jobs_).lease_date();
-    if (launcher.heard + launcher.lease_seconds >= now) {
+    const auto now = body_of(jobs_).lease_clock->now();
+    Seen& seen = seen_[launcher.id];
+    if (seen.heard != launcher.heard) seen = {launcher.heard, now, seen.gone};
+    if (!is_silent(launcher, seen)) {
       if (!is_gone) continue;
       // Its custodians end its tasks meanwhile: no job may run twice at the same time.
-      const double since = gone_since_.try_emplace(launcher.id, now).first->second;
-      if (now < since + grace_of(launcher)) {
+      if (!seen.gone) seen.gone = now;
+      if (now < *seen.gone + clock_duration(grace_of(launcher))) {
         waits_for_tasks_ = true;
         continue;
       }
@@ -270,6 +282,7 @@ std::int64_t Leases::free_lost() {
     mark.bind(1, raw(LauncherState::lost)).bind(2, launcher.id).bind(3, raw(LauncherState::alive));
     mark.bind(4, launcher.heard + 1e-3);
     if (mark.run() == 0) continue;  // it spoke after all, or somebody was faster
+    seen_.erase(launcher.id);
     freed += free_jobs(
         database_, changes, launcher.id,
         is_gone ? fmt::format("the process {} of launcher {} ({}) is gone", launcher.pid,

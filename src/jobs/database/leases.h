@@ -5,12 +5,17 @@
 // transaction. The launcher, should it still live, learns it with its next write
 // (failed_precondition) and none of its writes can happen any more: its jobs do not name it. This
 // is the fence that keeps a job from being finished twice.
+//
+// Silence is judged by two clocks, since a date may step, and does when a machine is set right or
+// was asleep: by the dates in the rows, and by how long the row has been seen unchanged here.
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "base/clock.h"
 #include "jobs/database/changes.h"
 #include "kolo/jobs.h"
 
@@ -89,8 +94,16 @@ class Leases {
   void end() noexcept;
 
  private:
+  /// What this launcher has seen of another.
+  struct Seen {
+    double heard = 0;
+    Clock::Time since;                // when `heard` was seen for the first time
+    std::optional<Clock::Time> gone;  // when its process was first seen to be gone
+  };
+
   std::vector<JobId> held_where(std::string_view condition);
   bool keep();
+  [[nodiscard]] bool is_silent(const LauncherRecord& launcher, const Seen& seen) const;
   bool was_written(const Changes::Chain& chain);
   std::vector<Taken> select(const Wanted& wanted, bool several, int most);
   std::vector<Taken> read_taken(store::Statement& row);
@@ -99,7 +112,7 @@ class Leases {
   store::Database& database_;
   std::int64_t id_ = 0;
   bool made_ready_ = false;
-  std::map<std::int64_t, double> gone_since_;  // launchers whose process is gone
+  std::map<std::int64_t, Seen> seen_;  // by launcher
   bool waits_for_tasks_ = false;
 };
 

@@ -133,6 +133,7 @@ TEST_P(LeasesTest, ALostLauncherCannotFinishItsJob) {
   const auto first = dead.take(wanted());
   const std::vector<Step> run(to_the_end().begin(), to_the_end().begin() + 3);
   dead.write({{.id = a, .from = JobState::ready, .steps = run, .hold = first[0].hold}});
+  EXPECT_EQ(heir.free_lost(), 0);
   clock.advance(60s);
   EXPECT_EQ(heir.free_lost(), 0);
   clock.advance(1s);
@@ -153,6 +154,47 @@ TEST_P(LeasesTest, ALostLauncherCannotFinishItsJob) {
             }).code(),
             ErrorCode::failed_precondition);
   EXPECT_EQ(state(a), JobState::restart_ready);
+}
+
+TEST_P(LeasesTest, AClockThatIsSetCostsNobodyItsJobs) {
+  add("a");
+  auto other_connection = JobDatabase::open(folder());
+  GivenClock clock;
+  for (auto* connection : {jobs_.get(), &other_connection})
+    body_of(*connection).lease_clock = &clock;
+  Leases living(*jobs_, kLong, "{}"), other(other_connection, kLong, "{}");
+  ASSERT_EQ(living.take(wanted()).size(), 1U);
+  for (const auto step : {3600s, -7200s, 61s, 86400s * 365}) {
+    clock.step_date(step);
+    for (int quarter = 0; quarter < 8; ++quarter) {  // it speaks four times in each lease
+      EXPECT_EQ(other.free_lost(), 0) << step.count();
+      clock.advance(15s);
+      living.write({});
+    }
+  }
+  // One that is silent is found after its lease, also when the clock went back.
+  clock.step_date(-3600s);
+  EXPECT_EQ(other.free_lost(), 0);
+  clock.advance(61s);
+  EXPECT_EQ(other.free_lost(), 1);
+}
+
+// The heir has just begun: the dates tell it that the lease is over, and it waits for a sign.
+TEST_P(LeasesTest, WhoComesLaterWatchesForHalfALease) {
+  add("a");
+  auto other_connection = JobDatabase::open(folder());
+  GivenClock clock;
+  for (auto* connection : {jobs_.get(), &other_connection})
+    body_of(*connection).lease_clock = &clock;
+  Leases dead(*jobs_, kLong, "{}");
+  ASSERT_EQ(dead.take(wanted()).size(), 1U);
+  clock.advance(10h);
+  Leases heir(other_connection, kLong, "{}");
+  EXPECT_EQ(heir.free_lost(), 0);
+  clock.advance(29s);
+  EXPECT_EQ(heir.free_lost(), 0);
+  clock.advance(1s);
+  EXPECT_EQ(heir.free_lost(), 1);
 }
 
 TEST_P(LeasesTest, SeesKillsAndGivesBackTheRest) {

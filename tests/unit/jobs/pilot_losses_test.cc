@@ -14,6 +14,7 @@ TEST_F(PilotTest, ALauncherThatWasSilentHasLostItsJobs) {
   auto connection = JobDatabase::open(scratch_.path() / "db");
   body_of(connection).clock = body_of(connection).lease_clock = &clock_;
   Leases heir(connection, options_.lease_seconds, "{}");
+  EXPECT_EQ(heir.free_lost(), 0);
   clock_.advance(61s);
   heir.write({});
   EXPECT_EQ(heir.free_lost(), 1);
