@@ -208,6 +208,17 @@ std::optional<Holder> StudyStore::holder(StudyId study, double now) {
   return found;
 }
 
+std::optional<Holder> StudyStore::holder_elsewhere(StudyId study) {
+  auto& row = database_.prepare(
+      "SELECT owner_host, owner_pid, heard FROM studies WHERE id = $1 AND owner IS NOT NULL");
+  row.bind(1, raw(study));
+  std::optional<Holder> found;
+  if (row.next() && row.text(0) != host_identity())
+    found = Holder{std::string(row.text(0)), row.integer(1), row.number(2)};
+  row.reset();
+  return found;
+}
+
 void StudyStore::claim(StudyId study, double now) {
   Transaction change(database_);
   if (auto other = holder(study, now)) {

@@ -69,6 +69,8 @@ class StudyStore {
   /// Makes this object the study's controller; nothing else of the study changes. Throws
   /// failed_precondition, naming who is.
   void claim(StudyId study, double now);
+  /// A controller on another host, however long it has been silent.
+  [[nodiscard]] std::optional<Holder> holder_elsewhere(StudyId study);
   void release(StudyId study) noexcept;
   // For who has claimed the study.
   /// Removes it with everything that belongs to it.

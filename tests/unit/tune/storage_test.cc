@@ -8,7 +8,9 @@
 
 #include "base/deadline.h"
 #include "conformance/store/postgres_server.h"
+#include "store/database.h"
 #include "tune/study/study.h"
+#include "tune/study/study_claim.h"
 #include "tune/study/study_reader.h"
 #include "unit/tune/study_fixture.h"
 
@@ -72,6 +74,31 @@ TEST_F(TuneStorage, AFullDiskIsWaitedFor) {
   EXPECT_THAT(listener->messages[0], testing::HasSubstr("full"));
   EXPECT_THAT(listener->messages[1], testing::HasSubstr("works again"));
   ::umount(disk.c_str());
+}
+
+// A clock was set forward by an hour: the dates say that the controller has been silent for long.
+TEST_F(TuneStorage, AControllerElsewhereThatStillWritesIsNotRobbed) {
+  const auto connect = [this] {
+    return store::open_database((scratch_.path() / "k.db").string(), {.create = true});
+  };
+  const auto database = connect(), theirs = connect();
+  store::StudyStore store(*database);
+  store::StudyRecord record;
+  record.name = "s", record.spec = "{}";
+  const auto study = store.create(record);
+  database->execute(
+      "UPDATE studies SET owner = 'x', owner_host = 'elsewhere boot', owner_pid = 1, "
+      "owner_started = 1, heard = 100");
+  std::atomic<bool> is_over{false};
+  std::thread controller([&] {
+    for (; !is_over; std::this_thread::sleep_for(10ms))
+      theirs->execute("UPDATE studies SET heard = heard + 1");
+  });
+  EXPECT_EQ(refusal([&] { StudyClaim(store, study, 30s); }).code(), ErrorCode::failed_precondition);
+  is_over = true;
+  controller.join();
+  const StudyClaim claim(store, study, 20ms);  // nobody writes any more
+  EXPECT_FALSE(store.holder_elsewhere(study));
 }
 
 TEST_F(TuneStorage, ADatabaseThatStaysAwayEndsTheStudyCleanly) {
