@@ -14,6 +14,7 @@
 #include "base/socket.h"
 #include "exec/binding.h"
 #include "exec/custodian.h"
+#include "exec/start.h"
 
 namespace kolo::exec {
 namespace {
@@ -140,6 +141,11 @@ void Custodian::obey(OwnerId id, Owner& owner, const Frame& order) {
       owner.lease = decode_lease(order.payload);
       owner.lost_at.reset();
       renew_lease(owner);
+      break;
+    case Kind::family:
+      if (!owner.is_bound)
+        throw_error(ErrorCode::failed_precondition, "this custodian serves several families");
+      family_lock_ = lock_family_of_host(order.payload);
       break;
     case Kind::finish: owner.is_finished = true; break;
     case Kind::reserve: reserve(id, owner, decode_reservation(order.payload)); break;

@@ -161,6 +161,7 @@ void Link::end(TaskId task) { send(Kind::end, encode(task)); }
 void Link::kill(TaskId task) { send(Kind::kill, encode(task)); }
 void Link::set_lease(std::chrono::milliseconds lease) { send(Kind::lease, encode(lease)); }
 void Link::renew() { send(Kind::renew); }
+void Link::set_family(std::string_view family) { send(Kind::family, family); }
 void Link::finish() { send(Kind::finish); }
 
 void Link::reserve(ReservationId id, const Amounts& want) {

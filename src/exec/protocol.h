@@ -22,7 +22,7 @@
 namespace kolo::exec {
 
 using namespace std::string_view_literals;
-inline constexpr std::string_view kGreeting = "\0kolo custodian 2\n"sv;
+inline constexpr std::string_view kGreeting = "\0kolo custodian 3\n"sv;
 
 /// Numbers are part of the protocol: never reuse one.
 enum class Kind : std::uint8_t {
@@ -35,6 +35,7 @@ enum class Kind : std::uint8_t {
   renew = 6,        ///< the lease begins anew
   finish = 7,       ///< no task will follow: the custodian may end when all have ended
   lease = 8,        ///< milliseconds: an owner that is silent for longer is lost; 0 = never
+  family = 14,      ///< text: what an earlier custodian of this family left here has ended first
   // to a custodian that listens
   reserve = 9,     ///< ReservationOrder; `reserved` or `refused` follows
   release = 10,    ///< ReservationId: free as soon as no task of it is left

@@ -7,6 +7,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 
 #include <algorithm>
@@ -35,6 +36,28 @@ struct CustodianProgram {
 CustodianProgram& custodian_program() {
   static CustodianProgram program;
   return program;
+}
+
+enum class Locking { done, busy, impossible };
+
+/// `lock`, when nobody of an earlier family holds it any more; invalid after a warning where that
+/// takes too long.
+template <class TryLock>
+Fd wait_for_family(Fd lock, const std::string& name, TryLock&& try_lock) {
+  const Deadline deadline = Deadline::after(kLongestDeath);
+  while (lock.valid()) {
+    const Locking locking = try_lock(lock.get());
+    if (locking == Locking::done) break;
+    if (locking == Locking::impossible) {
+      lock.reset();
+    } else if (deadline.passed()) {
+      log::warning("processes of an earlier run still use {}", name);
+      lock.reset();
+    } else {
+      ::poll(nullptr, 0, 1);
+    }
+  }
+  return lock;
 }
 
 /// Standard streams of a custodian lead nowhere: whoever reads the owner's output must see its end
@@ -185,19 +208,26 @@ pid_t start_standing_custodian(Fd listener, Standing standing, Fd family_lock) {
 
 Fd lock_family(const std::filesystem::path& directory) {
   Fd lock(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  const Deadline deadline = Deadline::after(kLongestDeath);
-  while (lock.valid() && ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
-    if (errno == EINTR) continue;
-    if (errno != EWOULDBLOCK) {
-      lock.reset();
-    } else if (deadline.passed()) {
-      log::warning("processes of an earlier run still use {}", directory.string());
-      lock.reset();
-    } else {
-      ::poll(nullptr, 0, 1);
-    }
-  }
-  return lock;
+  return wait_for_family(std::move(lock), directory.string(), [](int fd) {
+    if (::flock(fd, LOCK_EX | LOCK_NB) == 0) return Locking::done;
+    return errno == EWOULDBLOCK || errno == EINTR ? Locking::busy : Locking::impossible;
+  });
+}
+
+// A name without a file: it is free when the last process that inherited the socket is gone.
+Fd lock_family_of_host(std::string_view name) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  const std::string text = fmt::format("kolo family {} {:016x} {}", ::getuid(),
+                                       std::hash<std::string_view>()(name), name);
+  const std::size_t length = std::min(text.size(), sizeof address.sun_path - 1);
+  std::copy_n(text.data(), length, address.sun_path + 1);  // behind a zero byte
+  Fd lock(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  return wait_for_family(std::move(lock), std::string(name), [&](int fd) {
+    const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + length);
+    if (::bind(fd, reinterpret_cast<const sockaddr*>(&address), size) == 0) return Locking::done;
+    return errno == EADDRINUSE ? Locking::busy : Locking::impossible;
+  });
 }
 
 }  // namespace kolo::exec

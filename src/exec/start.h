@@ -40,6 +40,10 @@ int be_custodian_of_standard_streams();
 /// and no standard streams. Returns its process id. To be called before there are threads.
 pid_t start_standing_custodian(Fd listener, Standing standing, Fd family_lock);
 
+/// As lock_family, by a name that is known on this host alone: where the directory is on a file
+/// system that several hosts share, each of them has a family of its own.
+Fd lock_family_of_host(std::string_view name);
+
 /// Waits for processes of an earlier family in this directory, and locks it for a new one: the
 /// custodian and everything it starts inherit the lock, so it is free when all of them are gone.
 /// Invalid, after a warning in the log, where that takes longer than 10 s; and where the file

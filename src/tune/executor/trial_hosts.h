@@ -4,7 +4,8 @@
 // So a study begins when nothing of an earlier session is left here, and two runs of a trial never
 // write into its directory at the same time. Custodians of other hosts are at the end of ssh. They
 // end with their tasks when the study is gone, or when they have not heard from it for the time of
-// a lease, as on a host that is cut off.
+// a lease, as on a host that is cut off. What an earlier session left on such a host is waited for
+// there, by a lock of that host.
 //
 // The hosts of a cluster (src/cluster) have custodians already, which serve others, too: there,
 // each trial reserves its slots before it begins.

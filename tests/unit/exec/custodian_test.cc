@@ -208,6 +208,27 @@ TEST(CustodianTest, TheFamilyLockIsFreeWhenNothingIsLeft) {
   EXPECT_EQ(::flock(other.get(), LOCK_EX | LOCK_NB), 0);
 }
 
+// As on another host: the study's next session has a custodian of its own there.
+TEST(CustodianTest, TasksOfAFamilyBeginWhenThoseOfItsLastCustodianHaveEnded) {
+  const TempDir dir;
+  const std::string go = (dir.path() / "go").string(), over = (dir.path() / "over").string();
+  Owner first, second, stranger;
+  for (Owner* one : {&first, &second}) one->link().set_family(dir.path().string());
+  stranger.link().set_family("another");
+  first.link().start(
+      Owner::shell(1, "echo up; until [ -e " + go + " ]; do sleep 0.01; done; : > " + over));
+  ASSERT_TRUE(first.wait_for_output(1, "up"));
+  const std::string look = "[ -e " + over + " ] && echo after || echo before";
+  second.link().start(Owner::shell(1, look));
+  stranger.link().start(Owner::shell(1, look));
+  EXPECT_TRUE(stranger.wait_for_output(1, "before"));
+  write_file_atomically(go, "");
+  ASSERT_TRUE(first.wait_for_end(1));
+  first.close();
+  ASSERT_TRUE(second.wait_for_end(1));
+  EXPECT_EQ(second.out[1], "after\n");
+}
+
 TEST(CustodianTest, AThousandTasksAtOnce) {
   Owner owner;
   constexpr TaskId kTasks = 1000;
