@@ -85,11 +85,14 @@ std::string_view to_string(TrialStatus status) noexcept {
 }
 
 std::string Table::to_csv() const {
-  std::string text = csv_line(columns);
-  for (const auto& row : rows) {
-    for (std::size_t i = 0; i < row.size(); ++i) text += (i > 0 ? "," : "") + csv_field(row[i]);
+  std::string text;
+  const auto add = [&text](const auto& fields) {
+    for (std::size_t i = 0; i < fields.size(); ++i)
+      text += (i > 0 ? "," : "") + csv_field(Value(fields[i]));
     text += "\n";
-  }
+  };
+  add(columns);  // metrics are named by trials
+  for (const auto& row : rows) add(row);
   return text;
 }
 

@@ -105,7 +105,10 @@ class CsvLogger final : public ResultLogger {
         rows.append(lines[i]).append(added.size(), ',').append(1, '\n');
     }
     columns_.insert(columns_.end(), added.begin(), added.end());
-    const std::string header = csv_line(columns_);
+    std::string header;
+    for (std::size_t i = 0; i < columns_.size(); ++i)
+      header += (i > 0 ? "," : "") + csv_field(Value(columns_[i]));
+    header += '\n';
     if (rows.empty()) {
       file_.pending() = header + file_.pending();
       return;

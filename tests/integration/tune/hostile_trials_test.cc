@@ -66,6 +66,24 @@ TEST_F(HostileTrial, MayKeepItsCheckpointInOnePlace) {
   EXPECT_EQ(read_file(directory / "ckpt/epoch"), "3\n");
 }
 
+// Spreadsheets take what begins with = or @ for formulas, and a page takes <!--<script> for code.
+TEST_F(HostileTrial, WritesNothingThatASpreadsheetOrAPageRuns) {
+  const std::string name = "{{data}}<!--<script>";
+  const auto result = tune({"--name", name, "--metric", "loss", "--mode", "min"},
+                           {"sh", "-c",
+                            "echo '{\"loss\": 1, \"note\": \"=cmd|calc\", \"@sum\": 2, \"html\": "
+                            "\"<!--<script>\"}' >&$KOLO_TRIAL_FD"});
+  ASSERT_TRUE(result.ok()) << result.errors;
+  const std::string csv = kolo({"trials", name, "--csv"}).output;
+  EXPECT_THAT(csv, testing::AllOf(HasSubstr(",'=cmd|calc"), HasSubstr(",'@sum")));
+  EXPECT_THAT(csv, testing::Not(testing::AnyOf(HasSubstr(",=cmd"), HasSubstr(",@sum"))));
+  const auto page = scratch_.path() / "report.html";
+  ASSERT_TRUE(kolo({"report-html", name, "-o", page.string()}).ok());
+  const std::string html = read_file(page);
+  EXPECT_THAT(html, HasSubstr("{{data}}&lt;!--&lt;script&gt;"));
+  EXPECT_THAT(html, testing::Not(HasSubstr("<!--<script>")));
+}
+
 TEST_F(HostileTrial, FailsAloneWhenItsJsonIsBeyondReason) {
   write("space.yaml", "kind: {grid_search: [large, deep, bytes, good]}\n");
   const auto result = study(
