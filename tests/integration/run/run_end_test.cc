@@ -144,6 +144,23 @@ TEST(RunEndTest, WhatARankLeavesRunningEndsWithIt) {
   EXPECT_TRUE(run.nothing_left());
 }
 
+// The rank is a `kolo run` itself, which is killed: its own ranks are no children of the outer job.
+TEST(RunEndTest, WhatARunInsideARunLeavesEndsBeforeTheOuterOne) {
+  for (int round = 0; round < 5; ++round) {
+    KoloProcess run({"run", "-np", "1", "sh", "-c",
+                     std::string(KOLO_PROGRAM) +
+                         " run -np 2 sh -c 'trap \"\" TERM; setsid sleep 1000 & echo up; "
+                         "while :; do sleep 0.1; done' & echo inner $!; wait"});
+    ASSERT_TRUE(run.wait_for_out("[1]<stdout>:up") && run.wait_for_out("[0]<stdout>:up"));
+    const std::string out = run.out();
+    const auto at = out.find("inner ");
+    ASSERT_NE(at, std::string::npos);
+    ::kill(std::stoi(out.substr(at + 6)), SIGKILL);
+    run.wait();
+    EXPECT_EQ(processes_with("KOLO_TEST_MARK", run.mark()), std::vector<pid_t>{});
+  }
+}
+
 TEST(RunEndTest, AReaderThatGoesAwayDoesNotEndTheJob) {
   TempDir dir;
   const std::string file = (dir.path() / "done").string();

@@ -47,6 +47,14 @@ TEST(RunJobTest, RanksMeet) {
                                      "[2]<stdout>:rank 2 of 3, local 2 of 3, cross 0 of 1, sum 6"));
 }
 
+// The kernel kills whoever makes a larger file, and shared memory is a file to it.
+TEST(RunJobTest, ALimitForFilesIsAnErrorAndNoSignal) {
+  const Finished run =
+      run_kolo({"run", "-np", "2", "sh", "-c", "ulimit -f 0; exec \"$0\"", KOLO_RANK_PROGRAM});
+  EXPECT_EQ(run.status, 1) << run.err;
+  EXPECT_THAT(run.out + run.err, ::testing::HasSubstr("the limit for the size of files is 0"));
+}
+
 TEST(RunJobTest, RanksMeetBehindWrappers) {
   for (const std::vector<std::string>& wrapper :
        {std::vector<std::string>{"sh", "-c", "exec \"$0\""},
