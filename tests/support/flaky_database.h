@@ -1,6 +1,7 @@
 // A database whose answers get lost when a test says so.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <utility>
 
@@ -9,12 +10,21 @@
 
 namespace kolo::test {
 
+/// The process that used the database was killed. No error, so that nobody mends it.
+struct Crash {};
+
 class FlakyDatabase final : public store::Database {
  public:
   explicit FlakyDatabase(std::unique_ptr<store::Database> inner) : inner_(std::move(inner)) {}
 
   /// While true, nothing is answered.
   bool down = false;
+  /// How it fails: a server that is away (unavailable), a disk that is full or broken (io).
+  ErrorCode failure = ErrorCode::unavailable;
+  /// Called around each commit: `has_happened` says on which side of it. May throw Crash.
+  std::function<void(bool has_happened)> around_commit{};
+  /// A defect for tests of simulations: commits are answered, and nothing is written.
+  bool lies = false;
   /// The so-many-th commit from now takes place, and its answer is lost; 0 = none.
   int lost_commit = 0;
   /// The so-many-th commit from now does not take place; 0 = none.
@@ -39,8 +49,13 @@ class FlakyDatabase final : public store::Database {
   }
   void commit() override {
     answer();
+    if (around_commit) around_commit(false);
     if (refused_commit > 0 && --refused_commit == 0) fail();
-    inner_->commit();
+    if (lies)
+      inner_->rollback();
+    else
+      inner_->commit();
+    if (around_commit) around_commit(true);
     if (lost_commit > 0 && --lost_commit == 0) fail();
   }
   void rollback() noexcept override {
@@ -59,7 +74,9 @@ class FlakyDatabase final : public store::Database {
   [[nodiscard]] const std::string& name() const noexcept override { return inner_->name(); }
 
  private:
-  [[noreturn]] static void fail() { throw Error(ErrorCode::unavailable, "the server went away"); }
+  [[noreturn]] void fail() const {
+    throw Error(failure, failure == ErrorCode::io ? "the disk is full" : "the server went away");
+  }
   void answer() const {
     if (down) fail();
   }

@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include "base/deadline.h"
@@ -76,8 +77,8 @@ class Inbox {
  public:
   /// Called with each message before it is queued, one call at a time. Set it before the first.
   std::function<void(const Message&)> witness{};
-  /// Called by take() instead of waiting: a simulation moves its clock to the next event, or to the
-  /// deadline, and puts the messages of that time. Set it before the first take().
+  /// Called by take() and pause() instead of waiting: a simulation moves its clock to the next
+  /// event, or to the deadline, and puts the messages of that time. Set it before the first take().
   std::function<void(Deadline)> simulate{};
 
   void put(Message message) {
@@ -94,6 +95,14 @@ class Inbox {
   [[nodiscard]] bool empty() {
     const MutexLock lock(mutex_);
     return messages_.empty();
+  }
+
+  /// Waits until the deadline, and takes nothing. A simulation may come back earlier.
+  void pause(Deadline deadline) const {
+    if (simulate)
+      simulate(deadline);
+    else
+      std::this_thread::sleep_until(deadline.when());
   }
 
   /// Takes all messages, in order. Waits for the first one until the deadline.

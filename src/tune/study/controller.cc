@@ -279,12 +279,12 @@ void Controller::wait_for_the_last() {
 }
 
 void Controller::patiently(const std::function<void()>& write) {
-  Retry retry("the storage of the study", system_clock(),
+  Retry retry("the storage of the study", state_.clock,
               std::chrono::duration_cast<Clock::Duration>(state_.options.storage_patience),
               [this](const std::string& text) { state_.announce.message(text); });
   while (!retry.attempt(write)) {
     if (is_interrupted()) return write();  // for the last time
-    std::this_thread::sleep_until(retry.next());
+    inbox_->pause(Deadline::at(retry.next()));
   }
 }
 

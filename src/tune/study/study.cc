@@ -114,7 +114,8 @@ struct Study::Checked {
 Study::Study(StudySetup setup) : Study(Checked(std::move(setup))) {}
 
 Study::Study(Checked checked)
-    : database_(store::open_database(storage_url(checked.setup.options))),
+    : database_(checked.setup.connect ? checked.setup.connect()
+                                      : store::open_database(storage_url(checked.setup.options))),
       store_(*database_),
       record_(find_or_create(store_, checked.setup)),
       claim_(store_, record_.id) {

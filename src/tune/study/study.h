@@ -47,6 +47,8 @@ struct StudySetup {
   const std::atomic<bool>* interrupted = nullptr;
   /// Must outlive the study.
   const Clock* clock = &system_clock();
+  /// Opens the database; unset = the one that the options name.
+  std::function<std::unique_ptr<store::Database>()> connect{};
 };
 
 class Study {

@@ -14,9 +14,12 @@
 
 namespace kolo::test {
 
+/// Defects that the simulation must find.
+enum class Plant { none, plans_get_lost, deaths_are_not_told };
+
 class RegroupSimulation {
  public:
-  explicit RegroupSimulation(std::uint64_t number);
+  explicit RegroupSimulation(std::uint64_t number, Plant plant = Plant::none);
 
   /// Plays it to its end. Returns what went wrong, "" for nothing.
   std::string run();
@@ -56,6 +59,7 @@ class RegroupSimulation {
   }
 
   Random random_;
+  const Plant plant_;
   launch::elastic::Time now_{0};
   launch::elastic::Roster roster_;
   bool is_launcher_alive_ = true;

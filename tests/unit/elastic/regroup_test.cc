@@ -1,19 +1,23 @@
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-
+#include "support/schedules.h"
 #include "unit/elastic/regroup_simulation.h"
 
 namespace kolo::test {
 namespace {
 
-/// KOLO_SCHEDULE=N plays schedule N alone.
-TEST(RegroupTest, AThousandSchedulesOfDeathsJoinsAndCutsEndWell) {
-  const char* only = std::getenv("KOLO_SCHEDULE");
-  const std::uint64_t first = only != nullptr ? std::strtoull(only, nullptr, 10) : 0;
-  const std::uint64_t last = only != nullptr ? first : 999;
-  for (std::uint64_t number = first; number <= last; ++number)
-    ASSERT_EQ(RegroupSimulation(number).run(), "") << "KOLO_SCHEDULE=" << number;
+TEST(RegroupTest, SchedulesOfDeathsJoinsAndCutsEndWell) {
+  play_schedules(98'500, [](std::uint64_t number) { return RegroupSimulation(number).run(); });
+}
+
+TEST(RegroupTest, FindsDefects) {
+  for (const Plant plant : {Plant::plans_get_lost, Plant::deaths_are_not_told}) {
+    EXPECT_NE(
+        first_failure(
+            1000, [plant](std::uint64_t number) { return RegroupSimulation(number, plant).run(); }),
+        0U)
+        << static_cast<int>(plant);
+  }
 }
 
 }  // namespace

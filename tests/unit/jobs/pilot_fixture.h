@@ -11,6 +11,7 @@
 #include "jobs/pilot/pilot.h"
 #include "support/flaky_database.h"
 #include "support/given_clock.h"
+#include "support/memory_folder.h"
 
 namespace kolo::jobs {
 
@@ -105,7 +106,7 @@ class PilotTest : public testing::Test {
   static constexpr const char* kWholePath =
       "CREATED READY STAGED_IN PREPROCESSED RUNNING RUN_DONE POSTPROCESSED JOB_FINISHED";
 
-  TempDir scratch_;
+  TempDir scratch_{test::memory_folder("kolo-pilot")};
   JobDatabase jobs_ = JobDatabase::init(scratch_.path() / "db");
   test::FlakyDatabase* database_ = nullptr;
   test::GivenClock clock_;

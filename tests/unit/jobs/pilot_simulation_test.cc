@@ -1,18 +1,18 @@
 // Launchers that share a database, and everything that may go wrong between them, in an order that
-// a seed decides: launchers die, stall for longer than their lease, lose the database, lose the
-// answers of commits that have or have not taken place; clocks jump.
+// a number decides (support/schedules.h): launchers die, at any write, stall for longer than their
+// lease, lose the database, lose the answers of commits that have or have not taken place; disks
+// run full; clocks are set.
 //
 // Whatever happens, in the end every job has finished, once, and was not started again after its
-// end was committed. A schedule that fails is named by its seed:
-//
-//   KOLO_SIMULATION_SEED=17 kolo_jobs_pilot --gtest_filter='*Simulation*'
-//   KOLO_SIMULATIONS=100000 …      so many schedules instead of a few hundred
+// end was committed.
+#include <fmt/format.h>
+
 #include <map>
 #include <set>
 
-#include "base/env.h"
 #include "kolo/random.h"
-#include "support/scale.h"
+#include "support/memory_folder.h"
+#include "support/schedules.h"
 #include "unit/jobs/pilot_fixture.h"
 
 namespace kolo::jobs {
@@ -44,11 +44,21 @@ class SimulatedLauncher {
   }
   /// Its connection works.
   void mend() {
-    connection->down = false;
+    connection->down = connection->lies = false;
     connection->lost_commit = connection->refused_commit = 0;
+    connection->around_commit = {};
   }
   /// As kill -9: nothing is said, and its tasks die with it.
-  void die() { pilot_.reset(); }
+  void die() {
+    connection->down = true;
+    pilot_.reset();
+  }
+  /// As kill -9 at the next commit, before or after it takes place.
+  void die_at_commit(bool after) {
+    connection->around_commit = [after](bool has_happened) {
+      if (has_happened == after) throw test::Crash{};
+    };
+  }
 
   void turn() {
     attempt([this] { pilot_->turn(); });
@@ -80,6 +90,8 @@ class SimulatedLauncher {
   void attempt(Call&& call) {
     try {
       call();
+    } catch (const test::Crash&) {
+      die();
     } catch (const Error& error) {
       if (error.code() != ErrorCode::failed_precondition) throw;
       die();
@@ -95,17 +107,21 @@ class SimulatedLauncher {
   std::optional<Pilot> pilot_;
 };
 
-class PilotSimulation : public testing::Test {
- protected:
-  PilotSimulation() {
+/// Launchers and a database, for many schedules one after the other.
+class PilotSimulation {
+ public:
+  /// `database_lies`: a defect that the simulation must find.
+  explicit PilotSimulation(bool database_lies) : database_lies_(database_lies) {
     body_of(jobs_).clock = body_of(jobs_).lease_clock = &clock_;
     jobs_.set_application({.name = "app", .executable = "/bin/app"});
     for (int i = 0; i < 3; ++i)
       launchers_.push_back(std::make_unique<SimulatedLauncher>(scratch_.path() / "db", clock_));
   }
 
-  void schedule(std::uint64_t seed) {
-    Random random = Random(seed).stream("pilot");
+  /// Plays one to its end. Returns what went wrong, "" for nothing.
+  std::string play(std::uint64_t number) {
+    Random random = Random(number).stream("pilot");
+    wrong_.clear();
     std::vector<JobId> ids;
     for (std::uint64_t i = 0, count = 1 + random.below(4); i < count; ++i) ids.push_back(add());
     for (std::uint64_t steps = 20 + random.below(60); steps > 0; --steps) {
@@ -115,8 +131,9 @@ class PilotSimulation : public testing::Test {
       else
         step(launcher, random);
     }
-    ASSERT_TRUE(settle(ids)) << "jobs are stuck";
+    if (!settle(ids)) return "jobs are stuck";
     for (const JobId id : ids) check(id);
+    return wrong_;
   }
 
  private:
@@ -127,7 +144,8 @@ class PilotSimulation : public testing::Test {
   }
 
   void step(SimulatedLauncher& launcher, Random& random) {
-    switch (random.below(12)) {
+    launcher.connection->failure = random.below(2) == 0 ? ErrorCode::io : ErrorCode::unavailable;
+    switch (random.below(14)) {
       case 0: launcher.connection->down = !launcher.connection->down; break;
       case 1: launcher.connection->lost_commit = 1 + static_cast<int>(random.below(3)); break;
       case 2: launcher.connection->refused_commit = 1 + static_cast<int>(random.below(3)); break;
@@ -138,6 +156,11 @@ class PilotSimulation : public testing::Test {
           launcher.end(running[random.below(running.size())]);
         break;
       case 6: launcher.tell_news(); break;
+      case 7:
+        clock_.step_date(std::chrono::seconds(static_cast<long>(random.below(8000)) - 4000));
+        break;
+      case 8: launcher.die_at_commit(random.below(2) == 0); break;
+      case 9: launcher.connection->lies = database_lies_; break;
       default: launcher.turn(); clock_.advance(20ms);
     }
   }
@@ -164,34 +187,45 @@ class PilotSimulation : public testing::Test {
   void check(JobId id) {
     int finished = 0, done = 0;
     for (const auto& entry : jobs_.history(id)) {
-      if (entry.state == JobState::running) {
-        EXPECT_EQ(done, 0) << "started after its end was committed";
-      }
+      if (entry.state == JobState::running && done > 0)
+        wrong_ = "a job is started after its end was committed";
       done += entry.state == JobState::run_done ? 1 : 0;
       finished += entry.state == JobState::job_finished ? 1 : 0;
     }
-    EXPECT_EQ(jobs_.job(id).state, JobState::job_finished);
-    EXPECT_EQ(done, 1);
-    EXPECT_EQ(finished, 1);
+    if (jobs_.job(id).state != JobState::job_finished || done != 1 || finished != 1)
+      wrong_ = fmt::format("a job is {}, has run to its end {} times and has finished {} times",
+                           to_string(jobs_.job(id).state), done, finished);
   }
 
-  TempDir scratch_;
+  const bool database_lies_;
+  std::string wrong_;
+  TempDir scratch_{test::memory_folder("kolo-pilot")};
   JobDatabase jobs_ = JobDatabase::init(scratch_.path() / "db");
   test::GivenClock clock_;
   std::vector<std::unique_ptr<SimulatedLauncher>> launchers_;
 };
 
-TEST_F(PilotSimulation, EveryJobFinishesOnce) {
-  if (const auto seed = setting_integer("SIMULATION_SEED")) {
-    schedule(static_cast<std::uint64_t>(*seed));
-    return;
+/// Launchers look at all jobs that there are, so that a database serves only some schedules.
+constexpr std::uint64_t kSchedulesOfADatabase = 100;
+
+class PilotSimulationTest : public testing::Test {
+ protected:
+  std::string play(std::uint64_t number, bool database_lies = false) {
+    if (!simulation_ || number % kSchedulesOfADatabase == 0) simulation_.emplace(database_lies);
+    return simulation_->play(number);
   }
-  const auto count = setting_integer("SIMULATIONS").value_or(test::scaled(200));
-  for (long long seed = 1; seed <= count; ++seed) {
-    SCOPED_TRACE(testing::Message() << "KOLO_SIMULATION_SEED=" << seed);
-    schedule(static_cast<std::uint64_t>(seed));
-    if (HasFailure()) return;
-  }
+
+ private:
+  std::optional<PilotSimulation> simulation_;
+};
+
+TEST_F(PilotSimulationTest, EveryJobFinishesOnce) {
+  test::play_schedules(1500, [this](std::uint64_t number) { return play(number); });
+}
+
+TEST_F(PilotSimulationTest, FindsADatabaseThatLies) {
+  EXPECT_NE(test::first_failure(200, [this](std::uint64_t number) { return play(number, true); }),
+            0U);
 }
 
 }  // namespace

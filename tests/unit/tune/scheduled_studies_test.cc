@@ -4,6 +4,7 @@
 
 #include "kolo/search/scheduler.h"
 #include "store/study_store.h"
+#include "support/memory_folder.h"
 #include "tune/protocol/value_text.h"
 #include "unit/tune/simulated_study.h"
 #include "unit/tune/study_fixture.h"
@@ -14,13 +15,9 @@ namespace {
 using namespace tune;
 using Saves = Behaviour::Saves;
 
-/// Hundreds of studies: where there is a file system in memory, they do not wait for a disk.
-constexpr const char* kMemory = "/dev/shm";
-
 class ScheduledStudies : public StudyTest {
  protected:
-  ScheduledStudies()
-      : StudyTest(std::filesystem::is_directory(kMemory) ? "/dev/shm/kolo-study" : "kolo-study") {}
+  ScheduledStudies() : StudyTest(memory_folder("kolo-study")) {}
 
   Simulation simulation_;
 

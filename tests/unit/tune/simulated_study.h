@@ -66,6 +66,8 @@ struct Behaviour {
   /// Between the end of a step and the arrival of its report.
   std::function<double(std::int64_t trial)> delay_seconds = [](auto) { return 0.0; };
   std::int64_t last_iteration = 1000;  ///< then the run ends by itself
+  /// Asked at each step: why the run fails there, "" if it does not.
+  std::function<std::string(tune::RunId id)> failure{};
 };
 
 class SimulatedExecutor final : public tune::TrialExecutor {
@@ -128,6 +130,7 @@ class SimulatedExecutor final : public tune::TrialExecutor {
   [[nodiscard]] bool can_kill() const noexcept override { return true; }
 
   [[nodiscard]] int kills() const noexcept { return kills_; }
+  [[nodiscard]] std::size_t running() const noexcept { return runs_.size(); }
 
  private:
   struct Run {
@@ -161,6 +164,13 @@ class SimulatedExecutor final : public tune::TrialExecutor {
     events_.after(seconds, [this, id, saves] {
       Run* run = find(id);
       if (run == nullptr) return;
+      if (behaviour_.failure) {
+        if (auto error = behaviour_.failure(id); !error.empty()) {
+          auto failed = message_of(tune::Message::Kind::ended, id);
+          failed.error = std::move(error);
+          return inbox_->put(std::move(failed));
+        }
+      }
       auto message = message_of(tune::Message::Kind::report, id);
       message.metrics = behaviour_.step(run->order.config, run->state, run->iteration + 1);
       message.saves_on_request = behaviour_.saves == Behaviour::Saves::on_request;
