@@ -4,6 +4,7 @@
 // A categorical value is stored as its place among the choices of its distribution, a whole number
 // as a floating-point one. Numbers of states and operations are Optuna's.
 #include <algorithm>
+#include <charconv>
 #include <cstdio>
 #include <ctime>
 #include <iterator>
@@ -30,24 +31,38 @@ double date_of(const std::string& text) {
   if (std::sscanf(text.c_str(), "%d-%d-%d%c%d:%d:%lf", &time.tm_year, &time.tm_mon, &time.tm_mday,
                   &separator, &time.tm_hour, &time.tm_min, &seconds) != 7)
     return 0;
+  const auto is_within = [](double value, double least, double most) {
+    return value >= least && value <= most;
+  };
+  if (!is_within(time.tm_year, 1970, 9999) || !is_within(time.tm_mon, 1, 12) ||
+      !is_within(time.tm_mday, 1, 31) || !is_within(time.tm_hour, 0, 23) ||
+      !is_within(time.tm_min, 0, 59) || !is_within(seconds, 0, 61))
+    return 0;
   time.tm_year -= 1900;
   time.tm_mon -= 1;
   time.tm_isdst = -1;
   return static_cast<double>(std::mktime(&time)) + seconds;
 }
 
-Value parameter(double internal, const Json& distribution) {
-  const std::string kind = distribution.value("name", "");
-  const Json attributes = distribution.value("attributes", Json::object());
-  if (kind == "CategoricalDistribution") {
-    const Json choices = attributes.value("choices", Json::array());
-    const auto place = static_cast<std::size_t>(internal);
-    if (internal < 0 || place >= choices.size())
-      throw_error(ErrorCode::corruption, "a categorical value has no choice number {}", internal);
-    return tune::decode(json_text(choices[place]), "a choice");
+/// `distribution` is a text of JSON.
+Value parameter(double internal, std::string_view distribution) {
+  const Json parsed = parse_json(distribution, "a distribution");
+  try {
+    const std::string kind = parsed.value("name", "");
+    const Json attributes = parsed.value("attributes", Json::object());
+    if (kind == "CategoricalDistribution") {
+      const Json choices = attributes.value("choices", Json::array());
+      if (!(internal >= 0 && internal < static_cast<double>(choices.size())))
+        throw_error(ErrorCode::corruption, "a categorical value has no choice number {}", internal);
+      return tune::decode(json_text(choices[static_cast<std::size_t>(internal)]), "a choice");
+    }
+    constexpr double kLargest = 9.2e18;
+    if (kind.starts_with("Int") && internal > -kLargest && internal < kLargest)
+      return Value(static_cast<std::int64_t>(internal));
+    return Value(internal);
+  } catch (const Json::exception& error) {
+    throw_error(ErrorCode::corruption, "a distribution cannot be read: {}", error.what());
   }
-  if (kind.starts_with("Int")) return Value(static_cast<std::int64_t>(internal));
-  return Value(internal);
 }
 
 std::vector<tune::Objective> objectives_of(const std::vector<bool>& maximizes,
@@ -66,6 +81,13 @@ struct OptunaTrial {
   ImportedTrial trial;
   std::map<std::int64_t, double> steps{};
   std::vector<double> values{};
+
+  /// A step as JSON names it.
+  void set_step(const std::string& step, double value) {
+    std::int64_t number = 0;
+    const char* const end = step.data() + step.size();
+    if (std::from_chars(step.data(), end, number).ptr == end) steps[number] = value;
+  }
 
   ImportedTrial finish(const std::vector<tune::Objective>& objectives) && {
     if (!objectives.empty())
@@ -118,10 +140,39 @@ double number_in(const Json& value) {
   return tune::decode(json_text(value), "a number").as_number();
 }
 
-/// The distribution is JSON inside of JSON.
-Value journal_parameter(const Json& line) {
-  return parameter(number_in(line.at("param_value_internal")),
-                   parse_json(line.at("distribution").get<std::string>(), "a distribution"));
+/// "" where it is null or missing.
+std::string text_at(const Json& line, const char* name) {
+  const auto found = line.find(name);
+  return found != line.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+void set_state_of(OptunaTrial& trial, const Json& line) {
+  set_state(trial.trial, kStates[line.at("state").get<unsigned>() % std::size(kStates)]);
+  if (const auto began = date_of(text_at(line, "datetime_start")); began > 0)
+    trial.trial.began = began;
+  if (const auto ended = date_of(text_at(line, "datetime_complete")); ended > 0)
+    trial.trial.ended = ended;
+  if (const Json values = line.value("values", Json()); values.is_array())
+    for (const auto& value : values) trial.values.push_back(number_in(value));
+  else if (const Json value = line.value("value", Json()); value.is_number())
+    trial.values.push_back(number_in(value));
+}
+
+/// A trial may be whole already: study.add_trial() and enqueue_trial() write it so.
+OptunaTrial journal_trial(const Json& line) {
+  OptunaTrial made;
+  made.trial.has_ended = false;
+  made.trial.began = date_of(text_at(line, "datetime_start"));
+  if (!line.contains("state")) return made;
+  set_state_of(made, line);
+  const Json distributions = line.value("distributions", Json::object());
+  const Json parameters = line.value("params", Json::object());
+  const Json steps = line.value("intermediate_values", Json::object());
+  for (const auto& [name, value] : parameters.items())
+    made.trial.config.as_dict().insert_or_assign(
+        name, parameter(number_in(value), distributions.at(name).get<std::string>()));
+  for (const auto& [step, value] : steps.items()) made.set_step(step, number_in(value));
+  return made;
 }
 
 }  // namespace
@@ -153,28 +204,16 @@ ImportedStudy import_optuna_journal(const fs::path& file, const ImportChoice& ch
           studies.push_back(std::move(study));
           break;
         }
-        case create_trial: {
-          OptunaTrial made;
-          made.trial.has_ended = false;
-          made.trial.began = date_of(line.value("datetime_start", ""));
-          trials.emplace_back(line.at("study_id").get<std::size_t>(), std::move(made));
+        case create_trial:
+          trials.emplace_back(line.at("study_id").get<std::size_t>(), journal_trial(line));
           break;
-        }
         case set_param:
           trial_of().trial.config.as_dict().insert_or_assign(
-              line.at("param_name").get<std::string>(), journal_parameter(line));
+              line.at("param_name").get<std::string>(),
+              parameter(number_in(line.at("param_value_internal")),
+                        line.at("distribution").get<std::string>()));
           break;
-        case set_state_values: {
-          OptunaTrial& trial = trial_of();
-          set_state(trial.trial, kStates[line.at("state").get<unsigned>() % std::size(kStates)]);
-          if (line.contains("datetime_start"))
-            trial.trial.began = date_of(line.at("datetime_start").get<std::string>());
-          if (line.contains("datetime_complete"))
-            trial.trial.ended = date_of(line.at("datetime_complete").get<std::string>());
-          if (const Json values = line.value("values", Json()); values.is_array())
-            for (const auto& value : values) trial.values.push_back(number_in(value));
-          break;
-        }
+        case set_state_values: set_state_of(trial_of(), line); break;
         case set_step:
           trial_of().steps[line.at("step").get<std::int64_t>()] =
               number_in(line.at("intermediate_value"));
@@ -239,9 +278,8 @@ ImportedStudy import_optuna_sqlite(const fs::path& file, const ImportChoice& cho
   };
   each("SELECT trial_id, param_name, param_value, distribution_json FROM trial_params",
        [](OptunaTrial& trial, store::Statement& row) {
-         trial.trial.config.as_dict().insert_or_assign(
-             std::string(row.text(1)),
-             parameter(row.number(2), parse_json(row.text(3), "a distribution")));
+         trial.trial.config.as_dict().insert_or_assign(std::string(row.text(1)),
+                                                       parameter(row.number(2), row.text(3)));
        });
   each("SELECT trial_id, value FROM trial_values WHERE value IS NOT NULL ORDER BY objective",
        [](OptunaTrial& trial, store::Statement& row) { trial.values.push_back(row.number(1)); });

@@ -126,13 +126,13 @@ void pass(const Target& target, const fs::path& corpus_directory, std::uint64_t 
     }
   };
   for (const auto& input : corpus) run(input);
-  for (std::uint64_t i = 0; i < runs; ++i) {
+  for (std::uint64_t i = 0; i < runs / target.cost; ++i) {
     std::string input = corpus[random.below(corpus.size())];
     for (std::uint64_t changes = 1 + random.below(6); changes > 0; --changes)
       change(input, corpus, random);
     run(std::move(input));
   }
-  fmt::print("{}: {} inputs\n", target.name, corpus.size() + runs);
+  fmt::print("{}: {} inputs\n", target.name, corpus.size() + runs / target.cost);
 }
 
 int main(const std::vector<std::string>& arguments) {

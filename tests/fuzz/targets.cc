@@ -1,26 +1,21 @@
 #include "fuzz/targets.h"
 
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cstdlib>
 
 #include "base/csv.h"
 #include "base/errors.h"
-#include "base/fd.h"
 #include "base/json.h"
 #include "base/socket.h"
 #include "base/utf8.h"
 #include "base/words.h"
 #include "base/yaml.h"
-#include "comm/activity.h"
-#include "comm/elastic/messages.h"
-#include "comm/rendezvous/protocol.h"
+#include "cluster/cluster_file.h"
+#include "cluster/standing.h"
 #include "dashboard/access.h"
-#include "engine/messages.h"
 #include "events/event_reader.h"
-#include "exec/protocol.h"
+#include "fuzz/check.h"
+#include "fuzz/file_targets.h"
+#include "fuzz/protocol_targets.h"
 #include "hps/results/results_csv.h"
 #include "jobs/database/fields.h"
 #include "jobs/database/name_pattern.h"
@@ -42,23 +37,6 @@
 
 namespace kolo::fuzz {
 namespace {
-
-/// What must hold for every input.
-void require(bool holds) {
-  if (!holds) std::abort();
-}
-
-/// Refusals are answers. Every call gets its turn, whatever the ones before said.
-template <class... Calls>
-void each(Calls&&... calls) {
-  const auto attempt = [](auto&& call) {
-    try {
-      call();
-    } catch (const Error&) {
-    }
-  };
-  (attempt(calls), ...);
-}
 
 void utf8(std::string_view input) {
   const std::string plain = plain_utf8(input);
@@ -117,62 +95,6 @@ void event_files(std::string_view input) {
   });
 }
 
-void frames(std::string_view input) {
-  // In pieces, as they arrive.
-  FrameParser parser(4096);
-  each([&] {
-    for (std::size_t at = 0, step = 1; at < input.size(); at += step, step = step % 7 + 1) {
-      parser.feed(input.substr(at, step));
-      while (parser.next()) {
-      }
-    }
-  });
-}
-
-void rendezvous(std::string_view input) {
-  namespace protocol = comm::rendezvous;
-  each([&] { require(protocol::encode(protocol::decode_hello(input)) == input); },
-       [&] { require(protocol::encode(protocol::decode_challenge(input)) == input); },
-       [&] { static_cast<void>(protocol::decode_meet(input)); },
-       [&] {  // kinds of later versions become `unknown`
-         const std::string once = protocol::encode(protocol::decode_departure(input));
-         require(protocol::encode(protocol::decode_departure(once)) == once);
-       },
-       [&] { require(protocol::encode(protocol::decode_failure(input)) == input); },
-       [&] { require(protocol::encode_met(protocol::decode_met(input)) == input); },
-       [&] { require(comm::encode(comm::decode_activity(input)) == input); });
-}
-
-void membership(std::string_view input) {
-  namespace elastic = comm::elastic;
-  if (input.empty()) return;
-  const Frame frame{static_cast<std::uint8_t>(input[0]), std::string(input.substr(1))};
-  const std::string bytes = encode_frame(frame.type, frame.payload);
-  each([&] { require(elastic::encode(elastic::decode_from_worker(frame)) == bytes); },
-       [&] { require(elastic::encode(elastic::decode_from_launcher(frame)) == bytes); });
-}
-
-void engine(std::string_view input) {
-  each([&] { static_cast<void>(runtime::decode_submit(input)); },
-       [&] { static_cast<void>(runtime::decode_decisions(input)); },
-       [&] { static_cast<void>(runtime::decode_lost(input)); });
-}
-
-void custodian(std::string_view input) {
-  each([&] { static_cast<void>(exec::decode_hello(input)); },
-       [&] { static_cast<void>(exec::decode_claim(input)); },
-       [&] { static_cast<void>(exec::decode_task(input)); },
-       [&] { static_cast<void>(exec::decode_output(input)); },
-       [&] { static_cast<void>(exec::decode_exited(input)); },
-       [&] { static_cast<void>(exec::decode_task_end(input)); },
-       [&] { static_cast<void>(exec::decode_environment(input)); },
-       [&] { require(exec::encode(exec::decode_reservation(input)).size() <= input.size()); },
-       [&] { require(exec::encode(exec::decode_refusal(input)) == input); },
-       [&] { static_cast<void>(exec::decode_holdings(input)); },
-       [&] { static_cast<void>(exec::decode_host_load(input)); },
-       [&] { static_cast<void>(exec::decode_task_id(input)); });
-}
-
 void hosts(std::string_view input) {
   each([&] { static_cast<void>(launch::parse_hosts(input)); },
        [&] { static_cast<void>(launch::parse_hostfile(input, "input")); },
@@ -202,18 +124,6 @@ void filters(std::string_view input) {
   require(!pattern.selects_all() || pattern.selects(input.substr(half)));
 }
 
-void results(std::string_view input) {
-  // A file in memory, whose reader knows files only.
-  static const Fd file(::memfd_create("results.csv", MFD_CLOEXEC));
-  require(::ftruncate(file.get(), 0) == 0);
-  require(::pwrite(file.get(), input.data(), input.size(), 0) ==
-          static_cast<ssize_t>(input.size()));
-  each([&] {
-    const auto table = hps::read_results(fmt::format("/proc/self/fd/{}", file.get()));
-    for (const auto& row : table.rows) static_cast<void>(hps::nested_config(row.parameters));
-  });
-}
-
 /// What a browser, or whoever pretends to be one, says of itself.
 void http_access(std::string_view input) {
   static const dashboard::Access access("a-token", "localhost", 8080);
@@ -222,6 +132,33 @@ void http_access(std::string_view input) {
   require(!access.knows({.authorization = text}) || text.find("a-token") != std::string::npos);
   static_cast<void>(access.objection({.host = text}));
   static_cast<void>(access.objection({.host = "localhost:8080", .origin = text}));
+}
+
+/// What a page asks for: the parameters of its address, as the server took them apart.
+void http_questions(std::string_view input) {
+  static const std::vector<std::string> columns{"trial", "config/lr", "status", "loss"};
+  const std::string text(input);
+  for (const bool are_numbers : {false, true})
+    each([&] {
+      for (const auto& condition :
+           tune::parse_conditions(text, columns, [&](std::size_t) { return are_numbers; })) {
+        require(condition.column() < columns.size());
+        static_cast<void>(condition.holds(tune::Value(0.5)));
+        static_cast<void>(condition.holds(tune::Value(text)));
+      }
+    });
+  each([&] { require(tune::column_of(columns, text) < columns.size()); },
+       [&] { require(jobs::to_string(jobs::parse_state(text)) == text); });
+}
+
+void clusters(std::string_view input) {
+  each([&] { static_cast<void>(cluster::parse_cluster_file(parse_yaml(input, "input"), "input")); },
+       [&] { cluster::check_cluster_name(input); },
+       [&] {
+         const std::string once = cluster::encode(cluster::decode_standing_order(input));
+         require(cluster::encode(cluster::decode_standing_order(once)) == once);
+       },
+       [&] { static_cast<void>(cluster::parse_standing_answer(input)); });
 }
 
 void words(std::string_view input) {
@@ -276,7 +213,9 @@ void checkpoints(std::string_view input) {
 constexpr Target kTargets[] = {
     {"batch_answers", batch_answers},
     {"checkpoints", checkpoints},
+    {"clusters", clusters},
     {"custodian", custodian},
+    {"deephyper", deephyper},
     {"engine", engine},
     {"events", event_files},
     {"expressions", expressions},
@@ -285,12 +224,16 @@ constexpr Target kTargets[] = {
     {"gzip", gzip},
     {"hosts", hosts},
     {"http_access", http_access},
+    {"http_questions", http_questions},
     {"idx", idx},
     {"job_fields", job_fields},
     {"json", json},
     {"membership", membership},
+    {"optuna_journal", optuna_journal},
+    {"ray_folder", ray_folder, 4},
     {"rendezvous", rendezvous},
     {"results", results},
+    {"sealed_streams", sealed_streams, 50},
     {"spaces", spaces},
     {"studies", studies},
     {"tables", tables},

@@ -12,6 +12,8 @@ namespace kolo::fuzz {
 struct Target {
   std::string_view name;
   void (*run)(std::string_view input);
+  /// How often the usual time one input takes; the short pass has so many times fewer.
+  unsigned cost = 1;
 };
 
 std::span<const Target> targets();

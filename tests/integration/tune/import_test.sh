@@ -65,6 +65,22 @@ has "$("$kolo" import journal.log)" 'imported 2 trials of Optuna as the study tp
 has "$("$kolo" best tpe)" '0.25'
 has "$("$kolo" best tpe)" 'kind=b, n=3'
 refused 2 'there is no study' "$kolo" import journal.log --study tpee
+# Trials that were added whole, or wait in the queue without a date.
+cat >added.log <<'END'
+{"op_code": 0, "worker_id": "w", "study_name": "added", "directions": [1]}
+{"op_code": 4, "worker_id": "w", "study_id": 0, "state": 1, "value": 0.125, "values": null, "datetime_start": "2026-01-02T03:04:05.000000", "datetime_complete": "2026-01-02T03:04:06.000000", "distributions": {"n": "{\"name\": \"IntDistribution\", \"attributes\": {\"log\": false, \"step\": 1, \"low\": 1, \"high\": 9}}"}, "params": {"n": 4.0}, "user_attrs": {}, "system_attrs": {}, "intermediate_values": {"1": 0.5}}
+{"op_code": 4, "worker_id": "w", "study_id": 0, "state": 4, "value": null, "values": null, "datetime_start": null, "datetime_complete": null, "distributions": {}, "params": {}, "user_attrs": {}, "system_attrs": {"fixed_params": {"n": 2}}, "intermediate_values": {}}
+{"op_code": 5, "worker_id": "w", "trial_id": 1, "param_name": "n", "param_value_internal": 2.0, "distribution": "{\"name\": \"IntDistribution\", \"attributes\": {}}"}
+{"op_code": 6, "worker_id": "w", "trial_id": 1, "state": 1, "values": [0.5], "datetime_start": "-2147483648-1-1 0:0:0", "datetime_complete": "2026-01-02T03:04:16.000000"}
+END
+has "$("$kolo" import added.log)" 'imported 2 trials of Optuna as the study added'
+has "$("$kolo" best added)" 'n=4'
+has "$("$kolo" trials added --csv)" '0.5'
+for wrong in NaN -1 2 1e300; do
+  sed '3,$d;s/"param_value_internal": [0-9.]*//' journal.log >wrong.log
+  printf '{"op_code": 5, "worker_id": "w", "trial_id": 0, "param_name": "k", "param_value_internal": %s, "distribution": "{\\"name\\": \\"CategoricalDistribution\\", \\"attributes\\": {\\"choices\\": [1, 2]}}"}\n' "$wrong" >>wrong.log
+  refused 1 'wrong.log, line 3: a categorical value has no choice' "$kolo" import wrong.log --name wrong
+done
 printf '{"op_code": 6, "trial_id": 7, "state": 1}\n' >broken.log
 refused 1 'broken.log, line 1' "$kolo" import broken.log
 printf 'nothing\n' >broken.txt
