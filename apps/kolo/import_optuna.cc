@@ -220,6 +220,8 @@ ImportedStudy import_optuna_journal(const fs::path& file, const ImportChoice& ch
           break;
         default: break;  // attributes, and what later versions add
       }
+    } catch (const Error& error) {
+      throw_error(ErrorCode::corruption, "{}, line {}: {}", file.string(), number, error.message());
     } catch (const std::exception& error) {
       throw_error(ErrorCode::corruption, "{}, line {}: {}", file.string(), number, error.what());
     }

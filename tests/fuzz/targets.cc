@@ -148,7 +148,10 @@ void http_questions(std::string_view input) {
       }
     });
   each([&] { require(tune::column_of(columns, text) < columns.size()); },
-       [&] { require(jobs::to_string(jobs::parse_state(text)) == text); });
+       [&] {
+         const auto state = jobs::parse_state(text);
+         require(jobs::parse_state(jobs::to_string(state)) == state);
+       });
 }
 
 void clusters(std::string_view input) {
