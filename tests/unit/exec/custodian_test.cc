@@ -213,11 +213,12 @@ TEST(CustodianTest, TasksOfAFamilyBeginWhenThoseOfItsLastCustodianHaveEnded) {
   const TempDir dir;
   const std::string go = (dir.path() / "go").string(), over = (dir.path() / "over").string();
   Owner first, second, stranger;
-  for (Owner* one : {&first, &second}) one->link().set_family(dir.path().string());
-  stranger.link().set_family("another");
+  first.link().set_family(dir.path().string());
   first.link().start(
       Owner::shell(1, "echo up; until [ -e " + go + " ]; do sleep 0.01; done; : > " + over));
   ASSERT_TRUE(first.wait_for_output(1, "up"));
+  second.link().set_family(dir.path().string());
+  stranger.link().set_family("another");
   const std::string look = "[ -e " + over + " ] && echo after || echo before";
   second.link().start(Owner::shell(1, look));
   stranger.link().start(Owner::shell(1, look));
