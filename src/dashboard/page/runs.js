@@ -50,7 +50,7 @@ function runPage(name) {
     pageHead(run.program, [`process ${run.pid} on ${run.host}, begun ${when(run.started)}, in ${run.directory}`,
       ...(run.elastic ? [`elastic; group ${run.generation} of ${run.ranks.length} ranks`] : [])]);
     waits.replaceChildren();
-    html('p', waits, waitText(run) || 'Nobody waits for long.');
+    html('p', waits, run.waiting.length ? `Now ${waitText(run)}.` : 'Nobody waits for long.');
     timeline.replaceChildren();
     if (run.ranks.some((r) => r.samples)) drawRanks(timeline, run.ranks);
     else empty(timeline, 'The ranks have told nothing yet. Programs that call kolo::init() do, once a second, where there are at least two.');
