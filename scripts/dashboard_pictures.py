@@ -5,6 +5,7 @@
 """
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -41,8 +42,9 @@ def main():
         os.environ["HOME"] = scratch
         prepare(binaries, folder)
         cluster = Cluster(str(binaries / "kolo"), folder / "state", "lab", slots=4)
-        runs = [subprocess.Popen([binaries / "kolo", "run", *where, "-np", "3", binaries / "kolo_run_rank", "behind", folder / "go"])
-                for where in ([], ["--cluster", "lab"])]
+        shutil.copy(binaries / "kolo_run_rank", folder / "train")
+        runs = [subprocess.Popen([binaries / "kolo", "run", *where, "-np", "3", "./train", "behind", "go"], cwd=folder)
+                for where in (["--cluster", "lab"], [])]
         try:
             with Served(str(binaries / "kolo"), folder) as (page, address):
                 page.open(address)
@@ -52,7 +54,7 @@ def main():
                 page.wait_for("document.querySelectorAll('#runs td a').length === 2 && " + says("wait for rank 2"))
                 run = page.evaluate("document.querySelector('#runs td a').getAttribute('href')")
                 for name, place, ready, height in (
-                        ("study", study, drawn("importance"), 1600), ("trial", study + "/trial/0", drawn("trial-curves"), 1600),
+                        ("study", study, drawn("importance"), 1600), ("trial", study + "/trial/12", drawn("trial-curves"), 1250),
                         ("run", run, says("ranks 0, 1 wait for rank 2"), 700), ("jobs", "#/jobs", drawn("graph"), 1000),
                         ("cluster", "#/cluster", says("3 of 4") + "&&" + says("GB of"), 360)):
                     page.look_like(height=height)
