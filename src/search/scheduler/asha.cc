@@ -8,8 +8,13 @@
 // counts at the highest milestone <= t that this trial has not been recorded at. The *cut-off* is
 // the 1/rf quantile (best first) of what others had recorded there before.
 //
-// Cost per result: O(1) between milestones, a search in an OrderedValues at one. Results that are
-// not finite are stopped at the first rung where there is anything to compare with.
+// Which others came before depends on how fast trials run. With `in_order` it does not: a trial at
+// a rung *waits* until every older trial of its bracket was recorded there or has ended, and is
+// judged by those alone. So a study decides the same however its trials are interrupted.
+//
+// Cost per result: O(1) between milestones, a search in an OrderedValues at one; in order, a look
+// at all older trials. Results that are not finite are stopped at the first rung where there is
+// anything to compare with.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -38,6 +43,7 @@ class Asha final : public Scheduler {
     factor_ = settings.number("reduction_factor", 4, 1 + 1e-6, 1e6);
     auto brackets = settings.integer("brackets", 1, 1, 64);
     stop_last_ = settings.truth("stop_last_trials", true);
+    in_order_ = settings.truth("in_order", false);
     settings.done();
     if (grace > max_t_) settings.refuse("grace_period", "must not be greater than max_t");
 
@@ -64,7 +70,9 @@ class Asha final : public Scheduler {
  private:
   struct Progress {
     std::uint32_t bracket = 0;
-    std::uint64_t recorded = 0;  // one bit per rung
+    std::uint64_t recorded = 0;               // one bit per rung
+    std::optional<std::uint32_t> waits_at{};  // this rung, for older trials
+    Objectives scores{};                      // of a trial that waits
   };
 
   void on_add(Slot slot) override { progress_.push_back({draw_bracket(slot), 0}); }
@@ -85,19 +93,65 @@ class Asha final : public Scheduler {
 
   Decision on_result(Slot slot, const Result& result, std::span<const double> scores) override {
     Progress& progress = progress_[slot];
+    progress.waits_at.reset();
     if (result.time >= max_t_)
       return {stop_last_ ? Action::stop : Action::proceed,
               {.rule = "max_t", .bracket = progress.bracket, .milestone = max_t_}};
 
     const auto index = open_rung(progress, result.time);
     if (!index) return {Action::proceed, {.rule = "between rungs"}};
+    if (in_order_ && older_are_missing(slot, *index)) {
+      progress.waits_at = index;
+      progress.scores.assign(scores.begin(), scores.end());
+      return {Action::pause,
+              {.rule = "in order",
+               .bracket = progress.bracket,
+               .rung = *index,
+               .milestone = brackets_[progress.bracket][*index].milestone}};
+    }
     return judge(brackets_[progress.bracket][*index], *index, progress, scores);
   }
 
   void on_last_result(Slot slot, const Result& result, std::span<const double> scores) override {
     Progress& progress = progress_[slot];
+    progress.waits_at.reset();
     if (const auto index = open_rung(progress, result.time))
       static_cast<void>(judge(brackets_[progress.bracket][*index], *index, progress, scores));
+  }
+
+  void on_end(Slot slot, bool /*failed*/) override {
+    progress_[slot].waits_at.reset();
+    wake_waiting();
+  }
+
+  /// An older trial of the bracket will come to this rung, as far as is known.
+  [[nodiscard]] bool older_are_missing(Slot slot, std::uint32_t rung) const {
+    for (Slot older = 0; older < slot; ++older) {
+      const Progress& other = progress_[older];
+      if (other.bracket != progress_[slot].bracket || entry(older).ended || entry(older).stopped)
+        continue;
+      if ((other.recorded >> rung) == 0) return true;
+    }
+    return false;
+  }
+
+  /// Those who are next have their turn, the oldest first: each may be what another waits for.
+  void wake_waiting() {
+    if (!in_order_) return;
+    for (Slot slot = 0; slot < progress_.size(); ++slot) {
+      Progress& progress = progress_[slot];
+      if (!progress.waits_at || older_are_missing(slot, *progress.waits_at)) continue;
+      const std::uint32_t index = *progress.waits_at;
+      progress.waits_at.reset();
+      announce(slot,
+               judge_now(brackets_[progress.bracket][index], index, progress, progress.scores));
+    }
+  }
+
+  [[nodiscard]] std::optional<Slot> choose(std::span<const Slot> waiting) const override {
+    for (const Slot slot : waiting)
+      if (!progress_[slot].waits_at) return slot;
+    return std::nullopt;
   }
 
   /// The highest rung at this time that the trial was not recorded at.
@@ -114,6 +168,13 @@ class Asha final : public Scheduler {
 
   Decision judge(Rung& rung, std::uint32_t index, Progress& progress,
                  std::span<const double> scores) {
+    const Decision decision = judge_now(rung, index, progress, scores);
+    wake_waiting();
+    return decision;
+  }
+
+  Decision judge_now(Rung& rung, std::uint32_t index, Progress& progress,
+                     std::span<const double> scores) {
     double grade = rung.ranking.grade(scores);
     auto cutoff = rung.ranking.quantile(1 / factor_);
     std::uint64_t rank = rung.ranking.ahead(grade) + 1;
@@ -136,6 +197,7 @@ class Asha final : public Scheduler {
   double max_t_ = 0;
   double factor_ = 0;
   bool stop_last_ = true;
+  bool in_order_ = false;
   std::vector<std::vector<Rung>> brackets_;  // rungs from the lowest up
   std::vector<Progress> progress_;           // by slot
 };

@@ -138,6 +138,34 @@ TEST(Asha, LastTrialsMayGoOn) {
   EXPECT_EQ(report(*asha, 0, 100, 1).action, Action::proceed);
 }
 
+TEST(Asha, InOrderATrialIsJudgedByTheOlderOnesAlone) {
+  auto asha = make_scheduler("asha", maximize({{"in_order", true}, {"reduction_factor", 2}}));
+  for (std::uint64_t i = 0; i < 4; ++i) asha->add(id(i));
+  EXPECT_EQ(report(*asha, 2, 1, 5).action, Action::pause);  // 0 and 1 are not there
+  EXPECT_EQ(report(*asha, 1, 1, 9).action, Action::pause);
+  const std::vector<TrialId> waiting{id(1), id(2), id(3)};
+  EXPECT_EQ(asha->next(waiting), id(3));  // the only one that may run
+  EXPECT_TRUE(asha->take_decisions().empty());
+  EXPECT_EQ(report(*asha, 0, 1, 4).action, Action::proceed);
+  const auto decided = asha->take_decisions();
+  ASSERT_EQ(decided.size(), 2U);
+  EXPECT_EQ(decided[0].first, id(1));
+  EXPECT_EQ(decided[0].second.action, Action::proceed);  // better than 4
+  EXPECT_EQ(decided[1].first, id(2));
+  EXPECT_EQ(decided[1].second.action, Action::stop);  // worse than 9
+  EXPECT_EQ(report(*asha, 3, 1, 10).action, Action::proceed);
+}
+
+TEST(Asha, InOrderNobodyWaitsForATrialThatHasEnded) {
+  auto asha = make_scheduler("asha", maximize({{"in_order", true}}));
+  for (std::uint64_t i = 0; i < 2; ++i) asha->add(id(i));
+  EXPECT_EQ(report(*asha, 1, 1, 5).action, Action::pause);
+  asha->fail(id(0));
+  const auto decided = asha->take_decisions();
+  ASSERT_EQ(decided.size(), 1U);
+  EXPECT_EQ(decided[0].second.action, Action::proceed);
+}
+
 TEST(Asha, BracketsAreDrawnWithSoftmaxWeights) {
   auto asha = make_scheduler("asha", maximize({{"brackets", 3}}));
   std::map<std::uint32_t, int> count;
