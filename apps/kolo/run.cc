@@ -13,6 +13,7 @@
 #include "elastic_options.h"
 #include "exec/binding.h"
 #include "kolo/virtual_ranks.h"
+#include "launch/environment.h"
 #include "launch/mpirun.h"
 #include "launch/slurm.h"
 #include "launch/supervisor.h"
@@ -93,13 +94,6 @@ void add_engine_settings(const RunOptions& options, std::vector<std::string>& va
   if (options.stall_shutdown) add("STALL_SHUTDOWN_TIME_SECONDS", *options.stall_shutdown);
 }
 
-/// The number of threads changes bits, so it must not follow from the number of ranks.
-void add_virtual_ranks(int count, std::vector<std::string>& variables) {
-  variables.push_back(fmt::format("KOLO_VIRTUAL_RANKS={}", count));
-  const std::string threads = environment("OMP_NUM_THREADS").value_or("");
-  variables.push_back("OMP_NUM_THREADS=" + (threads.empty() ? "1" : threads));
-}
-
 /// Ranks tell their launcher what they do, unless the user does not want that.
 void add_activity(std::vector<std::string>& variables) {
   if (!environment("KOLO_ACTIVITY")) variables.push_back("KOLO_ACTIVITY=1");
@@ -141,7 +135,9 @@ launch::Job job_of(const RunOptions& options, const OptionSet& given) {
     job.environment.push_back("KOLO_LOG_LEVEL=" + options.log_level);
   }
   add_engine_settings(options, job.environment);
-  if (options.virtual_ranks) add_virtual_ranks(*options.virtual_ranks, job.environment);
+  if (options.virtual_ranks)
+    for (auto& variable : launch::virtual_rank_variables(*options.virtual_ranks))
+      job.environment.push_back(std::move(variable));
   const auto own = current_environment();
   for (const auto& variable : options.env)
     job.environment = launch::merge_environment(std::move(job.environment),

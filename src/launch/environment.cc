@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/env.h"
 #include "base/errors.h"
 #include "kolo/topology.h"
 
@@ -42,6 +43,12 @@ Environment rank_variables(const std::vector<Placement>& placements, const Place
           fmt::format("KOLO_RANKS_PER_HOST={}", fmt::join(counts, ",")),
           fmt::format("KOLO_HOSTNAME={}", placement.host),
           fmt::format("KOLO_RENDEZVOUS={}", rendezvous)};
+}
+
+Environment virtual_rank_variables(int count) {
+  const std::string threads = environment("OMP_NUM_THREADS").value_or("");
+  return {fmt::format("KOLO_VIRTUAL_RANKS={}", count),
+          "OMP_NUM_THREADS=" + (threads.empty() ? "1" : threads)};
 }
 
 }  // namespace kolo::launch

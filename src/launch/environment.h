@@ -21,4 +21,8 @@ std::string resolve_variable(std::string_view text, const Environment& environme
 Environment rank_variables(const std::vector<Placement>& placements, const Placement& placement,
                            int local_rank, const std::string& rendezvous);
 
+/// For ranks with so many virtual ranks. The number of threads changes bits, so it must not follow
+/// from the number of ranks.
+Environment virtual_rank_variables(int count);
+
 }  // namespace kolo::launch
