@@ -69,8 +69,21 @@ constexpr Option<TuneOptions> kTuneTrials[] = {
 };
 
 constexpr Option<TuneOptions> kTuneResources[] = {
-    {&TuneOptions::np, "np", "N", "Run each trial as N ranks, as `kolo run -np N` does.",
-     aliases("-np"), fallback("1"), least(1)},
+    {&TuneOptions::np, "np", "N|LOW..HIGH",
+     "Run each trial as N ranks, as `kolo run -np N` does. With LOW..HIGH the number changes while "
+     "a trial runs (docs/elastic.md).",
+     aliases("-np"), fallback("1")},
+    {&TuneOptions::reuse_workers, "reuse-workers", "",
+     "With --np LOW..HIGH: ranks of trials that have ended join the best that run, which keep "
+     "what they have."},
+    {&TuneOptions::allocation, "allocation", "NAME",
+     "With --np LOW..HIGH: share free ranks out evenly (distribute), give them to the best "
+     "(top_job), or move only those of ended trials (reuse).",
+     choices("distribute|top_job|reuse"), fallback("distribute")},
+    {&TuneOptions::virtual_ranks, "virtual-ranks", "N",
+     "With --np LOW..HIGH: compute each step in N parts, so that results do not depend on the "
+     "number of ranks; 0 leaves it to the program.",
+     fallback("HIGH"), least(0), most(65'536)},
     {&TuneOptions::hosts, "hosts", "HOST:SLOTS,…",
      "Run trials on these hosts, which are reached by ssh; a slot holds one processor of a trial.",
      aliases("-H"), fallback("this machine")},

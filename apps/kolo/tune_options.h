@@ -24,7 +24,9 @@ struct TuneOptions {
   std::optional<std::int64_t> num_samples, seed;
   std::vector<std::string> stop;
   std::optional<double> time_budget, trial_time_limit;
-  std::optional<int> np;
+  std::string np, allocation;
+  std::optional<int> virtual_ranks;
+  bool reuse_workers = false;
   std::optional<double> cpus, gpus, total_cpus, total_gpus;
   std::optional<std::int64_t> max_concurrent, max_failures, keep_checkpoints;
   bool fail_fast = false;

@@ -66,6 +66,39 @@ SearchAlg TuneBOHB(std::map<std::string, Value> settings = {});
 SearchAlg ConcurrencyLimiter(SearchAlg search_alg, std::int64_t max_concurrent);
 SearchAlg Repeater(SearchAlg search_alg, std::int64_t repeat);
 
+/// How many ranks a trial may have while it runs; {0, 0}: as many as it began with.
+struct RankRange {
+  int least = 0, most = 0;
+};
+
+/// A running trial, to whoever shares out ranks.
+struct TrialShare {
+  std::int64_t number = 0;
+  int ranks = 0;
+  std::int64_t iteration = 0;     ///< reports so far
+  std::optional<double> value{};  ///< of the first objective, in its last report
+};
+
+/// What is shared out: `ranks` ranks, which the trials have or which are free. It can be less than
+/// they have, when another trial waits for a place.
+struct RankShares {
+  std::vector<TrialShare> trials{};
+  int ranks = 0;
+  RankRange range{};  ///< of each trial
+  search::Direction direction = search::Direction::minimize;
+};
+
+/// The number of ranks of each trial, in the order of RankShares::trials. Numbers outside of the
+/// range are brought into it.
+using ResourceAllocation = std::function<std::vector<int>(const RankShares& shares)>;
+
+/// The same number for all.
+ResourceAllocation DistributeResources();
+/// As many as possible for the best, then for the next.
+ResourceAllocation DistributeResourcesToTopJob();
+/// Trials keep what they have, and the ranks of those that have ended go to the best that run.
+ResourceAllocation ReuseWorkers();
+
 /// Which scheduler, by its name in `kolo list schedulers`, with its settings.
 struct Scheduling {
   std::string name = "fifo";
@@ -80,8 +113,14 @@ struct Scheduling {
   /// Makes a scheduler of your own (a class derived from search::Scheduler), instead of taking one
   /// from the table; `name` is not used then.
   std::function<std::unique_ptr<search::Scheduler>(search::SchedulerOptions)> make{};
+  /// Who gets how many ranks, where Resources::ranks is a range. The setting "reuse_workers" means
+  /// ReuseWorkers(); unset = DistributeResources().
+  ResourceAllocation allocation{};
 };
 
+/// Changes the ranks of trials while they run (Resources::ranks), beside another scheduler.
+Scheduling ResourceChangingScheduler(Scheduling base_scheduler = {},
+                                     ResourceAllocation allocation = DistributeResources());
 Scheduling ASHAScheduler(std::map<std::string, Value> settings = {});
 Scheduling HyperBandScheduler(std::map<std::string, Value> settings = {});
 Scheduling HyperBandForBOHB(std::map<std::string, Value> settings = {});
@@ -97,6 +136,9 @@ struct Resources {
   double cpu = 1;
   double gpu = 0;
   std::map<std::string, double> custom{};
+  /// In resources_per_trial: trials are elastic (docs/elastic.md), and what is above is of each
+  /// rank.
+  RankRange ranks{};
 };
 
 enum class Executor {

@@ -58,7 +58,8 @@ class Session {
   [[nodiscard]] virtual const std::filesystem::path& trial_dir() const = 0;
 };
 
-/// The session of the trial that the calling thread runs. Throws failed_precondition elsewhere.
+/// The session of the trial that the calling thread runs, or of this process if `kolo tune` started
+/// it. Throws failed_precondition elsewhere.
 Session& session();
 
 /// session().report(metrics): tune::report({{"loss", 0.3}}).

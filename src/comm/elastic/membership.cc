@@ -123,6 +123,12 @@ Next Membership::await_next() {
 }
 
 std::shared_ptr<Bootstrap> Membership::join(Deadline deadline) {
+  // Whoever started this process counts on it to let the group change.
+  if (!notice_ && setting_integer("ELASTIC_ONLY").value_or(0) != 0)
+    throw_error(ErrorCode::failed_precondition,
+                "the number of ranks may change while this program runs, but it calls kolo::init() "
+                "itself; call kolo::elastic::run() instead, use a Trainer with the option elastic, "
+                "or start it with a fixed number of ranks");
   leave_group(-1);
   if (await_next() != Next::join)
     throw_error(ErrorCode::cancelled, "worker {} was asked to leave before it had a group",

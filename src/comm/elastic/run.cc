@@ -14,6 +14,16 @@
 #include "comm/elastic/commit_files.h"
 #include "comm/elastic/membership.h"
 #include "comm/elastic/state.h"
+#include "comm/elastic/told.h"
+
+namespace kolo::comm::elastic {
+
+std::int64_t& told_count() noexcept {
+  static std::int64_t count = 0;
+  return count;
+}
+
+}  // namespace kolo::comm::elastic
 
 namespace kolo::elastic {
 
@@ -39,6 +49,8 @@ class Session {
       : state_(state), options_(options), membership_(Membership::of_this_process()) {
     if (membership_ == nullptr) return;
     membership_->heed_notice();
+    if (!std::exchange(state_.contents_->counts_told, true))
+      state_.add(comm::elastic::told_count());
     state_.contents_->at_end_of_step = [this] { end_step(); };
     if (const auto directory = setting("COMMIT_DIR"); directory && !directory->empty()) {
       files_.emplace(*directory);

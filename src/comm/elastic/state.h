@@ -12,7 +12,8 @@ struct State::Contents {
   /// Inside run(), on one rank, when nobody has the state: takes what is on disk, if it is to.
   std::function<void()> at_beginning;
   std::uint64_t commits = 0;
-  bool is_synced = false;  ///< it is the state of the job, not one that this rank began with
+  bool counts_told = false;  ///< comm::elastic::told_count() is a part
+  bool is_synced = false;    ///< it is the state of the job, not one that this rank began with
 };
 
 }  // namespace kolo::elastic

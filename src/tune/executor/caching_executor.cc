@@ -59,6 +59,9 @@ class CachingExecutor final : public TrialExecutor {
   void kill(RunId id) override {
     if (!own_.contains(id.trial)) inner_->kill(id);
   }
+  void resize(RunId id, int ranks) override {
+    if (!own_.contains(id.trial)) inner_->resize(id, ranks);
+  }
   void forget(RunId id) override {
     if (own_.erase(id.trial) == 0) inner_->forget(id);
   }

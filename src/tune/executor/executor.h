@@ -54,6 +54,7 @@ struct Message {
     report,      ///< metrics, perhaps with a checkpoint; waits for an answer
     checkpoint,  ///< of the iteration reported last; waits for an answer
     ended,       ///< the run is over
+    shrunk,      ///< no more ranks are left of it than resize() wanted
     poke,        ///< wakes the controller, which looks for requests
   };
   Kind kind = Kind::poke;
@@ -62,6 +63,8 @@ struct Message {
   std::filesystem::path checkpoint{};
   /// In a report: the trial can save a checkpoint whenever it is asked to, as classes can.
   bool saves_on_request = false;
+  /// In a report of an elastic trial: which one it is. Ranks that take a step again report again.
+  std::optional<std::int64_t> iteration{};
   std::string error{};  ///< in an end: why the run failed; "" = it did not
   /// In an end: SIGTERM or SIGINT ended it, and this study did not send it.
   bool was_terminated = false;
@@ -151,6 +154,9 @@ class TrialExecutor {
   virtual void study_is_interrupted() {}
   /// Ends a run at once, where can_kill() is true.
   virtual void kill(RunId id) = 0;
+  /// Gives an elastic run another number of ranks. A `shrunk` message follows when those that are
+  /// too many have gone.
+  virtual void resize(RunId /*id*/, int /*ranks*/) {}
   /// The controller has taken the end of this run and will not mention it again.
   virtual void forget(RunId id) = 0;
   /// False: a run that does not stop by itself is left behind.

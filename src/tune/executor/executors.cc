@@ -84,6 +84,16 @@ void check_executor(std::string_view name, const ExecutorSetup& setup) {
   if (!shape.hosts.empty() && executor != "ranks" && executor != "process")
     throw_error(ErrorCode::invalid_argument,
                 "the executor '{}' takes no hosts; process and ranks do", name);
+  if (shape.most_ranks > 0 && executor != "ranks")
+    throw_error(ErrorCode::invalid_argument,
+                "trials whose number of ranks changes need the executor ranks, not {}", name);
+  if (shape.most_ranks > 0 && !shape.cluster.empty())
+    throw_error(ErrorCode::invalid_argument,
+                "trials on a cluster reserve a fixed number of ranks; use hosts instead of a "
+                "cluster, or one number for np");
+  if (shape.most_ranks > 0 && shape.gpus > 0)
+    throw_error(ErrorCode::invalid_argument,
+                "GPUs are reserved for a fixed number of ranks; use one number for np");
   if (executor == "jobs" && !setup.jobs) static_cast<void>(find_jobs_place(setup.workflow));
 }
 

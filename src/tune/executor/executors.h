@@ -28,7 +28,10 @@ struct TrialShape {
   int nodes = 1;
   int ranks_per_node = 1;
   int threads_per_rank = 1;
-  double gpus = 0;  ///< of `jobs`: of each node
+  /// Of `ranks`: trials are elastic, with up to so many ranks; 0 = they are not.
+  int most_ranks = 0;
+  int virtual_ranks = 0;  ///< of elastic trials; 0 = the program decides
+  double gpus = 0;        ///< of `jobs`: of each node
   /// Of `process` and `ranks`: where trials run; none = this machine.
   std::vector<launch::Host> hosts{};
   /// Those hosts are of this cluster, of which each trial reserves its slots; "" = reached by ssh.

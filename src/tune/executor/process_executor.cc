@@ -12,6 +12,7 @@
 #include "base/env.h"
 #include "base/errors.h"
 #include "base/mutex.h"
+#include "launch/environment.h"
 #include "tune/executor/program_run.h"
 #include "tune/executor/trial_environment.h"
 #include "tune/executor/trial_tasks.h"
@@ -74,17 +75,23 @@ class ProcessExecutor final : public TrialExecutor {
       process.err = order.directory / "stderr";
       process.is_ring = is_ring_;
       process.grace = setup_.place.grace;
+      process.is_elastic = is_elastic();
       const auto& shape = setup_.shape;
-      process.placements =
-          tasks_.hosts().take(is_ring_ ? shape.nodes : 1, is_ring_ ? shape.ranks_per_node : 1);
-      if (process.placements.front().is_local)
+      if (process.is_elastic)
+        for (int i = 0; i < order.grant.ranks; ++i) tasks_.hosts().add_rank(process.placements);
+      else
+        process.placements =
+            tasks_.hosts().take(is_ring_ ? shape.nodes : 1, is_ring_ ? shape.ranks_per_node : 1);
+      if (process.is_elastic)
+        connect_workers(order, run, process);
+      else if (process.placements.front().is_local)
         connect(order, run, process);
       else
         report_by_file(order, run, process);
       process.environment.insert(process.environment.end(), command.environment.begin(),
                                  command.environment.end());
       tasks_.start(std::move(process));
-      wake_if_needed();
+      is_elastic() ? wake() : wake_if_needed();
     } catch (const std::exception& error) {
       tasks_.hosts().give_back(process.placements);  // none if tasks_ has them
       inbox_->put(run.program.end(error.what(), {}, setup_));
@@ -109,6 +116,13 @@ class ProcessExecutor final : public TrialExecutor {
     if (run == nullptr) return;
     channels_.send(run->channel, stop_line());
     if (!run->listens) end_tasks(*run);
+  }
+
+  void resize(RunId id, int ranks) override {
+    const MutexLock lock(mutex_);
+    if (find(id) == nullptr) return;
+    tasks_.resize(id, ranks);
+    wake();  // it may be done already
   }
 
   void kill(RunId id) override {
@@ -145,11 +159,34 @@ class ProcessExecutor final : public TrialExecutor {
     if (auto devices = device_variable(order)) process.environment.push_back(*devices);
   }
 
-  static void report_by_file(const StartOrder& order, Run& run, RunProcess& process) {
+  static fs::path open_report_file(const StartOrder& order, Run& run) {
     const fs::path file = order.directory / fmt::format("reports-{}.jsonl", order.id.run);
     fs::remove(file);  // of an earlier session
     run.reports.emplace(file);
-    process.environment = trial_environment(order, file);
+    return file;
+  }
+  static void report_by_file(const StartOrder& order, Run& run, RunProcess& process) {
+    process.environment = trial_environment(order, open_report_file(order, run));
+  }
+
+  [[nodiscard]] bool is_elastic() const noexcept { return setup_.shape.most_ranks > 0; }
+
+  /// Any worker may become the rank that reports. Those here connect to a socket.
+  void connect_workers(const StartOrder& order, Run& run, RunProcess& process)
+      KOLO_REQUIRES(mutex_) {
+    auto opened = channels_.open(order.id);
+    run.channel = opened.channel;
+    process.environment = trial_environment(order);
+    process.here = {fmt::format("{}={}", kTrialSocket, channels_.socket_path().string()),
+                    fmt::format("{}={}", kTrialToken, opened.token)};
+    if (!setup_.shape.hosts.empty())
+      process.elsewhere = {
+          fmt::format("{}={}", kTrialReports, open_report_file(order, run).string())};
+    // All numbers of ranks shall give the same bits.
+    if (const int count = setup_.shape.virtual_ranks; count > 0) {
+      const auto variables = launch::virtual_rank_variables(count);
+      process.environment.insert(process.environment.end(), variables.begin(), variables.end());
+    }
   }
 
   void wake() {
@@ -184,7 +221,7 @@ class ProcessExecutor final : public TrialExecutor {
       {
         const MutexLock lock(mutex_);
         polls.push_back({channels_.poll_fd(), POLLIN, 0});
-        tasks_.hosts().add_polls(polls);
+        tasks_.add_polls(polls);
         timeout = poll_timeout_ms();
       }
       const int ready = ::poll(polls.data(), polls.size(), timeout);
@@ -206,7 +243,7 @@ class ProcessExecutor final : public TrialExecutor {
   }
 
   [[nodiscard]] int poll_timeout_ms() KOLO_REQUIRES(mutex_) {
-    const int timeout = tasks_.hosts().poll_timeout_ms();
+    const int timeout = tasks_.poll_timeout_ms();
     if (setup_.shape.hosts.empty() || std::none_of(runs_.begin(), runs_.end(), [](const auto& run) {
           return run.second.reports.has_value();
         }))
@@ -228,6 +265,7 @@ class ProcessExecutor final : public TrialExecutor {
     if (!run.reports) return;
     try {
       run.reports->read(has_ended, [&](TrialLine line) {
+        run.listens = false;
         if (auto message = run.program.take(std::move(line))) inbox_->put(std::move(*message));
       });
     } catch (const Error& error) {
@@ -238,6 +276,15 @@ class ProcessExecutor final : public TrialExecutor {
   void take(ChannelId channel, RunId id, TrialLine line) KOLO_REQUIRES(mutex_) {
     Run* run = find(id);
     if (run == nullptr) return;
+    if (!tasks_.is_in_group(id)) {
+      run->program.failure =
+          "it reports before it is in a group: its number of ranks may change, so its program must "
+          "report inside of kolo::elastic::run() or an elastic Trainer; or give a fixed number of "
+          "ranks";
+      kill_tasks(id);
+      return;
+    }
+    if (is_elastic() && !line.is_plain) run->channel = channel;  // who reports may change
     if (!line.is_plain && channel == run->channel) run->listens = true;
     auto message = run->program.take(std::move(line));
     if (!message) return;
@@ -253,7 +300,10 @@ class ProcessExecutor final : public TrialExecutor {
   }
 
   void hear_ends() KOLO_REQUIRES(mutex_) {
-    for (auto& end : tasks_.receive()) {
+    auto ends = tasks_.receive();
+    for (const RunId id : tasks_.take_shrunk())
+      if (find(id) != nullptr) inbox_->put({Message::Kind::shrunk, id});
+    for (auto& end : ends) {
       channels_.close(end.id, take_, refuse_);
       Run* run = find(end.id);
       if (run == nullptr) continue;

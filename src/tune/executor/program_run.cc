@@ -35,6 +35,7 @@ std::optional<Message> ProgramRun::take(TrialLine line) {
       line.kind == TrialLine::Kind::report ? Message::Kind::report : Message::Kind::checkpoint, id};
   message.metrics = std::move(line.metrics);
   message.checkpoint = std::move(line.checkpoint);
+  message.iteration = line.iteration;
   message.saves_on_request = saves_on_request;
   reported = true;
   return message;

@@ -147,12 +147,13 @@ std::unique_ptr<TrialExecutor> make_self_executor(bool as_jobs, ExecutorSetup se
         std::chrono::duration_cast<std::chrono::milliseconds>(ranks->timeout);
     command.environment = {fmt::format("KOLO_START_TIMEOUT={}", ranks->timeout.count())};
   }
-  const char* const role = ranks ? "rank" : "trial";
+  const bool has_ranks = ranks || setup.shape.most_ranks > 0;
+  const char* const role = has_ranks ? "rank" : "trial";
   for (auto& entry : {fmt::format("{}={}", kRole, role), fmt::format("{}={}", kCall, call.number()),
                       fmt::format("{}={}", kPast, past)})
     command.environment.push_back(entry);
   setup.command = [command](const StartOrder&) { return command; };
-  return make_executor(as_jobs ? "jobs" : ranks ? "ranks" : "process", std::move(setup));
+  return make_executor(as_jobs ? "jobs" : has_ranks ? "ranks" : "process", std::move(setup));
 }
 
 }  // namespace kolo::tune

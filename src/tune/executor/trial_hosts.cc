@@ -77,6 +77,16 @@ std::vector<launch::Placement> TrialHosts::place(const std::vector<TrialHost*>& 
   return placements;
 }
 
+void TrialHosts::add_rank(std::vector<launch::Placement>& placements) {
+  const launch::Placement one = take(1, 1).front();
+  const auto known = std::find_if(placements.begin(), placements.end(),
+                                  [&](const auto& other) { return other.host == one.host; });
+  if (known == placements.end())
+    placements.push_back(one);
+  else
+    ++known->ranks;
+}
+
 std::vector<launch::Placement> TrialHosts::take_free(int nodes, int ranks) {
   std::vector<TrialHost*> fitting;
   for (auto& host : hosts_)

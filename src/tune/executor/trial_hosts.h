@@ -66,6 +66,8 @@ class TrialHosts {
   /// Places `ranks` ranks on each of `nodes` hosts: those with the most free slots, this machine
   /// first. Places are never refused; the study decides how many trials run at once.
   [[nodiscard]] std::vector<launch::Placement> take(int nodes, int ranks);
+  /// Places one more rank, where the most slots are free.
+  void add_rank(std::vector<launch::Placement>& placements);
   /// Of a cluster: places where, as far as is known, slots are free now; empty if there are too
   /// few.
   [[nodiscard]] std::vector<launch::Placement> take_free(int nodes, int ranks);

@@ -21,15 +21,15 @@ namespace {
 /// where the controller did not.
 constexpr std::chrono::milliseconds kAfterTheController{2000};
 
-fs::path file_of_rank(const fs::path& path, std::size_t rank) {
-  return rank == 0 ? path : fs::path(path.string() + "." + std::to_string(rank));
-}
-
 bool was_terminated(int status) {
   return WIFSIGNALED(status) && (WTERMSIG(status) == SIGTERM || WTERMSIG(status) == SIGINT);
 }
 
 }  // namespace
+
+fs::path TrialTasks::file_of_rank(const fs::path& path, std::size_t rank) {
+  return rank == 0 ? path : fs::path(path.string() + "." + std::to_string(rank));
+}
 
 TrialTasks::Run* TrialTasks::find(RunId id) {
   const auto found = runs_.find(id.trial);
@@ -46,7 +46,7 @@ void TrialTasks::start(RunProcess given) {
     for (const auto& placement : process.placements) {
       TrialHost& host = hosts_.at(placement.host);
       if (!hosts_.are_cluster()) hosts_.open(host);
-      for (int i = 0; i < placement.ranks; ++i)
+      for (int i = 0; i < (process.is_elastic ? 0 : placement.ranks); ++i)
         run.ranks.push_back(
             {.host = &host, .err = RunOutput(file_of_rank(process.err, run.ranks.size()))});
     }
@@ -62,8 +62,15 @@ void TrialTasks::start(RunProcess given) {
 }
 
 bool TrialTasks::hosts_are_ready(const Run& run) {
-  return std::all_of(run.ranks.begin(), run.ranks.end(),
-                     [](const Rank& rank) { return rank.host->is_ready(); });
+  const auto& placements = run.process.placements;
+  return std::all_of(placements.begin(), placements.end(),
+                     [this](const auto& one) { return hosts_.at(one.host).is_ready(); });
+}
+
+bool TrialTasks::is_placed_on(const Run& run, const TrialHost& host) {
+  const auto& placements = run.process.placements;
+  return std::any_of(placements.begin(), placements.end(),
+                     [&](const auto& one) { return one.host == host.name; });
 }
 
 bool TrialTasks::has_slots(Run& run) {
@@ -92,6 +99,8 @@ bool TrialTasks::has_slots(Run& run) {
 void TrialTasks::begin(Run& run) {
   const RunProcess& process = run.process;
   const auto& placements = process.placements;
+  run.is_begun = true;
+  if (process.is_elastic) return begin_ring(run);
   const Secret secret = Secret::random();
   std::vector<launch::HostRoute> routes;
   for (const auto& placement : placements) {
@@ -100,20 +109,11 @@ void TrialTasks::begin(Run& run) {
   }
   auto meeting = launch::open_meeting_place(static_cast<int>(run.ranks.size()), secret, routes, "");
   run.server = std::move(meeting.server);
-  run.is_begun = true;
   const Fd passed = std::move(run.process.descriptor);  // closed here when the custodian has it
   std::size_t number = 0;
   for (std::size_t i = 0; i < placements.size(); ++i) {
     for (int local = 0; local < placements[i].ranks; ++local, ++number) {
-      exec::Task task;
-      task.id = next_task_++;
-      task.argv = process.argv;
-      task.environment = process.environment;
-      task.directory = process.directory;
-      task.streams = {!placements[i].is_local, file_of_rank(process.out, number),
-                      file_of_rank(process.err, number)};
-      task.grace = {process.grace + kAfterTheController, {}, {}};
-      if (run.slots) task.reservation = run.slots->id();
+      exec::Task task = task_of(run, number, placements[i]);
       if (number == 0 && passed.valid())
         task.descriptors = {{passed.get(), process.descriptor_variable}};
       if (process.is_ring) {
@@ -124,11 +124,26 @@ void TrialTasks::begin(Run& run) {
         task.tell_exit = true;
         if (run.server) task.secret = secret.bytes();
       }
-      run.ranks[number].task = task.id;
-      tasks_[task.id] = {process.id.trial, number};
       run.ranks[number].host->link->start(task);
     }
   }
+}
+
+/// What every process of a run has.
+exec::Task TrialTasks::task_of(Run& run, std::size_t number, const launch::Placement& placement) {
+  const RunProcess& process = run.process;
+  exec::Task task;
+  task.id = next_task_++;
+  task.argv = process.argv;
+  task.environment = process.environment;
+  task.directory = process.directory;
+  task.streams = {!placement.is_local, file_of_rank(process.out, number),
+                  file_of_rank(process.err, number)};
+  task.grace = {process.grace + kAfterTheController, {}, {}};
+  if (run.slots) task.reservation = run.slots->id();
+  run.ranks[number].task = task.id;
+  tasks_[task.id] = {process.id.trial, number};
+  return task;
 }
 
 void TrialTasks::stop(RunId id) {
@@ -140,6 +155,8 @@ void TrialTasks::kill(RunId id) {
 }
 
 void TrialTasks::end_ranks(Run& run, bool at_once) {
+  if (!run.is_begun) run.is_cancelled = true;
+  if (run.leader) run.leader->stop();
   for (auto& rank : run.ranks) {
     if (!run.is_begun)
       rank.is_open = false;
@@ -152,6 +169,7 @@ std::vector<RunEnd> TrialTasks::receive() {
   for (auto& host : hosts_.all())
     if (host.link) receive_from(host);
   hosts_.keep_up();
+  hear_rings();
   begin_waiting();
   return std::exchange(ended_, {});
 }
@@ -161,9 +179,10 @@ void TrialTasks::begin_waiting() {
     Run& run = runs_.at(trial);
     try {
       const bool is_ready = hosts_.are_cluster() ? has_slots(run) : hosts_are_ready(run);
-      if (is_ready && run.ranks.front().is_open) begin(run);
+      if (is_ready && !run.is_cancelled) begin(run);
     } catch (const Error& error) {
       fail(run, 0, error.message());
+      run.is_cancelled = true;
       for (auto& rank : run.ranks) rank.is_open = false;
     }
     if (run.is_begun) waiting_.erase(trial);
@@ -220,6 +239,7 @@ void TrialTasks::write_output(Rank& rank, const RunProcess& process, std::size_t
 }
 
 void TrialTasks::rank_exited(Run& run, std::size_t rank, int status) {
+  if (run.leader) return lose_worker(run, rank, exit_code_of(status), describe_wait_status(status));
   if (run.server) run.server->announce(comm::departure_by_status(static_cast<int>(rank), status));
   if (status != 0)
     fail(run, rank, fmt::format("rank {} {}", rank, describe_wait_status(status)),
@@ -228,6 +248,10 @@ void TrialTasks::rank_exited(Run& run, std::size_t rank, int status) {
 
 void TrialTasks::rank_ended(Run& run, std::size_t rank, const exec::TaskEnd& end) {
   run.ranks[rank].is_open = false;
+  if (run.leader) {
+    lose_worker(run, rank, 1, "could not be started: " + end.error);
+    return note_shrunk(run);
+  }
   if (!end.error.empty())
     fail(run, rank, end.error);
   else if (!run.process.is_ring && end.status != 0)
@@ -244,12 +268,24 @@ void TrialTasks::lose(TrialHost& host, const std::string& reason) {
   for (auto& [trial, run] : runs_) {
     if (run.slots) run.slots->lose(host.link.get());
     if (hosts_.are_cluster() && !run.is_begun) continue;  // it gets slots elsewhere
+    if (run.process.is_elastic && !run.is_begun && is_placed_on(run, host)) {
+      run.is_cancelled = true;
+      fail(run, 0, error);
+      trials.push_back(trial);
+    }
     std::optional<std::size_t> first;
     for (std::size_t i = 0; i < run.ranks.size(); ++i) {
       Rank& rank = run.ranks[i];
       if (rank.host != &host || !rank.is_open) continue;
       rank.is_open = false;
       tasks_.erase(rank.task);
+      if (run.leader) {
+        lose_worker(run, i, 1, "was lost with its host: " + reason);
+        note_shrunk(run);
+        trials.push_back(trial);
+        run.end.was_cut_off = !host.is_local && run.leader->is_over();
+        continue;
+      }
       if (run.server)
         run.server->announce({static_cast<int>(i), error, comm::DepartureKind::failed});
       if (!first) first = i;
@@ -272,9 +308,10 @@ void TrialTasks::fail(Run& run, std::size_t rank, const std::string& error, bool
   if (!run.end.error.empty()) return;
   run.end.error = error;
   run.end.was_terminated = was_terminated;
-  run.end.said = run.ranks[rank].err;
-  for (auto& other : run.ranks) {
-    if (!other.is_open || &other == &run.ranks[rank]) continue;
+  if (rank < run.ranks.size()) run.end.said = run.ranks[rank].err;
+  for (std::size_t i = 0; i < run.ranks.size(); ++i) {
+    Rank& other = run.ranks[i];
+    if (!other.is_open || i == rank) continue;
     if (other.task == 0)
       other.is_open = false;
     else
@@ -288,6 +325,8 @@ void TrialTasks::forget_if_over(std::int64_t trial) {
   Run& run = found->second;
   if (std::any_of(run.ranks.begin(), run.ranks.end(), [](const Rank& one) { return one.is_open; }))
     return;
+  const bool is_over = run.leader ? run.leader->is_over() : run.is_begun || run.is_cancelled;
+  if (!is_over) return;
   hosts_.give_back(run.process.placements);
   ended_.push_back(std::move(run.end));
   waiting_.erase(trial);

@@ -5,11 +5,15 @@
 // host is lost, the others are told and ended. Output of other hosts comes here and goes to the
 // same files as that of this machine.
 //
+// The ranks of an elastic trial are workers (launch/elastic): some may be lost, and their number
+// may be changed while the trial runs (trial_rings.cc).
+//
 // Nothing blocks but the loss of a host. One thread at a time.
 #pragma once
 
 #include <chrono>
 #include <cstdint>
+#include <deque>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -19,6 +23,7 @@
 
 #include "base/fd.h"
 #include "comm/rendezvous/server.h"
+#include "launch/elastic/group_leader.h"
 #include "tune/executor/program_run.h"
 #include "tune/executor/trial_hosts.h"
 
@@ -37,7 +42,11 @@ struct RunProcess {
   std::string descriptor_variable{};
   std::vector<launch::Placement> placements{};  ///< from TrialHosts::take
   bool is_ring = false;                         ///< false: one process that is no rank of anything
-  std::chrono::milliseconds grace{5000};        ///< between SIGTERM and SIGKILL
+  /// Its ranks are workers, as many as `placements` has, and resize() changes their number. They
+  /// inherit no descriptor; workers here and elsewhere get these variables, too.
+  bool is_elastic = false;
+  std::vector<std::string> here{}, elsewhere{};
+  std::chrono::milliseconds grace{5000};  ///< between SIGTERM and SIGKILL
 };
 
 /// Nothing of a run is left.
@@ -59,6 +68,10 @@ class TrialTasks {
   /// SIGTERM, to every process of the run.
   void stop(RunId id);
   void kill(RunId id);
+  /// Gives an elastic run so many ranks: others join it, or some leave at the end of their step.
+  void resize(RunId id, int ranks);
+  /// False: an elastic run whose program has not asked for a group yet.
+  [[nodiscard]] bool is_in_group(RunId id);
 
   [[nodiscard]] TrialHosts& hosts() noexcept { return hosts_; }
   /// Whoever polls must look again; see TrialHosts.
@@ -66,6 +79,12 @@ class TrialTasks {
   /// Reads what has come and returns the runs that have ended. When a custodian was killed or a
   /// host is lost, all its runs have.
   std::vector<RunEnd> receive();
+  /// Elastic runs in which no more ranks are left than resize() wanted, since the last call.
+  std::vector<RunId> take_shrunk() { return std::exchange(shrunk_, {}); }
+
+  /// Adds the descriptors to poll, and how long to poll at most; -1 = until something comes.
+  void add_polls(std::vector<pollfd>& polls) const;
+  [[nodiscard]] int poll_timeout_ms() const;
 
  private:
   struct Rank {
@@ -74,14 +93,19 @@ class TrialTasks {
     RunOutput err{};
     Fd out_file{}, err_file{};  // of another host
     bool is_open = true;        // something of it may be left
+    bool has_exited = false;    // of a worker: its leader knows
   };
   struct Run {
     RunProcess process;
     RunEnd end;
-    std::vector<Rank> ranks{};
+    std::deque<Rank> ranks{};                // of an elastic run: workers, by number
     std::unique_ptr<cluster::Gang> slots{};  // of a cluster
     bool is_begun = false;                   // its tasks are started
+    bool is_cancelled = false;               // it never will be
     std::unique_ptr<comm::rendezvous::Server> server{};
+    std::unique_ptr<launch::elastic::GroupLeader> leader{};  // of an elastic run
+    bool is_shrinking = false;
+    RunEnd last_loss{};  // of its workers
   };
   struct Place {  // of a task
     std::int64_t trial = 0;
@@ -89,11 +113,16 @@ class TrialTasks {
   };
 
   Run* find(RunId id);
-  [[nodiscard]] static bool hosts_are_ready(const Run& run);
+  [[nodiscard]] static std::filesystem::path file_of_rank(const std::filesystem::path& path,
+                                                          std::size_t rank);
+  [[nodiscard]] bool hosts_are_ready(const Run& run);
+  [[nodiscard]] static bool is_placed_on(const Run& run, const TrialHost& host);
   /// Of a cluster: whether the run has its slots. Asks for them when some are free.
   bool has_slots(Run& run);
   void begin(Run& run);
   void begin_waiting();
+  [[nodiscard]] exec::Task task_of(Run& run, std::size_t number,
+                                   const launch::Placement& placement);
   void end_ranks(Run& run, bool at_once);
   void receive_from(TrialHost& host);
   void handle(const exec::Event& event);
@@ -105,12 +134,22 @@ class TrialTasks {
   void fail(Run& run, std::size_t rank, const std::string& error, bool was_terminated = false);
   void forget_if_over(std::int64_t trial);
 
+  void begin_ring(Run& run);
+  void start_worker(Run& run, int worker, const launch::elastic::HostPool::Slot& slot);
+  void end_ring(Run& run, int status, const std::string& reason);
+  /// Its process is gone.
+  void lose_worker(Run& run, std::size_t worker, int code, const std::string& how);
+  void hear_rings();
+  void note_shrunk(Run& run);
+  [[nodiscard]] std::string door_for(const Run& run, const TrialHost& host) const;
+
   TrialHosts hosts_;
   exec::TaskId next_task_ = 1;
   std::map<std::int64_t, Run> runs_;  // by trial
   std::set<std::int64_t> waiting_;    // trials whose hosts have not answered, or have no free slots
   std::map<exec::TaskId, Place> tasks_;
   std::vector<RunEnd> ended_;  // not told yet
+  std::vector<RunId> shrunk_;
 };
 
 }  // namespace kolo::tune

@@ -11,6 +11,7 @@
 
 #include "base/env.h"
 #include "base/errors.h"
+#include "comm/elastic/told.h"
 #include "kolo/kolo.h"
 #include "tune/trial/checkpoints.h"
 
@@ -38,11 +39,13 @@ Fd connect_to(const std::string& path) {
 }
 
 /// A trial of one process, or a rank of a trial. Rank 0 talks to the study and tells the others
-/// what it was told.
+/// what it was told. In an elastic trial any worker may become rank 0, and a report may be made
+/// again, together with its step. So reports have numbers there.
 class ClientSession final : public SessionBase {
  public:
-  ClientSession() : rank_(static_cast<int>(integer_variable("KOLO_RANK"))) {
-    if (rank_ == 0) link_.emplace(TrialLink::from_environment(/*own_connection=*/false));
+  ClientSession() : is_worker_(environment("KOLO_WORKER").has_value()) {
+    if (!is_worker_ && integer_variable("KOLO_RANK") == 0)
+      link_.emplace(TrialLink::from_environment(/*own_connection=*/false));
     if (link_) link_->send(hello_line("", false));
     if (auto path = environment(kTrialCheckpoint)) checkpoint_ = *path;
     iteration_ = integer_variable(kTrialIteration);
@@ -53,49 +56,62 @@ class ClientSession final : public SessionBase {
 
   bool try_report(const Value& metrics) override {
     check_metrics(metrics);
-    if (over_) throw Stopped{};
-    if (link_) {
-      link_->send(report_line(metrics, std::exchange(staged_, {})));
-      last_ = link_->wait_for_answer();
+    if (is_over()) throw Stopped{};
+    if (is_worker_ && !is_initialized())
+      throw_error(ErrorCode::failed_precondition,
+                  "the number of ranks of this trial may change, so it reports inside of "
+                  "kolo::elastic::run()");
+    if (TrialLink* link = link_of_speaker()) {
+      std::optional<std::int64_t> number;
+      if (is_worker_) number = iteration() + 1;
+      link->send(report_line(metrics, std::exchange(staged_, {}), number));
+      last_ = link->wait_for_answer();
     }
     share(last_);
-    ++iteration_;
-    over_ = last_.reply != Reply::proceed;
-    return !over_;
+    ++(is_worker_ ? comm::elastic::told_count() : iteration_);
+    if (last_.reply != Reply::proceed) over_at_ = iteration();
+    return last_.reply == Reply::proceed;
   }
 
   void report_last(const Value& metrics) override {
     check_metrics(metrics);
-    if (over_) throw Stopped{};
-    if (link_) link_->send(result_line(metrics, std::exchange(staged_, {})));
+    if (is_over()) throw Stopped{};
+    if (TrialLink* link = link_of_speaker())
+      link->send(result_line(metrics, std::exchange(staged_, {})));
   }
 
   void save_checkpoint(const std::function<void(const fs::path&)>& write) override {
-    if (!link_) {
+    if (link_of_speaker() == nullptr) {
       write_and_discard(directory_, write);
       return;
     }
-    staged_ = make_checkpoint(directory_, iteration_ + 1, write);
+    staged_ = make_checkpoint(directory_, iteration() + 1, write);
   }
   void save_now(const std::function<void(const fs::path&)>& write) override {
-    if (!link_) {
+    TrialLink* link = link_of_speaker();
+    if (link == nullptr) {
       save_checkpoint(write);
       return;
     }
-    link_->send(checkpoint_line(make_checkpoint(directory_, iteration_, write)));
-    static_cast<void>(link_->wait_for_answer());
+    link->send(checkpoint_line(make_checkpoint(directory_, iteration(), write)));
+    static_cast<void>(link->wait_for_answer());
   }
   void offer_saves() override {
+    offers_saves_ = true;
     if (link_) link_->send(hello_line("", true));
   }
 
   [[nodiscard]] bool should_stop() const override {
-    return over_ || (link_ && link_->told_to_stop());
+    if (is_over()) return true;
+    TrialLink* link = link_of_speaker();
+    return link != nullptr && link->told_to_stop();
   }
   [[nodiscard]] bool should_save() const override { return last_.save; }
   [[nodiscard]] bool pausing() const override { return last_.reply == Reply::pause; }
   [[nodiscard]] std::optional<fs::path> checkpoint() const override { return checkpoint_; }
-  [[nodiscard]] std::int64_t iteration() const override { return iteration_; }
+  [[nodiscard]] std::int64_t iteration() const override {
+    return iteration_ + (is_worker_ ? comm::elastic::told_count() : 0);
+  }
   [[nodiscard]] const std::string& trial_id() const override { return id_; }
   [[nodiscard]] const std::string& trial_name() const override { return name_; }
   [[nodiscard]] const fs::path& trial_dir() const override { return directory_; }
@@ -110,14 +126,30 @@ class ClientSession final : public SessionBase {
     answer.save = both[1] != 0;
   }
 
-  int rank_;
-  mutable std::optional<TrialLink> link_;  // of rank 0
+  /// It was told to end. In an elastic trial, ranks that have lost one before the end of that step
+  /// take it again, and ask again, as the one that has come in its place does.
+  [[nodiscard]] bool is_over() const { return over_at_ && iteration() >= *over_at_; }
+
+  /// None for ranks that do not talk to the study.
+  TrialLink* link_of_speaker() const {
+    if (!is_worker_) return link_ ? &*link_ : nullptr;
+    if (!is_initialized() || rank() != 0) return nullptr;
+    if (!link_) {
+      link_.emplace(TrialLink::from_environment(/*own_connection=*/true));
+      link_->send(hello_line("", offers_saves_));
+    }
+    return &*link_;
+  }
+
+  const bool is_worker_;  // of an elastic trial
+  mutable std::optional<TrialLink> link_;
   std::optional<fs::path> checkpoint_;
-  std::int64_t iteration_ = 0;
+  std::int64_t iteration_ = 0;  // of a worker: when its trial began
   std::string id_, name_;
   fs::path directory_, staged_;
   Answer last_;
-  bool over_ = false;
+  std::optional<std::int64_t> over_at_;  // the iteration
+  bool offers_saves_ = false;
 };
 
 }  // namespace

@@ -23,8 +23,10 @@ std::string line_of(Value::Dict fields) {
 }
 
 std::string metrics_line(const char* key, const Value& metrics,
-                         const std::filesystem::path& checkpoint) {
+                         const std::filesystem::path& checkpoint,
+                         std::optional<std::int64_t> iteration = std::nullopt) {
   Value::Dict fields{{key, metrics}};
+  if (iteration) fields.emplace("iteration", *iteration);
   if (!checkpoint.empty()) fields.emplace("checkpoint", checkpoint.string());
   return line_of(std::move(fields));
 }
@@ -94,6 +96,12 @@ TrialLine parse_trial_line(std::string_view text) {
       throw_error(ErrorCode::invalid_argument, "a report must be an object of metrics");
     line.kind = result != nullptr ? TrialLine::Kind::result : TrialLine::Kind::report;
     line.metrics = *metrics;
+    if (const Value* iteration = field(value, "iteration")) {
+      if (!iteration->is_integer())
+        throw_error(ErrorCode::invalid_argument,
+                    "the iteration of a report must be a whole number");
+      line.iteration = iteration->as_integer();
+    }
   } else if (const Value* error = field(value, "error")) {
     line.kind = TrialLine::Kind::failure;
     line.error = error->as_string();
@@ -115,8 +123,9 @@ TrialLine parse_trial_line(std::string_view text) {
 std::string hello_line(std::string_view token, bool saves_on_request) {
   return line_of({{"hello", std::string(token)}, {"saves", saves_on_request}});
 }
-std::string report_line(const Value& metrics, const std::filesystem::path& checkpoint) {
-  return metrics_line("report", metrics, checkpoint);
+std::string report_line(const Value& metrics, const std::filesystem::path& checkpoint,
+                        std::optional<std::int64_t> iteration) {
+  return metrics_line("report", metrics, checkpoint, iteration);
 }
 std::string result_line(const Value& metrics, const std::filesystem::path& checkpoint) {
   return metrics_line("result", metrics, checkpoint);

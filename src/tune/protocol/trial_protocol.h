@@ -34,10 +34,11 @@ struct TrialLine {
   Kind kind = Kind::report;
   Value metrics{};
   std::filesystem::path checkpoint{};
-  std::string token{};            ///< of a hello
-  std::string error{};            ///< of a failure
-  bool saves_on_request = false;  ///< of a hello
-  bool is_plain = false;          ///< a dictionary of metrics and nothing else
+  std::string token{};                      ///< of a hello
+  std::string error{};                      ///< of a failure
+  bool saves_on_request = false;            ///< of a hello
+  std::optional<std::int64_t> iteration{};  ///< of a report that may be made twice
+  bool is_plain = false;                    ///< a dictionary of metrics and nothing else
 };
 
 /// Throws invalid_argument, saying what is wrong with it.
@@ -45,7 +46,9 @@ TrialLine parse_trial_line(std::string_view line);
 
 // All end with a newline.
 std::string hello_line(std::string_view token, bool saves_on_request);
-std::string report_line(const Value& metrics, const std::filesystem::path& checkpoint);
+/// With `iteration`, another report of the same number is known to be the same.
+std::string report_line(const Value& metrics, const std::filesystem::path& checkpoint,
+                        std::optional<std::int64_t> iteration = std::nullopt);
 /// The last report, which nobody answers.
 std::string result_line(const Value& metrics, const std::filesystem::path& checkpoint);
 std::string checkpoint_line(const std::filesystem::path& checkpoint);

@@ -11,6 +11,8 @@ void Actions::perform(TrialExecutor& executor,
     executor.start(std::move(order));
   }
   starts_.clear();
+  for (const auto& [id, ranks] : resizes_) executor.resize(id, ranks);
+  resizes_.clear();
   for (const RunId id : stops_) executor.stop(id);
   stops_.clear();
   for (const auto& path : removals_) {

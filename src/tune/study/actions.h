@@ -17,6 +17,7 @@ class Actions {
   void answer(RunId id, Answer answer) { answers_.emplace_back(id, answer); }
   void start(StartOrder order) { starts_.push_back(std::move(order)); }
   void stop(RunId id) { stops_.push_back(id); }
+  void resize(RunId id, int ranks) { resizes_.emplace_back(id, ranks); }
   /// A checkpoint that is not kept any longer.
   void remove(std::filesystem::path path) { removals_.push_back(std::move(path)); }
   /// A path that was to be removed is named again.
@@ -35,6 +36,7 @@ class Actions {
   std::vector<std::pair<RunId, Answer>> answers_;
   std::vector<StartOrder> starts_;
   std::vector<RunId> stops_;
+  std::vector<std::pair<RunId, int>> resizes_;
   std::vector<std::filesystem::path> removals_;
 };
 

@@ -92,7 +92,10 @@ void Controller::step() {
   for (auto& message : messages) handle(message);
   if (look_for_requests_) look_at_requests();
   check_time();
-  if (leaving_ == Leaving::no) starts_.fill();
+  if (leaving_ == Leaving::no) {
+    starts_.fill();
+    sharing_.settle();
+  }
   check_end();
   commit();
   act(kBacklog);
@@ -140,6 +143,7 @@ void Controller::handle(Message& message) {
       else
         reports_.on_end(trial, message);
       break;
+    case Message::Kind::shrunk: sharing_.shrunk(trial); break;
     case Message::Kind::poke: break;
   }
 }

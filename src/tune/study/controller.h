@@ -1,7 +1,8 @@
 // The loop of a study: asks the search what to try, has it run, and decides about every report.
 //
 // One thread does all of it, in steps. A step takes the messages that have come and gathers what
-// follows from them: TrialReports records reports, TrialEnds ends trials, TrialStarts starts them.
+// follows from them: TrialReports records reports, TrialEnds ends trials, TrialStarts starts them,
+// RankSharing changes how many ranks they have.
 // Then the Journal writes everything in one transaction, and only then the Actions are carried out.
 // So nothing is done that is not stored, and a step costs one commit however many messages it
 // takes.
@@ -15,6 +16,7 @@
 #include <string_view>
 #include <vector>
 
+#include "tune/study/rank_sharing.h"
 #include "tune/study/study_state.h"
 #include "tune/study/trial_ends.h"
 #include "tune/study/trial_reports.h"
@@ -65,6 +67,7 @@ class Controller {
   TrialEnds ends_{state_};
   TrialStarts starts_{state_, ends_};
   TrialReports reports_{state_, ends_};
+  RankSharing sharing_{state_, starts_};
   std::shared_ptr<Inbox> inbox_;
   TrialExecutor& executor_;
   const std::atomic<bool>* interrupted_;

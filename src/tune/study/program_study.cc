@@ -1,6 +1,7 @@
 #include "tune/study/program_study.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <filesystem>
 #include <sstream>
@@ -14,6 +15,7 @@
 #include "search/space/json_value.h"
 #include "tune/executor/executors.h"
 #include "tune/protocol/trial_protocol.h"
+#include "tune/study/rank_sharing.h"
 #include "tune/study/resource_pool.h"
 #include "tune/study/study.h"
 
@@ -34,6 +36,9 @@ constexpr std::string_view kKeys[] = {"name",
                                       "trial_time_limit",
                                       "seed",
                                       "np",
+                                      "virtual_ranks",
+                                      "reuse_workers",
+                                      "allocation",
                                       "executor",
                                       "hosts",
                                       "cluster",
@@ -101,9 +106,69 @@ void take_objectives(const Json& json, Options& options) {
   }
 }
 
+/// "4" or "1..4"; a number, or a list of the least and the most. Throws invalid_argument.
+RankRange ranks_of(const Json& json) {
+  RankRange range;
+  if (json.is_number_integer()) {
+    range = {json.get<int>(), json.get<int>()};
+  } else if (json.is_array() && json.size() == 2 && json[0].is_number_integer() &&
+             json[1].is_number_integer()) {
+    range = {json[0].get<int>(), json[1].get<int>()};
+  } else if (json.is_string()) {
+    const auto text = json.get<std::string>();
+    const auto dots = text.find("..");
+    const auto number = [](std::string_view digits) {
+      int value = 0;
+      const auto [end, error] =
+          std::from_chars(digits.data(), digits.data() + digits.size(), value);
+      return error == std::errc() && end == digits.data() + digits.size() ? value : 0;
+    };
+    range.least = number(std::string_view(text).substr(0, dots));
+    range.most =
+        dots == std::string::npos ? range.least : number(std::string_view(text).substr(dots + 2));
+  }
+  if (range.least < 1 || range.most < range.least)
+    throw_error(ErrorCode::invalid_argument,
+                "np must be a number of ranks, at least 1, or a range of them such as 1..4, not {}",
+                json.is_string() ? json.get<std::string>() : json_text(json));
+  return range;
+}
+
+void take_allocation(const Json& json, Scheduling& scheduler) {
+  bool reuses = false;
+  take(json, "reuse_workers", reuses);
+  if (reuses) scheduler.settings.insert_or_assign(kReuseWorkers, true);
+  std::string name;
+  take(json, "allocation", name);
+  if (name.empty()) return;
+  if (name == "reuse")
+    scheduler.allocation = ReuseWorkers();
+  else if (name == "distribute")
+    scheduler.allocation = DistributeResources();
+  else if (name == "top_job")
+    scheduler.allocation = DistributeResourcesToTopJob();
+  else
+    throw_error(ErrorCode::invalid_argument,
+                "{}: 'allocation' is distribute, top_job or reuse, not '{}'", kWhere, name);
+}
+
+TrialShape elastic_shape_of(const ProgramStudy& study) {
+  const auto& resources = study.options.resources_per_trial;
+  TrialShape shape;
+  shape.ranks_per_node = study.np;
+  shape.threads_per_rank = std::max(1, static_cast<int>(std::ceil(resources.cpu)));
+  shape.most_ranks = resources.ranks.most;
+  shape.virtual_ranks = study.virtual_ranks;
+  shape.gpus = resources.gpu;
+  shape.hosts = study.hosts;
+  shape.cluster = study.cluster;
+  return shape;
+}
+
 /// A trial is on one host if it fits there, else on as few as possible, with as many ranks on each.
 TrialShape shape_of(const ProgramStudy& study) {
   const auto& resources = study.options.resources_per_trial;
+  if (resources.ranks.most > 0) return elastic_shape_of(study);
   TrialShape shape;
   shape.ranks_per_node = study.np;
   shape.threads_per_rank = std::max(1, static_cast<int>(std::ceil(resources.cpu / study.np)));
@@ -144,14 +209,6 @@ int trials_as_jobs(const Options& options) {
   if (options.max_concurrent_trials > 0) return static_cast<int>(options.max_concurrent_trials);
   const double each = options.resources_per_trial.cpu;
   return each > 0 ? std::max(1, static_cast<int>(machine_resources().cpu / each)) : 1;
-}
-
-Resources resources_for(int trials, const Resources& each) {
-  Resources all = each;
-  all.cpu *= trials;
-  all.gpu *= trials;
-  for (auto& [name, amount] : all.custom) amount *= trials;
-  return all;
 }
 
 }  // namespace
@@ -218,7 +275,23 @@ ProgramStudy ProgramStudy::from_json(const Json& json) {
   };
   take_seconds("time_budget", options.time_budget);
   take_seconds("trial_time_limit", options.trial_time_limit);
-  take(json, "np", study.np);
+  if (json.contains("np")) {
+    const RankRange ranks = ranks_of(json.at("np"));
+    study.np = ranks.least;
+    if (ranks.most > ranks.least) options.resources_per_trial.ranks = ranks;
+  }
+  const bool is_elastic = options.resources_per_trial.ranks.most > 0;
+  study.virtual_ranks = options.resources_per_trial.ranks.most;
+  take(json, "virtual_ranks", study.virtual_ranks);
+  if (json.contains("virtual_ranks") && !is_elastic)
+    throw_error(ErrorCode::invalid_argument,
+                "{}: 'virtual_ranks' is for trials whose np is a range, such as 1..4", kWhere);
+  if (is_elastic && study.virtual_ranks != 0 &&
+      study.virtual_ranks < options.resources_per_trial.ranks.most)
+    throw_error(ErrorCode::invalid_argument,
+                "a trial may have {} ranks, so it needs at least as many virtual ranks, not {}",
+                options.resources_per_trial.ranks.most, study.virtual_ranks);
+  take_allocation(json, options.scheduler);
   take(json, "executor", study.executor);
   std::vector<std::string> hosts;  // one text as on the command line, or several
   if (json.contains("hosts") && json.at("hosts").is_string())
@@ -230,8 +303,7 @@ ProgramStudy ProgramStudy::from_json(const Json& json) {
   if (!study.cluster.empty() && !study.hosts.empty())
     throw_error(ErrorCode::invalid_argument, "{}: 'hosts' and 'cluster' exclude each other",
                 kWhere);
-  if (study.np < 1) throw_error(ErrorCode::invalid_argument, "np must be at least 1");
-  options.resources_per_trial.cpu = study.np;
+  options.resources_per_trial.cpu = is_elastic ? 1 : study.np;
   take(json, "cpus", options.resources_per_trial.cpu);
   take(json, "gpus", options.resources_per_trial.gpu);
   if (json.contains("total_cpus") || json.contains("total_gpus")) {
@@ -273,7 +345,8 @@ void check_program(const std::vector<std::string>& program, const search::Space&
 ProgramResult run_program_study(ProgramStudy study, const ProgramRun& run) {
   if (study.directory.empty()) study.directory = fs::current_path().string();
   if (study.options.space) check_program(study.program, *study.options.space, study.directory);
-  if (study.executor.empty()) study.executor = study.np > 1 ? "ranks" : "process";
+  const RankRange ranks = study.options.resources_per_trial.ranks;
+  if (study.executor.empty()) study.executor = study.np > 1 || ranks.most > 0 ? "ranks" : "process";
   if (!study.cluster.empty()) study.hosts = cluster::hosts_of_cluster(study.cluster);
   ExecutorSetup executor = executor_setup(study, run);
   check_executor(study.executor, executor);
@@ -281,6 +354,9 @@ ProgramResult run_program_study(ProgramStudy study, const ProgramRun& run) {
     const auto& each = study.options.resources_per_trial;
     if (canonical_executor(study.executor) == "jobs")
       study.options.total_resources = resources_for(trials_as_jobs(study.options), each);
+    else if (!study.hosts.empty() && ranks.most > 0)
+      study.options.total_resources = resources_for(
+          launch::groups_at_once(study.hosts, 1, executor.shape.threads_per_rank), each);
     else if (!study.hosts.empty())
       study.options.total_resources = resources_for(trials_at_once(executor.shape), each);
   }
@@ -292,7 +368,7 @@ ProgramResult run_program_study(ProgramStudy study, const ProgramRun& run) {
   Json kept = study.description;
   kept.erase("storage");  // whoever reads the study has it already, and it may hold a password
   setup.spec.command = json_text(kept);
-  setup.per_trial = study.options.resources_per_trial;
+  setup.per_trial = resources_for(std::max(1, ranks.least), study.options.resources_per_trial);
   setup.observers = run.observers;
   setup.interrupted = run.interrupted;
   setup.make_executor = [&](const ExecutorPlace& place) {

@@ -27,12 +27,14 @@ Json parse_algorithm(std::string_view text);
 struct ProgramStudy {
   Options options;
   std::vector<std::string> program;  ///< with {parameters}
-  int np = 1;                        ///< ranks of each trial
-  std::string executor;              ///< "" = process, or ranks where np > 1
-  std::vector<launch::Host> hosts;   ///< where trials run; none = here
-  std::string cluster;               ///< on whose hosts trials run; "" = none
-  std::string directory;             ///< where trials start
-  Json description;                  ///< what from_json was given
+  /// Ranks of each trial; of one whose ranks change (Resources::ranks), the least.
+  int np = 1;
+  int virtual_ranks = 0;            ///< of trials whose ranks change; 0 = the program decides
+  std::string executor;             ///< "" = process, or ranks where np > 1
+  std::vector<launch::Host> hosts;  ///< where trials run; none = here
+  std::string cluster;              ///< on whose hosts trials run; "" = none
+  std::string directory;            ///< where trials start
+  Json description;                 ///< what from_json was given
 
   /// Throws invalid_argument, naming the key.
   static ProgramStudy from_json(const Json& description);

@@ -53,6 +53,7 @@ std::optional<Grant> ResourcePool::take(const Resources& wanted) {
     if (!fits(used_.custom[name] + amount, total_.custom[name])) return std::nullopt;
   Grant grant;
   grant.held = wanted;
+  grant.ranks = wanted.ranks.least;
   // Shares go where something is taken already, so that whole devices stay free.
   const double each = std::min(wanted.gpu, 1.0);
   std::vector<std::size_t> order(devices_.size());
@@ -88,6 +89,41 @@ void ResourcePool::give_back(const Grant& grant) {
   slots_[static_cast<std::size_t>(grant.slot)] = false;
 }
 
+// Elastic trials have no devices, which a rank that joins could not be told.
+bool ResourcePool::grow(Grant& grant, const Resources& rank) {
+  if (free_for(rank) < 1) return false;
+  ++grant.ranks;
+  const auto add = [](double amount, double& used, double& held) {
+    used += amount, held += amount;
+  };
+  add(rank.cpu, used_.cpu, grant.held.cpu);
+  for (const auto& [name, amount] : rank.custom)
+    add(amount, used_.custom[name], grant.held.custom[name]);
+  return true;
+}
+
+void ResourcePool::shrink(Grant& grant, const Resources& rank, int ranks) {
+  const int fewer = grant.ranks - ranks;
+  grant.ranks = ranks;
+  const auto take = [fewer](double amount, double& used, double& held) {
+    used -= fewer * amount, held -= fewer * amount;
+  };
+  take(rank.cpu, used_.cpu, grant.held.cpu);
+  for (const auto& [name, amount] : rank.custom)
+    take(amount, used_.custom[name], grant.held.custom[name]);
+}
+
+int ResourcePool::free_for(const Resources& rank) const {
+  double most = 1e6;
+  if (rank.cpu > 0) most = std::min(most, (total_.cpu - used_.cpu) / rank.cpu);
+  for (const auto& [name, amount] : rank.custom) {
+    const auto used = used_.custom.find(name);
+    const double free = total_.custom.at(name) - (used == used_.custom.end() ? 0 : used->second);
+    if (amount > 0) most = std::min(most, free / amount);
+  }
+  return std::max(0, static_cast<int>(most + kRounding));
+}
+
 int ResourcePool::capacity(const Resources& wanted) const {
   double most = 1e6;
   if (wanted.cpu > 0) most = std::min(most, total_.cpu / wanted.cpu);
@@ -110,6 +146,14 @@ std::string ResourcePool::describe() const {
         fmt::format(", {:g}/{:g} {}", used == used_.custom.end() ? 0 : used->second, amount, name);
   }
   return text;
+}
+
+Resources resources_for(int count, const Resources& each) {
+  Resources all = each;
+  all.cpu *= count;
+  all.gpu *= count;
+  for (auto& [name, amount] : all.custom) amount *= count;
+  return all;
 }
 
 Resources machine_resources() {

@@ -15,6 +15,7 @@ struct Grant {
   int slot = 0;              ///< the lowest row that was free, for the timeline
   std::vector<int> devices;  ///< CUDA devices, as places among those that this process sees
   Resources held;
+  int ranks = 0;  ///< of an elastic trial; `held` is what they have together
 };
 
 class ResourcePool {
@@ -27,6 +28,12 @@ class ResourcePool {
   std::optional<Grant> take(const Resources& wanted);
   void give_back(const Grant& grant);
 
+  /// One more rank of an elastic trial. False while the resources are taken.
+  bool grow(Grant& grant, const Resources& rank);
+  void shrink(Grant& grant, const Resources& rank, int ranks);
+  /// How many more such ranks fit now.
+  [[nodiscard]] int free_for(const Resources& rank) const;
+
   /// How many trials of this kind fit at once.
   [[nodiscard]] int capacity(const Resources& wanted) const;
   [[nodiscard]] const Resources& total() const noexcept { return total_; }
@@ -38,6 +45,9 @@ class ResourcePool {
   std::vector<double> devices_;  // what is free of each
   std::vector<bool> slots_;      // taken
 };
+
+/// What `count` of these take together.
+Resources resources_for(int count, const Resources& each);
 
 /// The processors and CUDA devices that this process may use.
 Resources machine_resources();

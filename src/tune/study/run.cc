@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <cmath>
+
 #include "base/errors.h"
 #include "base/log.h"
 #include "kolo/tune.h"
@@ -12,7 +15,11 @@ namespace {
 
 Resources resources_of_trial(const Options& options, const std::optional<Ranks>& ranks) {
   Resources wanted = options.resources_per_trial;
-  if (!ranks) return wanted;
+  if (!ranks) return resources_for(std::max(1, wanted.ranks.least), wanted);
+  if (wanted.ranks.most > 0)
+    throw_error(ErrorCode::invalid_argument,
+                "a DistributedTrainable has a fixed number of ranks; give the trainable itself "
+                "where resources_per_trial has a range of them");
   if (ranks->num_hosts < 1 || ranks->num_slots < 1)
     throw_error(ErrorCode::invalid_argument,
                 "a trial needs at least one host and one slot, not {} hosts of {} slots",
@@ -25,14 +32,15 @@ Resources resources_of_trial(const Options& options, const std::optional<Ranks>&
 
 /// Options::executor, with `automatic` resolved.
 Executor executor_for(const Options& options, const Runnable& trainable) {
-  const bool distributed = trainable.ranks().has_value();
+  const bool distributed =
+      trainable.ranks().has_value() || options.resources_per_trial.ranks.most > 0;
   const auto executor = options.executor != Executor::automatic ? options.executor
                         : distributed                           ? Executor::ranks
                                                                 : Executor::thread;
   if (executor == Executor::ranks && !distributed)
     throw_error(ErrorCode::invalid_argument,
                 "the executor 'ranks' needs a DistributedTrainable, which says how many ranks a "
-                "trial has");
+                "trial has, or a range of ranks in resources_per_trial");
   if (executor != Executor::ranks && executor != Executor::jobs && distributed)
     throw_error(ErrorCode::invalid_argument,
                 "a DistributedTrainable needs the executor 'ranks' or 'jobs'");
@@ -68,6 +76,12 @@ Analysis run(Runnable trainable, Options options) {
     ExecutorSetup own{.place = place, .trainable = trainable, .policy = policy};
     own.time_limit = options.trial_time_limit;
     own.shape.gpus = per_trial.gpu;
+    if (const auto [least, most] = per_trial.ranks; most > 0) {
+      own.shape.ranks_per_node = least;
+      own.shape.most_ranks = own.shape.virtual_ranks = most;
+      own.shape.threads_per_rank =
+          std::max(1, static_cast<int>(std::ceil(options.resources_per_trial.cpu)));
+    }
     if (executor == Executor::thread) return make_executor("thread", std::move(own));
     return make_self_executor(executor == Executor::jobs, std::move(own), call);
   };

@@ -6,6 +6,7 @@
 #include "base/errors.h"
 #include "kolo/random.h"
 #include "tune/study/population_policy.h"
+#include "tune/study/rank_sharing.h"
 
 namespace kolo::tune {
 namespace {
@@ -172,6 +173,7 @@ void Steering::make_scheduler(const Options& options) {
   time_attr_ = wanted.time_attr;
   if (const auto setting = scheduler.settings.extract("time_attr"); !setting.empty())
     time_attr_ = setting.mapped().as_string();
+  scheduler.settings.erase(kReuseWorkers);  // which concerns the study
   if (is_replay(options)) {
     scheduler.settings.insert_or_assign("policy", policy_to_repeat(wanted));
     scheduler.settings.erase("policy_file");

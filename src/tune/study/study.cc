@@ -4,6 +4,7 @@
 #include "base/errors.h"
 #include "base/utf8.h"
 #include "tune/study/controller.h"
+#include "tune/study/rank_sharing.h"
 #include "tune/study/study_reader.h"
 #include "tune/trial/trial_names.h"
 
@@ -96,6 +97,7 @@ struct Study::Checked {
         pool(setup.options.total_resources.value_or(machine_resources())) {
     Options& options = setup.options;
     StudySpec& spec = setup.spec;
+    options.scheduler.allocation = allocation_of(options);
     pool.require_possible(setup.per_trial);
     require_loggers(options.loggers);
     options.restore = checkpoint_to_restore(options.restore);
@@ -158,6 +160,7 @@ void Study::prepare(Checked& checked) {
       .clock = *setup.clock,
       .options = setup.options,
       .per_trial = setup.per_trial,
+      .per_rank = setup.options.resources_per_trial,
       .makes_directories = setup.makes_directories,
       .needs_finite_values = setup.needs_finite_values,
       .steering = std::move(checked.steering),

@@ -20,6 +20,7 @@ struct StudyState {
   const Clock& clock;
   Options options;
   Resources per_trial;
+  Resources per_rank;  ///< of an elastic trial
   bool makes_directories, needs_finite_values;
   Steering steering;
   Trials trials;

@@ -90,6 +90,7 @@ void TrialEnds::wait_as(StudyTrial& trial, TrialPhase phase) {
 void TrialEnds::give_back(StudyTrial& trial) {
   const auto place = state_.trials.vacate(trial);
   if (!place) return;
+  trial.shrinks_to.reset();
   state_.pool.give_back(*place);
   trial.record.seconds = trial.seconds_at(state_.clock.now());
 }

@@ -35,6 +35,8 @@ std::string failure_in(const Value& result, const std::vector<Objective>& object
 
 void TrialReports::on_report(StudyTrial& trial, Message& message) {
   const RunId id = trial.run_id();
+  if (message.iteration && *message.iteration <= trial.run_iteration)
+    return made_again(trial, message);
   ends_.saved(trial);  // whoever reports again saves no longer
   if (trial.phase == TrialPhase::ending) {
     state_.actions.answer(id, {Reply::stop});
@@ -64,6 +66,15 @@ void TrialReports::repeat(StudyTrial& trial, const Message& message) {
   const bool stop = trial.phase == TrialPhase::stopping;
   if (stop) ends_.tell_end(trial, trial.fate, trial.fate_reason);
   state_.actions.answer(trial.run_id(), {stop ? Reply::stop : Reply::proceed});
+}
+
+/// Ranks of an elastic trial have taken a step again, because one of them was lost before its end.
+/// What was decided the first time holds.
+void TrialReports::made_again(StudyTrial& trial, const Message& message) {
+  if (!message.checkpoint.empty()) add_checkpoint(trial, message.checkpoint, *message.iteration);
+  // Of a trial that is held, the rank that asked first is gone, and this one waits on.
+  const bool stop = trial.phase == TrialPhase::ending || trial.phase == TrialPhase::stopping;
+  state_.actions.answer(trial.run_id(), {stop ? Reply::stop : Reply::proceed, trial.saving});
 }
 
 Ruling TrialReports::record(StudyTrial& trial, const Message& message) {

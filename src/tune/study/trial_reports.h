@@ -28,6 +28,7 @@ class TrialReports {
   /// wrong with the metrics; nothing is recorded then.
   Ruling record(StudyTrial& trial, const Message& message);
   void repeat(StudyTrial& trial, const Message& message);
+  void made_again(StudyTrial& trial, const Message& message);
   void follow(StudyTrial& trial, const Ruling& ruling, bool saves_on_request);
   void hold(StudyTrial& trial, const std::string& reason);
   void take_last_result(StudyTrial& trial, const Message& end);

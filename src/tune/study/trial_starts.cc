@@ -57,6 +57,15 @@ bool TrialStarts::start_one() {
   return true;
 }
 
+bool TrialStarts::waits_for_place() const {
+  const auto& trials = state_.trials;
+  const std::int64_t most = state_.options.max_concurrent_trials;
+  if (most > 0 && trials.occupied() >= most) return false;
+  const auto waiting = trials.waiting();
+  if (!waiting.empty() && state_.steering.next(waiting)) return true;
+  return room_for_another() && state_.steering.wants_more();
+}
+
 void TrialStarts::create_population() {
   const auto& steering = state_.steering;
   if (!steering.wants_all_trials()) return;
@@ -114,6 +123,8 @@ void TrialStarts::start(StudyTrial& trial, Grant place) {
   state_.trials.changed(trial);
   if (was_held) {  // it waits inside its report for this answer
     state_.actions.answer(trial.run_id(), {});
+    // Its ranks have waited with it; its place may be a smaller one.
+    if (trial.grant->ranks > 0) state_.actions.resize(trial.run_id(), trial.grant->ranks);
     return;
   }
   ++trial.run;

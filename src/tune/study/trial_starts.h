@@ -14,6 +14,8 @@ class TrialStarts {
   void fill();
   /// The search had no trial to give while nothing ran: it will never have one.
   [[nodiscard]] bool exhausted() const noexcept { return exhausted_; }
+  /// A trial would start now if there were a place for it.
+  [[nodiscard]] bool waits_for_place() const;
 
  private:
   bool start_one();

@@ -1,12 +1,21 @@
 #include "kolo/tune/session.h"
 
+#include "base/env.h"
 #include "base/errors.h"
 #include "tune/executor/executor.h"
+#include "tune/protocol/trial_client.h"
 
 namespace kolo::tune {
 namespace {
 
 thread_local Session* current = nullptr;
+
+/// That of a program which `kolo tune` started. Null elsewhere.
+Session* session_of_program() {
+  if (!environment(kTrialId)) return nullptr;
+  static const std::unique_ptr<SessionBase> session = make_client_session();
+  return session.get();
+}
 
 /// Steps of a class until it is told to stop or says that it is done.
 void run_steps(Trainable& trial, SessionBase& session, const ClassPolicy& policy) {
@@ -38,10 +47,14 @@ CurrentSession::CurrentSession(Session& session) { current = &session; }
 CurrentSession::~CurrentSession() { current = nullptr; }
 
 Session& session() {
-  if (current == nullptr)
-    throw_error(ErrorCode::failed_precondition,
-                "this thread does not run a trial; call report from the thread of the trainable");
-  return *current;
+  if (current != nullptr) return *current;
+  Session* const own = session_of_program();
+  if (own == nullptr)
+    throw_error(
+        ErrorCode::failed_precondition,
+        "this thread does not run a trial; call report from the thread of the trainable, or "
+        "start the program with `kolo tune`");
+  return *own;
 }
 
 void report(const Value& metrics) { session().report(metrics); }

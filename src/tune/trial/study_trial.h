@@ -27,6 +27,8 @@ struct StudyTrial {
   // The current run.
   std::int64_t run = 0;
   std::optional<Grant> grant{};  ///< its place among the resources
+  /// So many ranks are to be left, and the others have not gone yet.
+  std::optional<int> shrinks_to{};
   std::chrono::steady_clock::time_point began{};
   double seconds_before = 0;       ///< of running, in earlier runs
   std::int64_t run_iteration = 0;  ///< reports so far, those up to its checkpoint included

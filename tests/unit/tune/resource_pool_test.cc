@@ -26,6 +26,25 @@ TEST(ResourcePool, GivesOutWhatThereIsAndNoMore) {
   EXPECT_EQ(pool.describe(), "2.5/3 CPUs, 2/2 GPUs");
 }
 
+TEST(ResourcePool, ATrialOfRanksGrowsAndShrinks) {
+  ResourcePool pool({.cpu = 5});
+  const Resources rank{.cpu = 2};
+  Resources trial = rank;
+  trial.ranks = {1, 4};
+  auto grant = pool.take(trial);
+  ASSERT_TRUE(grant);
+  EXPECT_EQ(grant->ranks, 1);
+  EXPECT_EQ(pool.free_for(rank), 1);
+  EXPECT_TRUE(pool.grow(*grant, rank));
+  EXPECT_FALSE(pool.grow(*grant, rank));
+  EXPECT_EQ(pool.describe(), "4/5 CPUs");
+  pool.shrink(*grant, rank, 1);
+  EXPECT_EQ(pool.describe(), "2/5 CPUs");
+  EXPECT_TRUE(pool.grow(*grant, rank));
+  pool.give_back(*grant);
+  EXPECT_EQ(pool.describe(), "0/5 CPUs");
+}
+
 TEST(ResourcePool, SharesOfADeviceGoTogether) {
   ResourcePool pool({.cpu = 10, .gpu = 2});
   auto a = pool.take({.cpu = 1, .gpu = 0.5});

@@ -68,6 +68,10 @@ struct Behaviour {
   std::int64_t last_iteration = 1000;  ///< then the run ends by itself
   /// Asked at each step: why the run fails there, "" if it does not.
   std::function<std::string(tune::RunId id)> failure{};
+  /// Of trials whose ranks change: how much faster so many are than one, and how long a change
+  /// takes.
+  std::function<double(int ranks)> speed = [](auto) { return 1.0; };
+  double change_seconds = 0.05;
 };
 
 class SimulatedExecutor final : public tune::TrialExecutor {
@@ -83,6 +87,7 @@ class SimulatedExecutor final : public tune::TrialExecutor {
     Run& run = runs_[id.trial];
     run = {};
     run.iteration = order.iteration;
+    run.ranks = std::max(1, order.grant.ranks);
     if (order.checkpoint) run.state = std::stod(read_file(*order.checkpoint / "state"));
     run.over = run.iteration >= behaviour_.last_iteration;
     run.order = std::move(order);
@@ -118,6 +123,22 @@ class SimulatedExecutor final : public tune::TrialExecutor {
   void stop(tune::RunId id) override {
     if (Run* run = find(id)) run->over = true;
   }
+  void resize(tune::RunId id, int ranks) override {
+    Run* run = find(id);
+    if (run == nullptr || ranks == run->ranks) return;
+    most_ranks_ = std::max(most_ranks_, ranks);
+    const bool fewer = ranks < run->ranks;
+    if (run->is_stepping) {  // what is left of the step goes on at another speed
+      run->work_left -= seconds_since(run->since) * behaviour_.speed(run->ranks);
+      run->ranks = ranks;
+      work(id, behaviour_.change_seconds);
+    }
+    run->ranks = ranks;
+    if (fewer)
+      events_.after(behaviour_.change_seconds, [this, id] {
+        if (find(id) != nullptr) inbox_->put(message_of(tune::Message::Kind::shrunk, id));
+      });
+  }
   void kill(tune::RunId id) override {
     if (find(id) != nullptr) {
       ++kills_;
@@ -131,6 +152,7 @@ class SimulatedExecutor final : public tune::TrialExecutor {
 
   [[nodiscard]] int kills() const noexcept { return kills_; }
   [[nodiscard]] std::size_t running() const noexcept { return runs_.size(); }
+  [[nodiscard]] int most_ranks() const noexcept { return most_ranks_; }
 
  private:
   struct Run {
@@ -138,11 +160,21 @@ class SimulatedExecutor final : public tune::TrialExecutor {
     std::int64_t iteration = 0;
     double state = 0;
     bool saving = false, pausing = false, over = false;
+    int ranks = 1;
+    // The step that it works on: what is left of it, in seconds of one rank.
+    bool is_stepping = false;
+    double work_left = 0;
+    Clock::Time since{};
+    std::int64_t turn = 0;  // the event that ends the step is the one of this turn
   };
 
   Run* find(tune::RunId id) {
     const auto found = runs_.find(id.trial);
     return found == runs_.end() || found->second.order.id != id ? nullptr : &found->second;
+  }
+  /// Of the step; nothing while a change is made.
+  [[nodiscard]] double seconds_since(Clock::Time time) const {
+    return std::max(0.0, std::chrono::duration<double>(clock_.now() - time).count());
   }
   [[nodiscard]] tune::Message message_of(tune::Message::Kind kind, tune::RunId id) const {
     tune::Message message{kind, id};
@@ -158,12 +190,22 @@ class SimulatedExecutor final : public tune::TrialExecutor {
 
   void begin_step(tune::RunId id) {
     const bool saves = behaviour_.saves == Behaviour::Saves::with_reports;
-    const double seconds = behaviour_.step_seconds(id.trial) +
-                           (saves ? behaviour_.save_seconds(id.trial) : 0) +
-                           behaviour_.delay_seconds(id.trial);
-    events_.after(seconds, [this, id, saves] {
+    Run& begun = *find(id);
+    begun.is_stepping = true;
+    begun.work_left = behaviour_.step_seconds(id.trial);
+    work(id, (saves ? behaviour_.save_seconds(id.trial) : 0) + behaviour_.delay_seconds(id.trial));
+  }
+  /// Ends the step when its work is done, and so much later.
+  void work(tune::RunId id, double later) {
+    Run& working = *find(id);
+    const std::int64_t turn = ++working.turn;
+    const bool saves = behaviour_.saves == Behaviour::Saves::with_reports;
+    working.since = clock_.now() + clock_duration(later);
+    const double seconds = later + working.work_left / behaviour_.speed(working.ranks);
+    events_.after(seconds, [this, id, saves, turn] {
       Run* run = find(id);
-      if (run == nullptr) return;
+      if (run == nullptr || run->turn != turn) return;
+      run->is_stepping = false;
       if (behaviour_.failure) {
         if (auto error = behaviour_.failure(id); !error.empty()) {
           auto failed = message_of(tune::Message::Kind::ended, id);
@@ -196,13 +238,14 @@ class SimulatedExecutor final : public tune::TrialExecutor {
   Events& events_;
   std::shared_ptr<tune::Inbox> inbox_;
   std::map<std::int64_t, Run> runs_;
-  int kills_ = 0;
+  int kills_ = 0, most_ranks_ = 0;
 };
 
 /// Runs a study to its end, or until it is interrupted after so many simulated seconds.
 struct Simulation {
   GivenClock clock{};
-  int kills = 0;  ///< runs that did not end within their grace time
+  int kills = 0;       ///< runs that did not end within their grace time
+  int most_ranks = 0;  ///< that a trial was given
 
   tune::Analysis run(const tune::Options& options, const Behaviour& behaviour,
                      std::optional<double> interrupt_after = std::nullopt) {
@@ -223,6 +266,7 @@ struct Simulation {
     tune::Study study(std::move(setup));
     study.run();
     kills += executor->kills();
+    most_ranks = executor->most_ranks();
     return study.analysis();
   }
 };

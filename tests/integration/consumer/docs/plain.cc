@@ -38,6 +38,17 @@ void train_one_step(std::vector<double>& weights);
 void program() {
   //@ docs/elastic-runs.md 1
 }
+namespace tune = kolo::tune;
+void moving_workers(const tune::Runnable& train) {
+  //@ docs/elastic.md 3
+}
+void own_allocation(tune::Options& options) {
+  //@ docs/elastic.md 4
+}
+double train_one_epoch(std::vector<double>& weights);
+void trial(kolo::elastic::State& state, std::vector<double>& weights, int epoch) {
+  //@ docs/elastic.md 5
+}
 }  // namespace elastic_page
 
 namespace search_page {
