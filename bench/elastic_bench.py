@@ -118,6 +118,30 @@ def measure(options, megabytes, kills, pause_ms=2):
     return recoveries, joins
 
 
+def hand_over(options, rounds):
+    """Milliseconds from the last step of a trial to the first step that its worker takes in another."""
+    times = []
+    for _ in range(rounds):
+        with tempfile.TemporaryDirectory() as directory:
+            with open(os.path.join(directory, "space.yaml"), "w", encoding="utf-8") as space:
+                space.write("reports: {grid_search: [30, 200]}\n")
+            subprocess.run([options.kolo, "tune", "--np", "1..2", "--reuse-workers", "--total-cpus", "2", "--space",
+                            space.name, "--metric", "loss", "--mode", "min", "--local-dir", directory, "--storage",
+                            os.path.join(directory, "kolo.db"), "--quiet", "--", os.path.join(options.bin, "elastic_trial"),
+                            "0.5", "--reports", "{reports}", "--steps", "5", "--pause-us", "200", "--notes", directory],
+                           check=True, stdout=subprocess.DEVNULL)
+            trials = {}
+            for path in glob.glob(os.path.join(directory, "steps.*")):
+                with open(path, encoding="utf-8") as notes:
+                    for line in notes:
+                        when, trial, _, size, _ = line.split()
+                        trials.setdefault(trial, []).append((int(when), int(size)))
+            short, long = sorted(trials.values(), key=lambda steps: max(steps)[0])
+            ended = max(short)[0]
+            times.append((min(when for when, size in long if size == 2 and when > ended) - ended) / 1e6)
+    return times
+
+
 def torchrun(kills, pause_ms=2):
     """The same of torchrun, which starts all processes again; None where it is not installed."""
     if subprocess.run(["/usr/bin/python3", "-c", "import torch.distributed.run"], stderr=subprocess.DEVNULL,
@@ -171,6 +195,11 @@ def main():
     print(f"a rank comes, 100 MB of state: the others lose {statistics.median(joins):.1f} ms (median), "
           f"{max(joins):.1f} ms at most")
     ratio("elastic_join_lost_ms", statistics.median(joins), "<=", 20)
+
+    moves = hand_over(options, 5 if options.quick else 20)
+    print(f"a worker moves from a trial to another: {statistics.median(moves):.1f} ms (median of {len(moves)}), "
+          f"{max(moves):.1f} ms at most")
+    ratio("elastic_hand_over_ms", statistics.median(moves), "<=", 100)
 
     times = torchrun(2 if options.quick else 5)
     if times is None:
