@@ -83,6 +83,17 @@ TEST_F(TuneProcess, ATrialIsARingOfRanks) {
   EXPECT_TRUE(nothing_left());
 }
 
+TEST_F(TuneProcess, ATrialIsAnElasticRing) {
+  const auto result = run("elastic", "elastic", 1);
+  EXPECT_EQ(result.output, "1 trials, 0 errors\n") << result.errors;
+  const Analysis analysis = read("elastic");
+  const auto& trial = analysis.trials().front();
+  ASSERT_EQ(trial.results.size(), 4U) << trial.error;
+  EXPECT_EQ(trial.last_result.at_path("sum").as_number(), 2);  // both processors are its own
+  EXPECT_EQ(trial.checkpoints.size(), 4U);
+  EXPECT_TRUE(nothing_left());
+}
+
 TEST_F(TuneProcess, ALostRankRestartsTheTrialFromItsCheckpoint) {
   const auto result = run("lost", "lostrank", 2);
   EXPECT_EQ(result.output, "2 trials, 0 errors\n") << result.errors;

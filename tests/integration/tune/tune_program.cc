@@ -4,7 +4,7 @@
 // (rank 1 kills itself in the first run), orphan (leaves a process behind), heir (so too, and kills
 // itself in the first run; the second fails if it meets that process), stop (never ends by itself),
 // endless (so too, and is not told to), slow, slowranks, hosts (2 ranks on each of those in
-// TUNE_PROGRAM_HOSTS, with commas).
+// TUNE_PROGRAM_HOSTS, with commas), elastic (1 to 2 ranks).
 #include <fmt/format.h>
 #include <signal.h>
 #include <unistd.h>
@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "base/files.h"
+#include "kolo/elastic.h"
 #include "kolo/kolo.h"
 #include "kolo/tune.h"
 
@@ -87,6 +88,21 @@ void train(const Config& config, Session& session) {
   }
 }
 
+void train_elastically(const Config& config, Session& session) {
+  std::int64_t epoch = epoch_of(session);
+  elastic::State state;
+  state.add(epoch);
+  elastic::run(state, [&](elastic::State&) {
+    while (epoch < 4) {
+      const auto sum = kolo::world().allreduce(std::int64_t{1}, ReduceOp::sum);
+      ++epoch;
+      save(session, static_cast<int>(epoch));
+      session.report({{"loss", config.at_path("x").as_number()}, {"epoch", epoch}, {"sum", sum}});
+      state.commit();
+    }
+  });
+}
+
 std::vector<std::string> hosts_to_use() {
   std::vector<std::string> hosts;
   std::istringstream list(std::getenv("TUNE_PROGRAM_HOSTS"));
@@ -125,6 +141,11 @@ int main(int argc, char** argv) {
         ranks.cpus_per_slot = 0.5;
       }
       runnable = tune::DistributedTrainable(runnable, ranks);
+    }
+    if (mode == "elastic") {
+      options.executor = tune::Executor::automatic;
+      options.resources_per_trial = {.ranks = {1, 2}};
+      runnable = tune::Runnable(train_elastically);
     }
     const auto analysis = tune::run(runnable, options);
     fmt::print("{} trials, {} errors\n", analysis.trials().size(), analysis.errors().size());
