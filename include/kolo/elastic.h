@@ -39,6 +39,9 @@ class Part {
 
   /// Remembers the value as it is.
   virtual void save() { saved_ = bytes(); }
+  /// Remembers the value as save() does, or, where it is large, only that it is the one to go back
+  /// to: see State::commit_in_place().
+  virtual void mark() { save(); }
   /// Takes the remembered value.
   virtual void restore() { load(saved_); }
   /// Root's value, on every rank of `group`. Collective.
@@ -82,6 +85,11 @@ class State {
   /// The end of a step: remembers everything. Inside run() it is collective, and where the group
   /// is to change it does not return: the function is left and entered again.
   void commit();
+  /// As commit(), but parameters and what the optimizer keeps of them are not copied. For loops in
+  /// which nothing can fail between the optimizer's step and this: call it directly after step(),
+  /// and no collective operation in between. A rank that is lost before finds them unchanged.
+  /// Where that was not so, restore() throws failed_precondition.
+  void commit_in_place();
   /// Back to the last commit.
   void restore();
   /// Everybody takes the state of the rank with the most commits. Collective over world(). Nothing
@@ -101,6 +109,7 @@ class State {
                     std::function<void(std::size_t bytes)> resize);
   static void copy_into(void* to, const std::string& bytes, std::size_t expected);
   void save();
+  void end_step();
 
   struct Contents;
   std::unique_ptr<Contents> contents_;

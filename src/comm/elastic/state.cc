@@ -104,6 +104,15 @@ void State::save() {
 
 void State::commit() {
   save();
+  end_step();
+}
+
+void State::commit_in_place() {
+  for (const auto& part : contents_->parts) part->mark();
+  end_step();
+}
+
+void State::end_step() {
   ++contents_->commits;
   if (contents_->at_end_of_step) contents_->at_end_of_step();
 }

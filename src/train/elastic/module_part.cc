@@ -8,10 +8,11 @@ namespace {
 
 class ModulePart final : public Part {
  public:
-  explicit ModulePart(const torch::nn::Module& module) : tensors_(module.parameters()) {
+  explicit ModulePart(const torch::nn::Module& module)
+      : tensors_(module.parameters()), parameters_(tensors_.size()) {
     for (const torch::Tensor& buffer : module.buffers())
       if (buffer.defined()) tensors_.push_back(buffer);
-    copies_.resize(tensors_.size());
+    remembered_.resize(tensors_.size());
   }
 
   std::string bytes() override { return train::tensors_bytes(numbered()); }
@@ -27,11 +28,15 @@ class ModulePart final : public Part {
     }
   }
   void save() override {
-    for (std::size_t i = 0; i < tensors_.size(); ++i) train::copy_tensor(tensors_[i], copies_[i]);
+    for (std::size_t i = 0; i < tensors_.size(); ++i) remembered_[i].save(tensors_[i]);
+  }
+  void mark() override {
+    // Buffers change in the forward pass, before a step can fail.
+    for (std::size_t i = 0; i < tensors_.size(); ++i)
+      i < parameters_ ? remembered_[i].mark(tensors_[i]) : remembered_[i].save(tensors_[i]);
   }
   void restore() override {
-    torch::NoGradGuard no_grad;
-    for (std::size_t i = 0; i < tensors_.size(); ++i) tensors_[i].copy_(copies_[i]);
+    for (std::size_t i = 0; i < tensors_.size(); ++i) remembered_[i].restore(tensors_[i]);
   }
   void broadcast(Communicator& group, int root) override {
     for (const torch::Tensor& tensor : tensors_) train::broadcast_tensor(tensor, group, root);
@@ -44,7 +49,9 @@ class ModulePart final : public Part {
     return named;
   }
 
-  std::vector<torch::Tensor> tensors_, copies_;
+  std::vector<torch::Tensor> tensors_;  // parameters, then buffers
+  std::size_t parameters_;
+  std::vector<train::RememberedTensor> remembered_;
 };
 
 }  // namespace

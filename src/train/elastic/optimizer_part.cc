@@ -1,6 +1,7 @@
 // The state of an optimizer is copied tensor by tensor, into the memory of the copy before: a
-// commit after each step must not cost more than it takes to move the bytes. To other ranks goes an
-// archive with everything but the bytes of tensors, and then those, in place.
+// commit after each step must not cost more than it takes to move the bytes, and one in place moves
+// none. To other ranks goes an archive with everything but the bytes of tensors, and then those, in
+// place.
 #include "kolo/torch/elastic.h"
 #include "train/elastic/tensor_copies.h"
 #include "train/optim/serialization.h"
@@ -10,7 +11,6 @@ namespace {
 
 using torch::optim::OptimizerOptions;
 using torch::optim::OptimizerParamState;
-using Tensors = std::vector<torch::Tensor>;
 
 class OptimizerPart final : public Part {
  public:
@@ -21,14 +21,18 @@ class OptimizerPart final : public Part {
   std::string bytes() override { return train::optimizer_bytes(optimizer_); }
   void load(const std::string& bytes) override { train::load_optimizer_bytes(optimizer_, bytes); }
   void save() override;
+  void mark() override;
   void restore() override;
   void broadcast(Communicator& group, int root) override;
 
  private:
-  struct Copy {
-    std::unique_ptr<OptimizerParamState> state;  // null: the parameter has none
-    Tensors tensors;                             // those of the state
+  struct Kept {
+    /// Null: the parameter has none. A clone of libtorch's, which shares the tensors.
+    std::unique_ptr<OptimizerParamState> state;
+    std::vector<train::RememberedTensor> tensors;  // those of the state
   };
+  template <class F>
+  void remember(F how);
   template <class F>
   void each_parameter(F f) {
     for (auto& group : optimizer_.param_groups())
@@ -41,31 +45,33 @@ class OptimizerPart final : public Part {
 
   torch::optim::Optimizer& optimizer_;
   std::vector<std::unique_ptr<OptimizerOptions>> options_;  // of each group
-  std::vector<Copy> copies_;                                // of each parameter
+  std::vector<Kept> kept_;                                  // of each parameter
 };
 
-/// A clone of libtorch's shares its tensors. Here they are replaced by copies, in `memory`.
-std::unique_ptr<OptimizerParamState> deep_copy(const OptimizerParamState& state, Tensors& memory) {
-  auto copy = state.clone();
-  std::size_t i = 0;
-  train::each_tensor(*copy, [&](torch::Tensor& tensor) {
-    if (memory.size() == i) memory.emplace_back();
-    train::copy_tensor(tensor, memory[i]);
-    tensor = memory[i++];
-  });
-  return copy;
-}
-
-void OptimizerPart::save() {
+template <class F>
+void OptimizerPart::remember(F how) {
   options_.clear();
   for (const auto& group : optimizer_.param_groups()) options_.push_back(group.options().clone());
   std::size_t i = 0;
   each_parameter([&](const torch::Tensor& parameter) {
-    if (copies_.size() == i) copies_.emplace_back();
-    Copy& copy = copies_[i++];
+    if (kept_.size() == i) kept_.emplace_back();
+    Kept& kept = kept_[i++];
     const OptimizerParamState* state = state_of(parameter);
-    copy.state = state == nullptr ? nullptr : deep_copy(*state, copy.tensors);
+    kept.state = state == nullptr ? nullptr : state->clone();
+    if (state == nullptr) return;
+    std::size_t t = 0;
+    train::each_tensor(*kept.state, [&](torch::Tensor& tensor) {
+      if (kept.tensors.size() == t) kept.tensors.emplace_back();
+      how(kept.tensors[t++], tensor);
+    });
   });
+}
+
+void OptimizerPart::save() {
+  remember([](train::RememberedTensor& kept, torch::Tensor& tensor) { kept.save(tensor); });
+}
+void OptimizerPart::mark() {
+  remember([](train::RememberedTensor& kept, torch::Tensor& tensor) { kept.mark(tensor); });
 }
 
 void OptimizerPart::restore() {
@@ -73,15 +79,15 @@ void OptimizerPart::restore() {
     optimizer_.param_groups()[g].set_options(options_[g]->clone());
   std::size_t i = 0;
   each_parameter([&](const torch::Tensor& parameter) {
-    const Copy& copy = copies_[i++];
-    if (copy.state == nullptr) {
+    const Kept& kept = kept_[i++];
+    if (kept.state == nullptr) {
       optimizer_.state().erase(train::state_key(parameter));
       return;
     }
-    Tensors memory;
-    if (OptimizerParamState* state = state_of(parameter))
-      train::each_tensor(*state, [&](torch::Tensor& tensor) { memory.push_back(tensor); });
-    optimizer_.state()[train::state_key(parameter)] = deep_copy(*copy.state, memory);
+    auto state = kept.state->clone();
+    std::size_t t = 0;
+    train::each_tensor(*state, [&](torch::Tensor& tensor) { kept.tensors[t++].restore(tensor); });
+    optimizer_.state()[train::state_key(parameter)] = std::move(state);
   });
 }
 

@@ -1,15 +1,34 @@
 #include "train/elastic/tensor_copies.h"
 
+#include "base/errors.h"
+
 namespace kolo::train {
 
-void copy_tensor(const torch::Tensor& tensor, torch::Tensor& copy) {
+void RememberedTensor::save(const torch::Tensor& tensor) {
   torch::NoGradGuard no_grad;
-  const bool fits = copy.defined() && copy.sizes() == tensor.sizes() &&
-                    copy.scalar_type() == tensor.scalar_type() && copy.device() == tensor.device();
+  const bool fits = copy_.defined() && copy_.sizes() == tensor.sizes() &&
+                    copy_.scalar_type() == tensor.scalar_type() &&
+                    copy_.device() == tensor.device();
   if (fits)
-    copy.copy_(tensor);
+    copy_.copy_(tensor);
   else
-    copy = tensor.detach().clone(at::MemoryFormat::Contiguous);
+    copy_ = tensor.detach().clone(at::MemoryFormat::Contiguous);
+}
+
+void RememberedTensor::mark(const torch::Tensor& tensor) {
+  copy_.reset();
+  version_ = static_cast<std::uint32_t>(tensor._version());
+}
+
+void RememberedTensor::restore(torch::Tensor& tensor) const {
+  torch::NoGradGuard no_grad;
+  if (copy_.defined())
+    tensor.copy_(copy_);
+  else if (static_cast<std::uint32_t>(tensor._version()) != version_)
+    throw_error(ErrorCode::failed_precondition,
+                "elastic: a rank was lost after the optimizer's step and before commit_in_place(), "
+                "so that the parameters before the step are gone; call commit_in_place() directly "
+                "after step(), or commit(), which copies them");
 }
 
 void broadcast_tensor(const torch::Tensor& tensor, Communicator& group, int root) {

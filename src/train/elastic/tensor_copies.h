@@ -1,14 +1,28 @@
-// Copies of tensors that are made again and again, and tensors sent to a group in place.
+// What a commit remembers of tensors, and tensors sent to a group in place.
 #pragma once
 
 #include <torch/torch.h>
+
+#include <cstdint>
 
 #include "kolo/communicator.h"
 
 namespace kolo::train {
 
-/// `copy` becomes a copy of `tensor`, in its old memory if that fits.
-void copy_tensor(const torch::Tensor& tensor, torch::Tensor& copy);
+/// The value of a tensor at a commit: a copy, made again and again in the same memory, or only the
+/// version, which libtorch counts up with every change in place.
+class RememberedTensor {
+ public:
+  void save(const torch::Tensor& tensor);
+  void mark(const torch::Tensor& tensor);
+  /// `tensor` has the remembered value again. Throws failed_precondition if it was only marked, and
+  /// has changed since.
+  void restore(torch::Tensor& tensor) const;
+
+ private:
+  torch::Tensor copy_;  // undefined: only marked
+  std::uint32_t version_ = 0;
+};
 
 /// Root's values into the memory of everybody's tensor, which has the same shape. Collective.
 void broadcast_tensor(const torch::Tensor& tensor, Communicator& group, int root);

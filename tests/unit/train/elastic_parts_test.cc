@@ -3,6 +3,7 @@
 #include <functional>
 #include <memory>
 
+#include "kolo/error.h"
 #include "kolo/torch/elastic.h"
 #include "kolo/torch/lamb.h"
 #include "kolo/torch/lars.h"
@@ -57,6 +58,50 @@ TEST_P(OptimizerPart, GoesOnFromWhereItWasSaved) {
     of_optimizer->restore();
     EXPECT_TRUE(torch::equal(two_steps_later(), expected)) << "saved after " << saved_after;
   }
+}
+
+TEST_P(OptimizerPart, NeedsNoCopyWhereNothingChangedAfterTheMark) {
+  train(3);
+  of_net->mark();
+  of_optimizer->mark();
+  optimizer->zero_grad();
+  net->forward(torch::ones({4, 5})).square().sum().backward();  // and then a rank is lost
+  of_net->restore();
+  of_optimizer->restore();
+  const torch::Tensor weights = net->weight.detach().clone();
+  of_net->save();
+  of_optimizer->save();
+  const torch::Tensor expected = two_steps_later();
+  of_net->restore();
+  of_optimizer->restore();
+  EXPECT_TRUE(torch::equal(net->weight, weights));
+  EXPECT_TRUE(torch::equal(two_steps_later(), expected));
+}
+
+TEST_P(OptimizerPart, SaysSoWhereParametersChangedAfterTheMark) {
+  train(3);
+  of_net->mark();
+  of_optimizer->mark();
+  train(1);
+  for (Part* part : {of_net.get(), of_optimizer.get()}) {
+    try {
+      part->restore();
+      FAIL() << "a changed tensor was taken for the marked one";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::failed_precondition) << error.message();
+    }
+  }
+}
+
+TEST(ModulePart, BuffersAreCopiedWithEveryMark) {
+  torch::nn::BatchNorm1d norm(2);
+  const auto part = part_of(*norm);
+  part->mark();
+  const torch::Tensor before = norm->running_mean.clone();
+  norm->forward(torch::randn({8, 2}) + 5);
+  EXPECT_FALSE(torch::equal(norm->running_mean, before));
+  part->restore();
+  EXPECT_TRUE(torch::equal(norm->running_mean, before));
 }
 
 TEST_P(OptimizerPart, GoesOnFromBytes) {
