@@ -64,7 +64,7 @@ class MovingWorkers {
   }
 
  private:
-  static constexpr int kNodes = 64, kTrials = 192, kEpochs = 81;
+  static constexpr int kNodes = 64, kTrials = 128, kEpochs = 81;
   static constexpr double kTarget = 0.075;
   std::filesystem::path directory_;
 };
