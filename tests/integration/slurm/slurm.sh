@@ -37,7 +37,14 @@ _slurm_possible() {
 _slurm_start_munge() {
   munge -n >/dev/null 2>&1 && return
   install -d -o munge -g munge -m 755 /run/munge
-  runuser -u munge -- munged || munge -n >/dev/null # somebody else may have been faster
+  # It stays: a lock that this shell has must not stay with it.
+  (
+    for fd in /proc/"$BASHPID"/fd/*; do
+      fd="${fd##*/}"
+      ((fd <= 2)) || eval "exec $fd>&-"
+    done
+    runuser -u munge -- munged
+  ) || munge -n >/dev/null # somebody else may have been faster
 }
 
 # So many ports in a row that nobody listens on.
