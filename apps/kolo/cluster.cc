@@ -7,12 +7,15 @@
 #include "base/json.h"
 #include "base/plural.h"
 #include "base/text_table.h"
+#include "cluster/batch_nodes.h"
 #include "cluster/bring_up.h"
 #include "cluster/members.h"
 #include "cluster/status.h"
 #include "cluster_argument.h"
 #include "commands.h"
+#include "dashboard_beside.h"
 #include "study_store.h"
+#include "watching.h"
 
 namespace kolo::app {
 namespace {
@@ -36,6 +39,7 @@ void print_report(const cluster::HostReport& report) {
 struct UpCommand {
   std::string file;
   double timeout = 60;
+  bool dashboard = false;
   void declare(OptionSet& set);
 };
 constexpr Option<UpCommand> kUpRows[] = {
@@ -43,8 +47,19 @@ constexpr Option<UpCommand> kUpRows[] = {
     {&UpCommand::timeout, "timeout", "SECONDS",
      "Give up a host that has not answered for so long. Commands of the file have an hour each.",
      least(1), most(86'400)},
+    {&UpCommand::dashboard, "dashboard", "",
+     "Then show studies and jobs in a browser: print the address to open, and serve it until "
+     "Ctrl-C. The cluster stays."},
 };
 void UpCommand::declare(OptionSet& set) { set.add("Options", kUpRows, *this); }
+
+void serve_dashboard() {
+  const auto* const interrupted = catch_interrupts();
+  const auto served = dashboard_beside({});
+  fmt::print("dashboard: {}\n", served->address());
+  std::fflush(stdout);
+  serve_until(*interrupted);
+}
 
 int run_up(UpCommand& options) {
   const auto file = cluster::load_cluster_file(options.file);
@@ -52,6 +67,7 @@ int run_up(UpCommand& options) {
   up.host_time = seconds(options.timeout);
   if (cluster::bring_up(file, up, print_report)) {
     fmt::print("cluster {} is up: kolo run --cluster {} -np 2 PROGRAM\n", file.name, file.name);
+    if (options.dashboard) serve_dashboard();
     return 0;
   }
   fmt::print(stderr,
@@ -123,6 +139,10 @@ void print_status(const std::string& name, const std::vector<cluster::LinkedMemb
 
 int run_status(StatusCommand& options) {
   const auto found = cluster::load_cluster(cluster_named(options.name));
+  if (found.members.empty() && found.job && !options.json) {
+    fmt::print("cluster {} has no hosts yet: {}\n", found.name, cluster::describe_job(*found.job));
+    return 1;
+  }
   const auto members =
       cluster::link_all(found, cluster::owner_name("kolo status"), Deadline::after(kAnswerTime));
   if (options.json)

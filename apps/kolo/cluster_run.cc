@@ -5,8 +5,10 @@
 
 #include "base/errors.h"
 #include "base/log.h"
+#include "base/words.h"
 #include "cluster/placing.h"
 #include "cluster_argument.h"
+#include "jobs_database.h"
 
 namespace kolo::app {
 
@@ -38,6 +40,18 @@ void place_on_cluster(launch::Job& job, const std::string& cluster, int ranks,
     });
     return launch::OpenedLink{std::move(linked.link), linked.hello};
   };
+}
+
+std::string follow_cluster(launch::Job& job, const std::string& cluster) {
+  const std::string name = cluster_named(cluster);
+  (void)cluster::load_cluster(name);  // said now if it does not exist
+  const std::string program = std::filesystem::path(job.argv.front()).filename();
+  const std::string owner = cluster::owner_name("kolo run " + program);
+  job.open_link = [name, owner](const launch::Placement& placement) {
+    const auto found = cluster::load_cluster(name);  // the host may stand elsewhere by now
+    return launch::OpenedLink{cluster::begin_link(found, found.at(placement.host), owner), {}};
+  };
+  return shell_line({own_program(), "custodian", "hosts", name, owner});
 }
 
 }  // namespace kolo::app

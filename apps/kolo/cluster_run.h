@@ -13,4 +13,8 @@ namespace kolo::app {
 void place_on_cluster(launch::Job& job, const std::string& cluster, int ranks,
                       std::chrono::milliseconds wait);
 
+/// The same for an elastic job: each worker reserves its slot when it is started. Returns the
+/// command that lists the hosts with the slots that the job has or could have.
+std::string follow_cluster(launch::Job& job, const std::string& cluster);
+
 }  // namespace kolo::app

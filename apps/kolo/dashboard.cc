@@ -59,7 +59,7 @@ int run_dashboard(DashboardCommand& options) {
   const dashboard::Dashboard served(std::move(serving));
   fmt::print("{}\n", served.address());
   std::fflush(stdout);
-  while (!*interrupted) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  serve_until(*interrupted);
   return 0;
 }
 
@@ -73,6 +73,10 @@ std::unique_ptr<dashboard::Dashboard> dashboard_beside(const tune::Options& stud
     serving.port = 0;
     return std::make_unique<dashboard::Dashboard>(std::move(serving));
   }
+}
+
+void serve_until(const std::atomic<bool>& interrupted) {
+  while (!interrupted) std::this_thread::sleep_for(std::chrono::milliseconds(50));
 }
 
 constinit const Command kDashboard{

@@ -2,15 +2,17 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <cstdlib>
+
 #include "base/clock.h"
-#include "base/env.h"
 #include "base/errors.h"
 #include "base/log.h"
 #include "base/log_file.h"
 #include "base/plural.h"
+#include "cluster/placing.h"
+#include "cluster_argument.h"
 #include "commands.h"
 #include "exec/binding.h"
-#include "exec/ssh.h"
 #include "jobs/pilot/launcher.h"
 #include "jobs_database.h"
 #include "launch/allocation.h"
@@ -28,7 +30,7 @@ struct LauncherCommandOptions {
   std::string job_mode = "mixed";
   std::optional<double> time_limit_minutes;
   std::optional<int> nodes, cpus_per_node, limit_nodes;
-  std::string hosts;
+  std::string hosts, cluster;
   int gpus_per_node = 0, offset_nodes = 0;
   double grace_seconds = 10, database_patience_seconds = 3600;
   void declare(OptionSet& set);
@@ -50,6 +52,9 @@ constexpr Option<LauncherCommandOptions> kLauncherNodes[] = {
     {&LauncherCommandOptions::hosts, "hosts", "HOST:CORES,…",
      "Use these hosts, with so many cores each, and reach them by ssh.", aliases("-H"),
      fallback("those of the allocation, else this machine")},
+    {&LauncherCommandOptions::cluster, "cluster", "NAME",
+     "Use the hosts of this cluster, which `kolo up` made: those that nobody uses now.",
+     names(cluster_names)},
     {&LauncherCommandOptions::nodes, "nodes", "N",
      "Act as if this machine were N nodes, to try things out.", aliases("-n"), least(1)},
     {&LauncherCommandOptions::cpus_per_node, "cpus-per-node", "N",
@@ -118,20 +123,37 @@ std::vector<launch::Host> launcher_hosts(const LauncherCommandOptions& options,
   return {{"localhost", 0}};
 }
 
-std::vector<std::string> link_command(const std::string& host, const std::string& system,
-                                      const std::string& kolo) {
-  if (system == "here" || launch::is_this_machine(host)) return {};
-  if (system == "slurm") {
-    // The node that this script itself runs on needs no srun.
-    if (environment("SLURMD_NODENAME") == host) return {};
-    return {"srun",    "--overlap",          "--nodes=1", "--ntasks=1", "--mpi=none",
-            "--quiet", "--nodelist=" + host, kolo,        "custodian"};
+/// Hosts that are reserved as a whole, as long as the launcher is there.
+std::vector<LauncherNode> nodes_of_cluster(const LauncherCommandOptions& options) {
+  if (!options.hosts.empty() || options.nodes || options.offset_nodes > 0)
+    throw_error(ErrorCode::invalid_argument,
+                "--cluster excludes --hosts, --nodes and --offset-nodes");
+  const auto found = cluster::load_cluster(cluster_named(options.cluster));
+  auto members = std::make_shared<std::vector<cluster::LinkedMember>>(cluster::link_all(
+      found, cluster::owner_name("kolo launcher"), Deadline::after(cluster::kAnswerTime)));
+  const std::size_t most =
+      options.limit_nodes ? static_cast<std::size_t>(*options.limit_nodes) : members->size();
+  std::vector<LauncherNode> nodes;
+  for (const std::size_t i : cluster::reserve_whole_hosts(*members, most)) {
+    const auto& linked = (*members)[i];
+    LauncherNode node{linked.member.host, linked.member.host, {}};
+    if (!found.ssh.user.empty()) node.host = found.ssh.user + "@" + node.host;
+    node.cores = options.cpus_per_node.value_or(linked.holdings.total.slots);
+    node.gpus = options.gpus_per_node > 0 ? options.gpus_per_node : linked.holdings.total.gpus;
+    node.take_link = [members, i] { return std::move((*members)[i].link); };
+    nodes.push_back(std::move(node));
   }
-  return exec::ssh_command(exec::ssh_from_environment(kolo), host);
+  // Jobs of several ranks reach the other hosts by ssh.
+  if (!found.ssh.identity_file.empty())
+    ::setenv("KOLO_SSH_IDENTITY_FILE", found.ssh.identity_file.c_str(), /*overwrite=*/0);
+  if (found.ssh.port > 0)
+    ::setenv("KOLO_SSH_PORT", std::to_string(found.ssh.port).c_str(), /*overwrite=*/0);
+  return nodes;
 }
 
 /// The nodes to use, out of all that there are.
 std::vector<LauncherNode> nodes_of(const LauncherCommandOptions& options, std::string& system) {
+  if (!options.cluster.empty()) return nodes_of_cluster(options);
   const auto hosts = launcher_hosts(options, system);
   const auto first = static_cast<std::size_t>(options.offset_nodes);
   const auto most =
@@ -144,7 +166,7 @@ std::vector<LauncherNode> nodes_of(const LauncherCommandOptions& options, std::s
   for (std::size_t i = first; i < hosts.size() && i < first + most; ++i) {
     const bool here = system == "here";
     LauncherNode node{here && hosts.size() > 1 ? fmt::format("node{}", i) : hosts[i].name,
-                      hosts[i].name, link_command(hosts[i].name, system, kolo)};
+                      hosts[i].name, launch::custodian_command(system, hosts[i].name, kolo)};
     // A batch system's slots are tasks, not cores: the custodian counts those itself.
     const bool given = !options.hosts.empty() && hosts[i].slots > 1;
     node.cores = options.cpus_per_node.value_or(given ? hosts[i].slots : 0);
@@ -215,7 +237,9 @@ int run_launcher(LauncherCommandOptions& options, OptionSet& given) {
 constinit const Command kLauncher{
     .name = "launcher",
     .summary = "Run jobs of the database on the nodes of this allocation, or on this machine",
-    .examples = "kolo launcher --nodes 4\nkolo launcher --wf-filter TEST --time-limit-minutes 60\n",
+    .examples =
+        "kolo launcher --nodes 4\nkolo launcher --wf-filter TEST --time-limit-minutes 60\n"
+        "kolo launcher --cluster lab --persistent\n",
     .notes =
         "It ends when its time is over or when there is nothing left to do. What it did is in "
         "log/launcher_DATE_PID.log in the folder of the database.",

@@ -167,19 +167,20 @@ int run_run(RunOptions& options, OptionSet& given) {
   const bool on_cluster =
       !options.cluster.empty() && !given.typed("hosts") && !given.typed("hostfile");
   if (is_elastic(options, given)) {
-    if (on_cluster)
-      throw_error(ErrorCode::unsupported,
-                  "elastic jobs do not run on a cluster; name their hosts with --hosts");
     if (transport_of(options, given).ends_with("mpi"))
       throw_error(ErrorCode::invalid_argument,
                   "an elastic job cannot use MPI, whose ranks stay the same; leave --mpi out");
+    if (on_cluster && !options.discovery_script.empty())
+      throw_error(ErrorCode::invalid_argument,
+                  "--cluster and --host-discovery-script exclude each other");
     const auto here = options.max_np     ? options.max_np
                       : options.num_proc ? options.num_proc
                                          : options.min_np;
     add_activity(job.environment);
-    auto hosts = options.discovery_script.empty() ? hosts_of(options, given, here)
-                                                  : std::vector<launch::Host>{};
-    const auto elastic = elastic_job_of(options, std::move(job), std::move(hosts));
+    const bool has_script = on_cluster || !options.discovery_script.empty();
+    auto hosts = has_script ? std::vector<launch::Host>{} : hosts_of(options, given, here);
+    auto elastic = elastic_job_of(options, std::move(job), std::move(hosts));
+    if (on_cluster) elastic.discovery_script = follow_cluster(elastic.job, options.cluster);
     check_virtual_ranks(options, elastic.most_ranks);
     return launch::elastic::run_elastic_job(elastic);
   }

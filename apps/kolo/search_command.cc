@@ -11,6 +11,7 @@
 #include "hps/problem/catalog.h"
 #include "hps/search/search_run.h"
 #include "tune/protocol/trial_protocol.h"
+#include "tune/study/cluster_study.h"
 #include "watching.h"
 
 namespace kolo::app {
@@ -88,13 +89,19 @@ void refuse(const cli::OptionSet& given, std::string_view heading, std::string_v
 }
 
 void take_cluster(const SearchOptions& options, hps::EvaluatorOptions& how) {
-  if (options.cluster.empty() && how.method != "cluster") return;
+  // Whoever comes from Ray has a cluster, or this machine if there is none.
+  const bool is_ray = how.method == "ray" && !cluster::cluster_names().empty();
+  const bool is_cluster = how.method == "cluster" || is_ray;
+  if (options.cluster.empty() && !is_cluster) return;
   if (!options.hosts.empty())
     throw_error(ErrorCode::invalid_argument, "--hosts and --cluster exclude each other");
-  if (how.method == "cluster")
+  if (is_cluster)
     how.method = how.num_nodes_per_eval * how.num_ranks_per_node > 1 ? "ranks" : "process";
   how.cluster = cluster::cluster_name_or_only(options.cluster);
-  how.hosts = cluster::hosts_of_cluster(how.cluster);
+  how.hosts = cluster::hosts_of_cluster(
+      how.cluster, tune::amounts_of_rank({.gpu = how.num_gpus_per_task},
+                                         how.num_nodes_per_eval * how.num_ranks_per_node,
+                                         how.num_threads_per_rank));
 }
 
 const SearchRow& make_plan(SearchOptions& options, const cli::OptionSet& given,

@@ -109,7 +109,8 @@ constexpr Option<SearchOptions> kEvaluationTime[] = {
 constexpr Option<EvaluatorOptions> kEvaluator[] = {
     {&EvaluatorOptions::method, "evaluator", "NAME",
      "Run evaluations by this executor; `kolo list executors` shows the names. `cluster` is "
-     "process, or ranks for evaluations of several, on a cluster.",
+     "process, or ranks for evaluations of several, on a cluster; `ray` is the same if there is a "
+     "cluster.",
      aliases("--executor"), names(executor_names)},
 };
 constexpr Option<SearchOptions> kHostsRow[] = {

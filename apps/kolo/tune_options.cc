@@ -100,6 +100,8 @@ constexpr Option<TuneOptions> kTuneResources[] = {
      "Reserve N GPUs for each trial, which finds them in CUDA_VISIBLE_DEVICES. Parts of one can be "
      "shared.",
      fallback("0"), least(0)},
+    {&TuneOptions::resources, "resources", "NAME=AMOUNT",
+     "Reserve so much of what the hosts of a cluster offer under this name for each trial."},
     {&TuneOptions::total_cpus, "total-cpus", "N", "Use at most N cores for the whole study.",
      fallback("all of this machine"), least(0)},
     {&TuneOptions::total_gpus, "total-gpus", "N", "Use at most N GPUs for the whole study.",
@@ -139,13 +141,13 @@ constexpr Option<ResumeOptions> kResumeRows[] = {
 };
 
 /// Options that are no keys of a description.
-constexpr std::string_view kNotDescribed[] = {"space", "stop",  "resume",
+constexpr std::string_view kNotDescribed[] = {"space", "stop",  "resources", "resume",
                                               "json",  "quiet", "dashboard"};
 
-Json limit_of(const std::string& text) {
+Json number_of(std::string_view what, const std::string& text) {
   const Json value = try_parse_json(text).value_or(Json());
   if (!value.is_number())
-    throw_error(ErrorCode::invalid_argument, "--stop: the limit '{}' is not a number", text);
+    throw_error(ErrorCode::invalid_argument, "{} '{}' is not a number", what, text);
   return value;
 }
 
@@ -201,7 +203,14 @@ Json TuneOptions::description(const OptionSet& given) const {
     const auto equals = limit.find('=');
     if (equals == std::string::npos)
       throw_error(ErrorCode::invalid_argument, "--stop {}: must be METRIC=LIMIT", limit);
-    all["stop"][limit.substr(0, equals)] = limit_of(limit.substr(equals + 1));
+    all["stop"][limit.substr(0, equals)] = number_of("--stop: the limit", limit.substr(equals + 1));
+  }
+  for (const auto& amount : resources) {
+    const auto equals = amount.find('=');
+    if (equals == std::string::npos)
+      throw_error(ErrorCode::invalid_argument, "--resources {}: must be NAME=AMOUNT", amount);
+    all["resources"][amount.substr(0, equals)] =
+        number_of("--resources: the amount", amount.substr(equals + 1));
   }
   if (!program.empty()) all["program"] = program;
   return all;

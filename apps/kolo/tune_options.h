@@ -22,7 +22,7 @@ struct TuneOptions {
   std::string space;
   std::string metric, mode, search, scheduler, executor, hosts, cluster;
   std::optional<std::int64_t> num_samples, seed;
-  std::vector<std::string> stop;
+  std::vector<std::string> stop, resources;
   std::optional<double> time_budget, trial_time_limit;
   std::string np, allocation;
   std::optional<int> virtual_ranks;

@@ -7,6 +7,7 @@
 #include <pybind11/stl.h>
 
 #include <atomic>
+#include <cmath>
 #include <thread>
 
 #include "base/errors.h"
@@ -20,6 +21,7 @@
 #include "tune/executor/executors.h"
 #include "tune/executor/self_executor.h"
 #include "tune/output/progress.h"
+#include "tune/study/cluster_study.h"
 #include "values.h"
 
 namespace kolo::python {
@@ -262,7 +264,8 @@ py::dict run_study(const py::dict& items) {
   given.read("num_slots", trials.shape.ranks_per_node);
   std::vector<std::string> hosts;
   given.read("hosts", hosts);
-  if (trials.shape.nodes > 1) trials.shape.hosts = launch::parse_hosts(hosts);
+  const bool is_on_cluster = !given.at("cluster").is_none();
+  if (trials.shape.nodes > 1 && !is_on_cluster) trials.shape.hosts = launch::parse_hosts(hosts);
   for (auto& host : trials.shape.hosts)
     host.slots = std::max(host.slots, trials.shape.ranks_per_node);
   if (executor == "thread")
@@ -273,6 +276,13 @@ py::dict run_study(const py::dict& items) {
                          const tune::StartOrder&) {
       return tune::TrialCommand{argv, environment};
     };
+  given.read("cluster", setup.options.cluster);
+  if (!setup.options.cluster.empty()) {
+    const int ranks = trials.shape.nodes * trials.shape.ranks_per_node;
+    trials.shape.threads_per_rank =
+        std::max(1, static_cast<int>(std::ceil(setup.per_trial.cpu / ranks)));
+    tune::use_cluster(setup.options, setup.per_trial, trials.shape);
+  }
   setup.make_executor = [&](const tune::ExecutorPlace& place) {
     trials.place = place;
     return tune::make_executor(executor, std::move(trials));

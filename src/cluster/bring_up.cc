@@ -5,7 +5,10 @@
 
 #include "base/errors.h"
 #include "base/mutex.h"
+#include "cluster/batch_nodes.h"
 #include "cluster/host_shell.h"
+#include "cluster/host_start.h"
+#include "cluster/machine_commands.h"
 #include "cluster/members.h"
 #include "cluster/standing.h"
 
@@ -16,93 +19,8 @@ using namespace std::chrono_literals;
 
 /// Its tasks have their grace time, and then some.
 constexpr auto kEndTime = 30s;
-
-/// The first host that could be anything is `localhost`: others could not use its loopback.
-std::string address_for(const HostShell& shell, const std::string& host) {
-  if (!shell.is_local()) return "";  // where ssh arrives
-  for (const auto& address : resolve_host(host))
-    if (is_own_address(address)) return address.host();
-  return "127.0.0.1";
-}
-
-std::string slots_of(const LinkedMember& linked) {
-  return fmt::format("{} at {}", exec::describe(linked.holdings.total),
-                     linked.member.address->str());
-}
-
-/// One host's way into the cluster. Throws; every message names the host.
-class HostStart {
- public:
-  HostStart(const ClusterFile& file, const Cluster& cluster, const HostSpec& spec,
-            const UpOptions& options)
-      : file_(file),
-        cluster_(cluster),
-        spec_(spec),
-        options_(options),
-        shell_(file.ssh, spec.host, file.kolo) {}
-
-  HostReport run(Member& member) {
-    if (member.address) {
-      try {
-        return {spec_.host, "stands already: " + slots_of(link(member))};
-      } catch (const Error&) {
-        member.address.reset();  // it was lost
-      }
-    }
-    prepare(member.is_head);
-    StandingOrder order{cluster_.name, cluster_.key, address_for(shell_, spec_.host), spec_.offer,
-                        file_.idle_time};
-    const StandingAnswer answer = parse(
-        shell_.run_kolo("custodian standing", Deadline::after(options_.host_time), encode(order)));
-    member.address = SocketAddress::parse(answer.address);
-    try {
-      return {spec_.host, slots_of(link(member))};
-    } catch (const Error& error) {
-      member.address.reset();
-      throw_error(error.code(),
-                  "{}; its custodian (process {}) listens at {}, which must be reachable from "
-                  "here, and must have been started with the key of this cluster",
-                  error.message(), answer.process, answer.address);
-    }
-  }
-
- private:
-  StandingAnswer parse(const std::string& output) const {
-    try {
-      return parse_standing_answer(output);
-    } catch (const Error& error) {
-      throw_error(error.code(), "{}: {}", spec_.host, error.message());
-    }
-  }
-  [[nodiscard]] LinkedMember link(const Member& member) const {
-    return link_one(cluster_, member, owner_name("kolo up"), Deadline::after(kAnswerTime));
-  }
-  void prepare(bool is_head) const {
-    run_all(file_.initialization_commands, "initialization_commands");
-    for (const auto& [there, here] : file_.file_mounts)
-      shell_.copy_to(here, there, Deadline::after(options_.setup_time));
-    run_all(file_.setup_commands, "setup_commands");
-    if (is_head)
-      run_all(file_.head_setup_commands, "head_setup_commands");
-    else
-      run_all(file_.worker_setup_commands, "worker_setup_commands");
-  }
-  void run_all(const std::vector<std::string>& commands, std::string_view what) const {
-    for (const auto& command : commands) {
-      try {
-        shell_.run(command, Deadline::after(options_.setup_time));
-      } catch (const Error& error) {
-        throw_error(error.code(), "{} (`{}` of {})", error.message(), command, what);
-      }
-    }
-  }
-
-  const ClusterFile& file_;
-  const Cluster& cluster_;
-  const HostSpec& spec_;
-  const UpOptions& options_;
-  HostShell shell_;
-};
+/// For the user's command that takes machines away.
+constexpr auto kDeleteTime = 15min;
 
 /// `work(i)` for all i at once; hosts do not wait for each other.
 void for_each_at_once(std::size_t count, const std::function<void(std::size_t)>& work) {
@@ -124,8 +42,8 @@ void shut_down(LinkedMember& linked) {
 /// Hosts that are no longer in the file leave, now or when nobody uses them any more.
 void remove_others(Cluster& cluster, const ClusterFile& file, const Tell& tell) {
   for (auto it = cluster.members.begin(); it != cluster.members.end();) {
-    const bool stays = std::any_of(file.hosts.begin(), file.hosts.end(),
-                                   [&](const HostSpec& spec) { return spec.host == it->host; });
+    const bool stays =
+        std::find(file.hosts.begin(), file.hosts.end(), it->host) != file.hosts.end();
     if (stays) {
       ++it;
       continue;
@@ -152,7 +70,7 @@ void remove_others(Cluster& cluster, const ClusterFile& file, const Tell& tell) 
 
 /// Finds a custodian whose start was interrupted before its address was known.
 void find_lost(const Cluster& cluster, Member& member, std::chrono::milliseconds time) {
-  StandingOrder order{cluster.name, cluster.key, "", {}, {}, /*only_find=*/true};
+  StandingOrder order{.cluster = cluster.name, .key = cluster.key, .only_find = true};
   const HostShell shell(cluster.ssh, member.host, cluster.kolo);
   const auto answer = parse_standing_answer(
       shell.run_kolo("custodian standing", Deadline::after(time), encode(order)));
@@ -180,34 +98,31 @@ HostReport end_member(const Cluster& cluster, Member member, std::chrono::millis
   }
 }
 
-}  // namespace
-
-bool bring_up(const ClusterFile& file, const UpOptions& options, const Tell& tell) {
-  const Fd lock = lock_cluster(file.name);
-  Cluster cluster = find_cluster(file.name).value_or(Cluster{.name = file.name});
-  cluster.ssh = file.ssh;
-  cluster.kolo = file.kolo;
-  remove_others(cluster, file, tell);
-  std::vector<Member> members;
-  for (const auto& spec : file.hosts) {
-    const Member* known = cluster.find(spec.host);
-    members.push_back({spec.host, members.empty(),
-                       known != nullptr ? known->address : std::optional<SocketAddress>()});
+/// A node of a batch job: what does not answer ends with the job.
+HostReport end_node(const Cluster& cluster, const Member& member, std::chrono::milliseconds time) {
+  try {
+    LinkedMember linked = link_one(cluster, member, owner_name("kolo down"), Deadline::after(time));
+    shut_down(linked);
+    return {member.host, "has ended"};
+  } catch (const Error&) {
+    return {member.host, "does not answer; its job is ended"};
   }
-  for (const auto& member : cluster.members)  // drained ones
-    if (std::none_of(members.begin(), members.end(),
-                     [&](const Member& other) { return other.host == member.host; }))
-      members.push_back(member);
-  cluster.members = members;
-  save_cluster(cluster);
+}
 
+using Start = std::function<HostReport(std::size_t, Member&)>;
+
+/// Starts the first `count` members at once, and notes where they listen. Whether the head and as
+/// many workers as are needed stand.
+bool start_all(Cluster& cluster, std::size_t count, std::optional<int> min_workers,
+               const Start& start, const Tell& tell) {
   Mutex mutex;
-  std::vector<bool> stands(file.hosts.size());
-  for_each_at_once(file.hosts.size(), [&](std::size_t i) {
-    Member member = members[i];
+  std::vector<bool> stands(count);
+  std::vector<Member> members = cluster.members;
+  for_each_at_once(count, [&](std::size_t i) {
+    Member member = cluster.members[i];
     HostReport report{member.host, "", true};
     try {
-      report = HostStart(file, cluster, file.hosts[i], options).run(member);
+      report = start(i, member);
     } catch (const Error& error) {
       report.what = error.message();
     }
@@ -216,23 +131,101 @@ bool bring_up(const ClusterFile& file, const UpOptions& options, const Tell& tel
     stands[i] = !report.is_failure;
     tell(report);
   });
-  cluster.members = members;
+  cluster.members = std::move(members);
   save_cluster(cluster);
-  return stands.front() && std::count(stands.begin() + 1, stands.end(), true) >= file.min_workers;
+  const auto workers = std::count(stands.begin() + 1, stands.end(), true);
+  return stands.front() && workers >= min_workers.value_or(static_cast<int>(count) - 1);
+}
+
+bool bring_up_nodes(const ClusterFile& file, Cluster& cluster, const UpOptions& options,
+                    const Tell& tell) {
+  const KeptNodes kept = take_nodes(file, cluster, tell);
+  std::vector<Member> members;
+  for (const auto& node : kept.nodes) {
+    const Member* known = cluster.find(node.host);
+    members.push_back({node.host, members.empty(),
+                       known != nullptr ? known->address : std::optional<SocketAddress>()});
+  }
+  cluster.members = std::move(members);
+  return start_all(
+      cluster, kept.nodes.size(), file.min_workers,
+      [&](std::size_t i, Member& member) {
+        return start_on_node(file, cluster, options, kept.nodes[i], member);
+      },
+      tell);
+}
+
+bool bring_up_hosts(const ClusterFile& file, Cluster& cluster, const UpOptions& options,
+                    const Tell& tell) {
+  remove_others(cluster, file, tell);
+  std::vector<Member> members;
+  for (const auto& host : file.hosts) {
+    const Member* known = cluster.find(host);
+    members.push_back({host, members.empty(),
+                       known != nullptr ? known->address : std::optional<SocketAddress>()});
+  }
+  for (const auto& member : cluster.members)  // drained ones
+    if (std::none_of(members.begin(), members.end(),
+                     [&](const Member& other) { return other.host == member.host; }))
+      members.push_back(member);
+  cluster.members = std::move(members);
+  save_cluster(cluster);
+  return start_all(
+      cluster, file.hosts.size(), file.min_workers,
+      [&](std::size_t, Member& member) { return start_on_host(file, cluster, options, member); },
+      tell);
+}
+
+void refuse_another_provider(const ClusterFile& file, const Cluster& cluster) {
+  const bool is_known = cluster.job || cluster.machines || !cluster.members.empty();
+  if (is_known && (cluster.job.has_value() != !file.batch_system.empty() ||
+                   cluster.machines.has_value() != file.machines.has_value()))
+    throw_error(ErrorCode::failed_precondition,
+                "cluster {} has hosts of another provider; `kolo down {}` ends it first", file.name,
+                file.name);
+}
+
+}  // namespace
+
+bool bring_up(const ClusterFile& file, const UpOptions& options, const Tell& tell) {
+  const ClusterLock lock(file.name);
+  Cluster cluster = find_cluster(file.name).value_or(Cluster{.name = file.name});
+  refuse_another_provider(file, cluster);
+  cluster.ssh = file.ssh;
+  cluster.kolo = file.kolo;
+  cluster.keep_alive = file.keep_alive;
+  if (!file.batch_system.empty()) return bring_up_nodes(file, cluster, options, tell);
+  if (!file.machines) return bring_up_hosts(file, cluster, options, tell);
+  cluster.machines = file.machines;
+  save_cluster(cluster);  // from now on what is made can be taken away
+  ClusterFile made = file;
+  made.hosts = create_machines(file, Deadline::after(options.setup_time));
+  return bring_up_hosts(made, cluster, options, tell);
 }
 
 bool bring_down(const std::string& name, bool force, std::chrono::milliseconds time,
                 const Tell& tell) {
-  const Fd lock = lock_cluster(name);
+  (void)load_cluster(name);
+  const ClusterLock lock(name);
   const Cluster cluster = load_cluster(name);
   Mutex mutex;
   bool all_ended = true;
-  for_each_at_once(cluster.members.size(), [&](std::size_t i) {
-    const HostReport report = end_member(cluster, cluster.members[i], time);
+  const auto note = [&](const HostReport& report) {
     const MutexLock hold(mutex);
     all_ended = all_ended && !report.is_failure;
     tell(report);
+  };
+  for_each_at_once(cluster.members.size(), [&](std::size_t i) {
+    const Member& member = cluster.members[i];
+    note(cluster.job ? end_node(cluster, member, time) : end_member(cluster, member, time));
   });
+  try {
+    if (cluster.job) give_nodes_back(cluster, Deadline::after(time + kEndTime));
+    if (cluster.machines && (all_ended || force))
+      delete_machines(name, *cluster.machines, Deadline::after(kDeleteTime));
+  } catch (const Error& error) {
+    note({name, error.message(), /*is_failure=*/true});
+  }
   if (all_ended || force) forget_cluster(name);
   return all_ended || force;
 }

@@ -1,14 +1,12 @@
 #include "cluster/cluster.h"
 
-#include <fcntl.h>
-#include <sys/file.h>
-
 #include <algorithm>
 
 #include "base/errors.h"
 #include "base/files.h"
 #include "base/json.h"
 #include "base/registry.h"
+#include "cluster/named_lock.h"
 
 namespace kolo::cluster {
 namespace fs = std::filesystem;
@@ -16,8 +14,6 @@ namespace {
 
 constexpr const char* kKeyFile = "key";
 constexpr const char* kStateFile = "cluster.json";
-
-fs::path folder_of(const std::string& name) { return clusters_folder() / name; }
 
 std::vector<std::string_view> hosts_of(const Cluster& cluster) {
   std::vector<std::string_view> hosts;
@@ -38,7 +34,15 @@ const Member& Cluster::at(const std::string& host) const {
   throw_unknown_name("host of the cluster", host, hosts_of(*this));
 }
 
+const Member& Cluster::head() const {
+  if (members.empty())
+    throw_error(ErrorCode::unavailable, "cluster {} has no hosts yet; `kolo up` waits for them",
+                name);
+  return members.front();
+}
+
 fs::path clusters_folder() { return state_folder() / "clusters"; }
+fs::path folder_of_cluster(const std::string& name) { return clusters_folder() / name; }
 
 std::vector<std::string> cluster_names() {
   std::vector<std::string> names;
@@ -51,7 +55,7 @@ std::vector<std::string> cluster_names() {
 
 std::optional<Cluster> find_cluster(const std::string& name) {
   check_cluster_name(name);
-  const fs::path folder = folder_of(name);
+  const fs::path folder = folder_of_cluster(name);
   if (!fs::exists(folder / kStateFile)) return std::nullopt;
   const std::string where = folder / kStateFile;
   const Json json = parse_json(read_file(folder / kStateFile), where);
@@ -59,8 +63,22 @@ std::optional<Cluster> find_cluster(const std::string& name) {
   const Json& ssh = json.at("ssh");
   cluster.ssh = {json_field<std::string>(ssh, "user", where),
                  json_field<std::string>(ssh, "identity_file", where),
-                 json_field<int>(ssh, "port", where)};
+                 json_field<int>(ssh, "port", where), ssh.value("shell", "")};
   cluster.kolo = json_field<std::string>(json, "kolo", where);
+  cluster.keep_alive = std::chrono::seconds(
+      json.value("keep_alive", static_cast<std::int64_t>(exec::kUsualKeepAlive.count())));
+  if (json.contains("job")) {
+    const Json& job = json.at("job");
+    cluster.job = {json_field<std::string>(job, "system", where),
+                   json_field<std::string>(job, "id", where),
+                   json_field<std::string>(job, "ticket", where)};
+  }
+  if (json.contains("machines")) {
+    const Json& machines = json.at("machines");
+    cluster.machines = {json_field<std::string>(machines, "create", where),
+                        json_field<std::string>(machines, "delete", where),
+                        json_field<std::string>(machines, "directory", where)};
+  }
   for (const auto& entry : json.at("members")) {
     Member member{json_field<std::string>(entry, "host", where), cluster.members.empty()};
     const auto address = json_field<std::string>(entry, "address", where);
@@ -90,14 +108,23 @@ std::string cluster_name_or_only(const std::string& name) {
 }
 
 void save_cluster(const Cluster& cluster) {
-  const fs::path folder = folder_of(cluster.name);
+  const fs::path folder = folder_of_cluster(cluster.name);
   make_private_directory(folder);
   Json json = {{"kolo", cluster.kolo},
+               {"keep_alive", cluster.keep_alive.count()},
                {"ssh",
                 {{"user", cluster.ssh.user},
                  {"identity_file", cluster.ssh.identity_file},
-                 {"port", cluster.ssh.port}}},
+                 {"port", cluster.ssh.port},
+                 {"shell", cluster.ssh.shell}}},
                {"members", Json::array()}};
+  if (cluster.job)
+    json["job"] = {
+        {"system", cluster.job->system}, {"id", cluster.job->id}, {"ticket", cluster.job->ticket}};
+  if (cluster.machines)
+    json["machines"] = {{"create", cluster.machines->create},
+                        {"delete", cluster.machines->remove},
+                        {"directory", cluster.machines->directory.string()}};
   for (const auto& member : cluster.members)
     json["members"].push_back(
         {{"host", member.host}, {"address", member.address ? member.address->str() : ""}});
@@ -108,20 +135,25 @@ void save_cluster(const Cluster& cluster) {
 
 void forget_cluster(const std::string& name) {
   std::error_code error;
-  fs::remove_all(folder_of(name), error);
+  fs::remove_all(folder_of_cluster(name), error);
   if (error)
-    throw_error(ErrorCode::io, "cannot remove {}: {}", folder_of(name).string(), error.message());
+    throw_error(ErrorCode::io, "cannot remove {}: {}", folder_of_cluster(name).string(),
+                error.message());
 }
 
-Fd lock_cluster(const std::string& name) {
+ClusterLock::ClusterLock(const std::string& name)
+    : name_(name), path_(clusters_folder() / ("." + name + ".lock")) {
+  check_cluster_name(name);
   make_private_directory(clusters_folder());
-  const fs::path path = clusters_folder() / ("." + name + ".lock");
-  Fd lock(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, kPrivateFile));
-  if (!lock.valid()) throw_errno("cannot open {}", path.string());
-  if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0)
+  file_ = lock_named_file(path_);
+  if (!file_.valid())
     throw_error(ErrorCode::unavailable, "another command changes cluster '{}' now; try again",
                 name);
-  return lock;
+}
+
+ClusterLock::~ClusterLock() {
+  std::error_code none;
+  if (!fs::exists(folder_of_cluster(name_) / kStateFile, none)) fs::remove(path_, none);
 }
 
 }  // namespace kolo::cluster

@@ -24,21 +24,35 @@ struct Member {
   std::optional<SocketAddress> address{};
 };
 
+/// The job of a batch system that has the nodes of a cluster.
+struct BatchJob {
+  std::string system;
+  std::string id{};  ///< "" = it is being submitted
+  /// Tells the job of the last `kolo up` from earlier ones.
+  std::string ticket;
+};
+
 struct Cluster {
   std::string name;
   Secret key = Secret::random();
   SshAccess ssh{};
   std::string kolo{};
-  std::vector<Member> members{};  ///< the head first
+  /// Who has not answered for so long is lost.
+  std::chrono::seconds keep_alive = exec::kUsualKeepAlive;
+  std::optional<BatchJob> job{};
+  std::optional<MachineCommands> machines{};
+  std::vector<Member> members{};  ///< the head first; none while a batch job waits
 
   [[nodiscard]] Member* find(const std::string& host);
   /// Throws not_found, listing the hosts.
   [[nodiscard]] const Member& at(const std::string& host) const;
-  [[nodiscard]] const Member& head() const { return members.front(); }
+  /// Throws unavailable if there are no members yet.
+  [[nodiscard]] const Member& head() const;
 };
 
-/// The folder that holds all clusters.
+/// The folder that holds all clusters, and that of one of them.
 std::filesystem::path clusters_folder();
+std::filesystem::path folder_of_cluster(const std::string& name);
 std::vector<std::string> cluster_names();
 /// Throws not_found, naming the known ones.
 Cluster load_cluster(const std::string& name);
@@ -48,7 +62,20 @@ std::string cluster_name_or_only(const std::string& name);
 void save_cluster(const Cluster& cluster);
 void forget_cluster(const std::string& name);
 
-/// One command at a time changes a cluster. Throws unavailable if another one does.
-Fd lock_cluster(const std::string& name);
+/// One command at a time changes a cluster.
+class ClusterLock {
+ public:
+  /// Throws unavailable if another command changes it.
+  explicit ClusterLock(const std::string& name);
+  /// Nothing is left of a cluster that was forgotten.
+  ~ClusterLock();
+  ClusterLock(const ClusterLock&) = delete;
+  ClusterLock& operator=(const ClusterLock&) = delete;
+
+ private:
+  std::string name_;
+  std::filesystem::path path_;
+  Fd file_;
+};
 
 }  // namespace kolo::cluster

@@ -1,49 +1,15 @@
 #include "cluster/cluster_file.h"
 
 #include <algorithm>
-#include <set>
 
 #include "base/env.h"
 #include "base/errors.h"
-#include "base/registry.h"
 #include "base/yaml.h"
+#include "cluster/section.h"
 
 namespace kolo::cluster {
 namespace fs = std::filesystem;
 namespace {
-
-using Keys = std::vector<std::string_view>;
-
-/// A map of the file, with the keys that it may have.
-class Section {
- public:
-  Section(const Json& json, std::string where, const Keys& known)
-      : json_(json), where_(std::move(where)) {
-    if (!json_.is_object())
-      throw_error(ErrorCode::invalid_argument, "{}: must be a map of settings", where_);
-    for (const auto& [key, value] : json_.items())
-      if (std::find(known.begin(), known.end(), key) == known.end())
-        throw_error(ErrorCode::invalid_argument, "{}: {}", where_, unknown_name("key", key, known));
-  }
-
-  [[nodiscard]] bool has(const char* key) const {
-    return json_.contains(key) && !json_.at(key).is_null();
-  }
-  [[nodiscard]] const Json& at(const char* key) const { return json_.at(key); }
-  template <class T>
-  void take(const char* key, T& into) const {
-    if (has(key)) into = json_field<T>(json_, key, where_);
-  }
-  template <class T>
-  [[nodiscard]] T need(const char* key) const {
-    return json_field<T>(json_, key, where_);
-  }
-  [[nodiscard]] const std::string& where() const noexcept { return where_; }
-
- private:
-  const Json& json_;
-  std::string where_;
-};
 
 /// "16GB" or a number of bytes.
 double bytes_of(const Json& value, const std::string& where) {
@@ -82,44 +48,17 @@ Offer offer_of(const Json& json, const std::string& where) {
   return offer;
 }
 
-void take_hosts(const Section& provider, const Section& all, ClusterFile& file) {
-  const auto type = provider.has("type") ? provider.need<std::string>("type") : "hosts";
-  if (type != "hosts" && type != "local")
-    throw_error(ErrorCode::invalid_argument, "{}: {}", provider.where(),
-                unknown_name("type", type, {"hosts", "local"}));
-  file.hosts.push_back({provider.need<std::string>("head_ip")});
-  std::vector<std::string> workers;
-  provider.take("worker_ips", workers);
-  int most = static_cast<int>(workers.size());
-  all.take("max_workers", most);
-  if (most < 0)
-    throw_error(ErrorCode::invalid_argument, "{}: max_workers is negative", all.where());
-  workers.resize(std::min(workers.size(), static_cast<std::size_t>(most)));
-  for (auto& worker : workers) file.hosts.push_back({std::move(worker)});
-  file.min_workers = static_cast<int>(workers.size());
-  all.take("min_workers", file.min_workers);
-  if (file.min_workers > static_cast<int>(workers.size()))
-    throw_error(ErrorCode::invalid_argument, "{}: min_workers is {}, and there are {} workers",
-                all.where(), file.min_workers, workers.size());
-  std::set<std::string> seen;
-  for (const auto& host : file.hosts)
-    if (host.host.empty() || !seen.insert(host.host).second)
-      throw_error(ErrorCode::invalid_argument, "{}: host '{}' is {}", provider.where(), host.host,
-                  host.host.empty() ? "empty" : "named twice");
-}
-
 void take_offers(const Section& all, ClusterFile& file) {
-  if (all.has("resources")) {
-    const Offer offer = offer_of(all.at("resources"), all.where() + ": resources");
-    for (auto& host : file.hosts) host.offer = offer;
-  }
+  if (all.has("resources")) file.offer = offer_of(all.at("resources"), all.where() + ": resources");
   if (!all.has("host_resources")) return;
+  const std::string where = all.where() + ": host_resources";
   Keys names;
-  for (const auto& host : file.hosts) names.push_back(host.host);
-  const Section own(all.at("host_resources"), all.where() + ": host_resources", names);
-  for (auto& host : file.hosts)
-    if (own.has(host.host.c_str()))
-      host.offer = offer_of(own.at(host.host.c_str()), own.where() + ": " + host.host);
+  for (const auto& host : file.hosts) names.push_back(host);
+  const Json& own = all.at("host_resources");
+  // Hosts that are not known yet cannot be told from a typo.
+  if (!file.hosts.empty()) Section(own, where, names);
+  for (const auto& [host, offer] : own.items())
+    file.host_offers[host] = offer_of(offer, where + ": " + host);
 }
 
 std::string in_home(const std::string& path) {
@@ -128,6 +67,11 @@ std::string in_home(const std::string& path) {
 }
 
 }  // namespace
+
+const Offer& ClusterFile::offer_of(const std::string& host) const {
+  const auto found = host_offers.find(host);
+  return found == host_offers.end() ? offer : found->second;
+}
 
 void check_cluster_name(std::string_view name) {
   const auto fits = [](char letter) {
@@ -142,17 +86,16 @@ void check_cluster_name(std::string_view name) {
 }
 
 ClusterFile parse_cluster_file(const Json& json, const std::string& origin) {
-  const Section all(
-      json, origin,
-      {"cluster_name", "provider", "auth", "min_workers", "max_workers", "resources",
-       "host_resources", "initialization_commands", "setup_commands", "head_setup_commands",
-       "worker_setup_commands", "file_mounts", "idle_timeout_minutes", "kolo"});
+  const Section all(json, origin,
+                    {"cluster_name", "provider", "auth", "min_workers", "max_workers", "resources",
+                     "host_resources", "initialization_commands", "setup_commands",
+                     "head_setup_commands", "worker_setup_commands", "file_mounts",
+                     "idle_timeout_minutes", "keep_alive_seconds", "kolo"});
   ClusterFile file{.name = all.need<std::string>("cluster_name")};
   check_cluster_name(file.name);
   if (!all.has("provider"))
     throw_error(ErrorCode::invalid_argument, "{}: the key 'provider' is missing", origin);
-  take_hosts(Section(all.at("provider"), origin + ": provider", {"type", "head_ip", "worker_ips"}),
-             all, file);
+  take_provider(all, file);
   take_offers(all, file);
   if (all.has("auth")) {
     const Section auth(all.at("auth"), origin + ": auth",
@@ -168,15 +111,20 @@ ClusterFile parse_cluster_file(const Json& json, const std::string& origin) {
   all.take("head_setup_commands", file.head_setup_commands);
   all.take("worker_setup_commands", file.worker_setup_commands);
   all.take("file_mounts", file.file_mounts);
-  int minutes = 0;
+  double minutes = 0;
   all.take("idle_timeout_minutes", minutes);
-  file.idle_time = std::chrono::minutes(std::max(0, minutes));
+  file.idle_time =
+      std::chrono::milliseconds(static_cast<std::int64_t>(std::max(0., minutes) * 6e4));
+  if (all.has("keep_alive_seconds"))
+    file.keep_alive = std::chrono::seconds(std::max(1, all.need<int>("keep_alive_seconds")));
   return file;
 }
 
 ClusterFile load_cluster_file(const fs::path& path) {
   ClusterFile file = parse_cluster_file(load_yaml(path), path.string());
-  const fs::path folder = fs::absolute(path).parent_path();
+  file.path = fs::absolute(path);
+  const fs::path folder = file.path.parent_path();
+  if (file.machines) file.machines->directory = folder;
   for (auto& [there, here] : file.file_mounts) {
     here = (folder / in_home(here)).lexically_normal();
     if (!fs::exists(here))

@@ -20,20 +20,24 @@ namespace {
 /// Below the size of a pipe, so that it can be written before anybody reads.
 constexpr std::size_t kInputLimit = 60'000;
 
-std::string last_line_of(const CommandResult& result) {
-  std::string_view text = result.errors.empty() ? result.output : result.errors;
-  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.back())) != 0)
-    text.remove_suffix(1);
-  const auto start = text.find_last_of("\r\n");
-  if (start != std::string_view::npos) text.remove_prefix(start + 1);
-  return text.empty() ? describe_wait_status(result.status) : std::string(text);
-}
-
 /// A path that begins with ~ is below the home directory of whoever logs in there.
 std::string quoted_path(const std::string& path) {
   if (path == "~") return "\"$HOME\"";
   return path.starts_with("~/") ? "\"$HOME\"/" + shell_quoted(path.substr(2)) : shell_quoted(path);
 }
+
+/// Runs its argument in a session of its own, and ends all of that when standard input ends, as it
+/// does when whoever wants this is gone.
+constexpr const char* kGuardedScript = R"(exec 3<&0
+/bin/sh -c "$1" </dev/null 3<&- &
+work=$!
+(cat <&3; kill -s TERM -- -$$) >/dev/null 2>&1 &
+watch=$!
+exec 3<&-
+wait $work
+status=$?
+kill -KILL $watch
+exit $status)";
 
 /// Packs a directory's content, or a file, to standard output.
 std::string pack_line(const std::string& path) {
@@ -89,11 +93,21 @@ void run_pipe(const std::vector<std::string>& from, const std::vector<std::strin
 
 }  // namespace
 
+std::string last_line_of(const CommandResult& result) {
+  std::string_view text = result.errors.empty() ? result.output : result.errors;
+  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.back())) != 0)
+    text.remove_suffix(1);
+  const auto start = text.find_last_of("\r\n");
+  if (start != std::string_view::npos) text.remove_prefix(start + 1);
+  return text.empty() ? describe_wait_status(result.status) : std::string(text);
+}
+
 HostShell::HostShell(const SshAccess& access, std::string host, const std::string& kolo)
     : host_(std::move(host)),
       ssh_(exec::ssh_from_environment(fs::read_symlink("/proc/self/exe"))),
       login_(access.user.empty() ? host_ : access.user + "@" + host_),
-      is_local_(launch::is_this_machine(host_)) {
+      shell_(access.shell),
+      is_local_(shell_.empty() && launch::is_this_machine(host_)) {
   if (!kolo.empty()) ssh_.remote_kolo = kolo;
   if (access.port > 0) ssh_.port = access.port;
   if (!access.identity_file.empty()) ssh_.identity_file = access.identity_file;
@@ -102,12 +116,20 @@ HostShell::HostShell(const SshAccess& access, std::string host, const std::strin
 
 std::vector<std::string> HostShell::words_for(const std::string& line) const {
   if (is_local_) return {"/bin/sh", "-c", line};
+  if (!shell_.empty()) {
+    auto words = split_words(shell_, "provider.shell");
+    for (auto& word : words)
+      for (std::size_t at = 0; (at = word.find("{host}", at)) != std::string::npos;)
+        word.replace(at, 6, host_), at += host_.size();
+    words.push_back(line);
+    return words;
+  }
   return exec::ssh_command(ssh_, login_, line);
 }
 
 std::vector<std::string> HostShell::login_words() const {
   if (is_local_) return {environment("SHELL").value_or("/bin/sh"), "-l"};
-  auto words = exec::ssh_command(ssh_, login_, "exec \"$SHELL\" -l");
+  auto words = words_for("exec \"${SHELL:-/bin/sh}\" -l");
   std::replace(words.begin(), words.end(), std::string("-T"), std::string("-t"));
   return words;
 }
@@ -118,9 +140,20 @@ std::string HostShell::run(const std::string& line, Deadline deadline,
   Pipe pipe = make_pipe();
   write_all(pipe.write.get(), input, "a pipe");
   pipe.write.reset();
+  return run(line, deadline, pipe.read.get());
+}
+
+void HostShell::run_guarded(const std::string& line, Deadline deadline) const {
+  const Pipe held = make_pipe();  // its other end closes with this process
+  run(fmt::format("exec setsid -w /bin/sh -c {} kolo {}", shell_quoted(kGuardedScript),
+                  shell_quoted(line)),
+      deadline, held.read.get());
+}
+
+std::string HostShell::run(const std::string& line, Deadline deadline, int standard_input) const {
   CommandResult result;
   try {
-    result = run_command(words_for(line), deadline, pipe.read.get());
+    result = run_command(words_for(line), deadline, standard_input);
   } catch (const Error& error) {
     throw_error(error.code(), "{}: {}", host_, error.message());
   }

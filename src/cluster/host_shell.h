@@ -1,4 +1,5 @@
-// Commands on a host of a cluster, by ssh; on this machine without it.
+// Commands on a host of a cluster, by ssh or by a command of the user's that does what ssh does; on
+// this machine without it.
 #pragma once
 
 #include <filesystem>
@@ -7,10 +8,14 @@
 #include <vector>
 
 #include "base/deadline.h"
+#include "base/subprocess.h"
 #include "cluster/cluster_file.h"
 #include "exec/ssh.h"
 
 namespace kolo::cluster {
+
+/// What a command that failed said last; how it ended if it said nothing.
+std::string last_line_of(const CommandResult& result);
 
 class HostShell {
  public:
@@ -28,6 +33,8 @@ class HostShell {
   /// Runs the line with `input`, at most 60 KB, on its standard input; what it printed. Throws
   /// unavailable, naming the host and saying in one line what went wrong; timeout.
   std::string run(const std::string& line, Deadline deadline, std::string_view input = {}) const;
+  /// Runs the line without input; it ends when this process does.
+  void run_guarded(const std::string& line, Deadline deadline) const;
   /// `kolo ARGUMENTS` there.
   std::string run_kolo(const std::string& arguments, Deadline deadline,
                        std::string_view input) const;
@@ -40,9 +47,12 @@ class HostShell {
                  Deadline deadline) const;
 
  private:
+  std::string run(const std::string& line, Deadline deadline, int standard_input) const;
+
   std::string host_;
   exec::SshOptions ssh_;
   std::string login_;  // USER@HOST
+  std::string shell_;  // instead of ssh
   bool is_local_;
 };
 

@@ -9,14 +9,10 @@
 #include "base/errors.h"
 #include "base/host.h"
 #include "base/log.h"
+#include "cluster/placing.h"
 
 namespace kolo::cluster {
 namespace {
-
-using namespace std::chrono_literals;
-
-/// A host that has not answered for so long is lost.
-constexpr auto kKeepAlive = 20s;
 
 void take(LinkedMember& member, const OnEvent& on) {
   try {
@@ -53,7 +49,7 @@ std::unique_ptr<exec::Link> begin_link(const Cluster& cluster, const Member& mem
   if (!member.address)
     throw_error(ErrorCode::unavailable, "it does not stand; `kolo up` starts it");
   Fd socket = begin_connect_tcp(*member.address);
-  set_keep_alive(socket.get(), kKeepAlive);
+  set_keep_alive(socket.get(), cluster.keep_alive);
   return exec::Link::to_socket(std::move(socket), cluster.key, member.host, owner, lease);
 }
 
@@ -99,19 +95,38 @@ LinkedMember link_one(const Cluster& cluster, const Member& member, const std::s
   return linked;
 }
 
-std::vector<launch::Host> hosts_of_cluster(const std::string& name) {
+std::vector<launch::Host> hosts_of_cluster(const std::string& name,
+                                           const exec::Amounts& each_rank) {
   const Cluster cluster = load_cluster(cluster_name_or_only(name));
   std::vector<launch::Host> hosts;
   for (const auto& linked :
        link_all(cluster, owner_name("a look at the cluster"), Deadline::after(kAnswerTime))) {
     if (linked.answers())
-      hosts.push_back({linked.member.host, linked.holdings.total.slots});
+      hosts.push_back({linked.member.host, slots_for(linked.holdings, each_rank)});
     else
       log::warning("{} of cluster {} is lost: {}", linked.member.host, cluster.name, linked.error);
   }
   if (hosts.empty())
     throw_error(ErrorCode::unavailable, "no host of cluster {} answers", cluster.name);
   return hosts;
+}
+
+int slots_for(exec::Holdings host, const exec::Amounts& each_rank) {
+  host.free = host.total;
+  host.is_draining = false;
+  return room_for(host, each_rank) * std::max(1, each_rank.slots);
+}
+
+int print_slots_for(const std::string& name, const std::string& owner) {
+  for (const auto& linked : link_all(load_cluster(name), owner_name("a look at the cluster"),
+                                     Deadline::after(kAnswerTime))) {
+    if (!linked.answers() || linked.holdings.is_draining) continue;
+    int slots = linked.holdings.free.slots;
+    for (const auto& held : linked.holdings.held)
+      if (held.owner == owner) slots += held.amounts.slots;
+    if (slots > 0) fmt::print("{} slots={}\n", linked.member.host, slots);
+  }
+  return 0;
 }
 
 }  // namespace kolo::cluster

@@ -45,9 +45,16 @@ std::vector<LinkedMember> link_all(const Cluster& cluster, const std::string& ow
 LinkedMember link_one(const Cluster& cluster, const Member& member, const std::string& owner,
                       Deadline deadline);
 
-/// The hosts that answer, with all their slots. Warns of those that do not; throws unavailable if
-/// none does.
-std::vector<launch::Host> hosts_of_cluster(const std::string& name);
+/// The hosts that answer, with the slots of as many ranks as they have room for when nobody uses
+/// them. Warns of those that do not answer; throws unavailable if none does.
+std::vector<launch::Host> hosts_of_cluster(const std::string& name, const exec::Amounts& each_rank);
+
+/// The slots of as many ranks as a host has room for when nobody uses it.
+int slots_for(exec::Holdings host, const exec::Amounts& each_rank);
+
+/// `kolo custodian hosts`: prints "HOST slots=N" for each host that takes work, N being what is
+/// free there and what `owner` has.
+int print_slots_for(const std::string& name, const std::string& owner);
 
 /// Is told what comes over the links, beside Hello and Holdings.
 using OnEvent = std::function<void(LinkedMember&, const exec::Event&)>;

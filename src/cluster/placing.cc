@@ -15,25 +15,6 @@ namespace {
 /// Of a link that serves one run.
 constexpr exec::ReservationId kReservation = 1;
 
-/// How many ranks fit on a host now.
-int room_for(const exec::Holdings& host, const exec::Amounts& each) {
-  if (host.is_draining) return 0;
-  double room = each.slots > 0 ? host.free.slots / each.slots : host.free.slots;
-  if (each.gpus > 0) room = std::min(room, std::floor(double(host.free.gpus) / each.gpus));
-  for (const auto& [name, amount] : each.named) {
-    if (amount <= 0) continue;
-    const auto found = host.free.named.find(name);
-    room = std::min(room, found == host.free.named.end() ? 0 : std::floor(found->second / amount));
-  }
-  return std::max(0, static_cast<int>(room));
-}
-
-exec::Amounts times(const exec::Amounts& each, int ranks) {
-  exec::Amounts all{each.slots * ranks, each.gpus * ranks, {}};
-  for (const auto& [name, amount] : each.named) all.named[name] = amount * ranks;
-  return all;
-}
-
 std::string who_has_what(const std::vector<LinkedMember>& members) {
   std::vector<std::string> lines;
   for (const auto& linked : members) {
@@ -64,6 +45,8 @@ std::vector<exec::Holdings> when_free(std::vector<exec::Holdings> hosts) {
   return hosts;
 }
 
+constexpr auto kReserveTime = std::chrono::seconds(10);
+
 /// Whether all of it was reserved; `why` says why not.
 bool try_to_reserve(std::vector<LinkedMember>& members, const std::vector<int>& counts,
                     const exec::Amounts& each, Deadline answer_by, std::string& why) {
@@ -93,6 +76,24 @@ bool try_to_reserve(std::vector<LinkedMember>& members, const std::vector<int>& 
 
 }  // namespace
 
+exec::Amounts times(const exec::Amounts& each, int ranks) {
+  exec::Amounts all{each.slots * ranks, each.gpus * ranks, {}};
+  for (const auto& [name, amount] : each.named) all.named[name] = amount * ranks;
+  return all;
+}
+
+int room_for(const exec::Holdings& host, const exec::Amounts& each) {
+  if (host.is_draining) return 0;
+  double room = each.slots > 0 ? host.free.slots / each.slots : host.free.slots;
+  if (each.gpus > 0) room = std::min(room, std::floor(double(host.free.gpus) / each.gpus));
+  for (const auto& [name, amount] : each.named) {
+    if (amount <= 0) continue;
+    const auto found = host.free.named.find(name);
+    room = std::min(room, found == host.free.named.end() ? 0 : std::floor(found->second / amount));
+  }
+  return std::max(0, static_cast<int>(room));
+}
+
 std::vector<int> place(const std::vector<exec::Holdings>& hosts, int ranks,
                        const exec::Amounts& each, Spread spread) {
   std::vector<int> room, counts(hosts.size(), 0);
@@ -112,7 +113,6 @@ std::vector<int> place(const std::vector<exec::Holdings>& hosts, int ranks,
 
 std::vector<int> reserve_ranks(std::vector<LinkedMember>& members, int ranks,
                                const exec::Amounts& each, Spread spread, Deadline deadline) {
-  using namespace std::chrono_literals;
   if (auto all = holdings_of(members);
       place(when_free(std::move(all)), ranks, each, spread).empty())
     throw_error(ErrorCode::unavailable, "the cluster has too few slots for {}: {}",
@@ -120,13 +120,32 @@ std::vector<int> reserve_ranks(std::vector<LinkedMember>& members, int ranks,
   for (;;) {
     std::string why;
     const auto counts = place(holdings_of(members), ranks, each, spread);
-    if (!counts.empty() && try_to_reserve(members, counts, each, Deadline::after(10s), why))
+    if (!counts.empty() &&
+        try_to_reserve(members, counts, each, Deadline::after(kReserveTime), why))
       return counts;
     if (deadline.passed())
       throw_error(ErrorCode::unavailable, "too few slots are free for {}: {}",
                   counted(ranks, "rank"), why.empty() ? who_has_what(members) : why);
     wait_for_any(members, deadline);
   }
+}
+
+std::vector<std::size_t> reserve_whole_hosts(std::vector<LinkedMember>& members, std::size_t most) {
+  std::vector<std::size_t> reserved;
+  for (std::size_t i = 0; i < members.size() && reserved.size() < most; ++i) {
+    const auto& linked = members[i];
+    if (!linked.answers() || linked.holdings.is_draining || !linked.holdings.held.empty()) continue;
+    std::vector<int> counts(members.size(), 0);
+    counts[i] = 1;
+    std::string why;
+    const auto all = linked.holdings.total;
+    if (try_to_reserve(members, counts, all, Deadline::after(kReserveTime), why))
+      reserved.push_back(i);
+  }
+  if (reserved.empty())
+    throw_error(ErrorCode::unavailable, "no host of the cluster is free: {}",
+                who_has_what(members));
+  return reserved;
 }
 
 }  // namespace kolo::cluster

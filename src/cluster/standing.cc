@@ -1,8 +1,6 @@
 #include "cluster/standing.h"
 
 #include <fcntl.h>
-#include <sys/file.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
@@ -16,6 +14,7 @@
 #include "base/frames.h"
 #include "base/host.h"
 #include "cluster/cluster_file.h"
+#include "cluster/named_lock.h"
 #include "exec/binding.h"
 #include "exec/protocol.h"
 #include "exec/start.h"
@@ -39,14 +38,6 @@ std::string read_order() {
   }
 }
 
-/// "client-address client-port server-address server-port".
-std::string address_of_ssh_here() {
-  std::istringstream words(environment("SSH_CONNECTION").value_or(""));
-  std::string client, port, server;
-  words >> client >> port >> server;
-  return server.empty() ? "127.0.0.1" : server;
-}
-
 int answer(const StandingAnswer& answer) {
   std::printf("%s %s %d\n", std::string(kAnswerWord).c_str(),
               answer.address.empty() ? "none" : answer.address.c_str(), answer.process);
@@ -64,17 +55,8 @@ class Note {
 
   /// False: another custodian stands.
   bool lock() {
-    for (;;) {
-      file_ = Fd(::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, kPrivateFile));
-      if (!file_.valid()) throw_errno("cannot open {}", path_.string());
-      if (::flock(file_.get(), LOCK_EX | LOCK_NB) != 0) return false;
-      // One that has ended may have removed the file in between.
-      struct stat opened {
-      }, named{};
-      if (::fstat(file_.get(), &opened) == 0 && ::stat(path_.c_str(), &named) == 0 &&
-          opened.st_ino == named.st_ino)
-        return true;
-    }
+    file_ = lock_named_file(path_);
+    return file_.valid();
   }
   void write(const std::string& text) const {
     if (::ftruncate(file_.get(), 0) != 0 || ::pwrite(file_.get(), text.data(), text.size(), 0) < 0)
@@ -106,7 +88,8 @@ std::string encode(const StandingOrder& order) {
   ByteWriter writer;
   writer.string(order.cluster).string(order.key.bytes()).string(order.address);
   writer.string(exec::encode(exec::ReservationOrder{1, order.offer}));
-  writer.u64(static_cast<std::uint64_t>(order.idle_time.count())).u8(order.only_find ? 1 : 0);
+  writer.u64(static_cast<std::uint64_t>(order.idle_time.count()));
+  writer.u32(static_cast<std::uint32_t>(order.keep_alive.count())).u8(order.only_find ? 1 : 0);
   return writer.bytes();
 }
 
@@ -118,6 +101,7 @@ StandingOrder decode_standing_order(std::string_view bytes) {
   order.address = reader.string();
   order.offer = exec::decode_reservation(reader.string()).want;
   order.idle_time = std::chrono::milliseconds(reader.u64());
+  order.keep_alive = std::chrono::seconds(reader.u32());
   order.only_find = reader.u8() != 0;
   reader.finish();
   return order;
@@ -153,14 +137,14 @@ int be_standing_custodian() {
     return answer({});
   }
   note.write("");
-  if (order.address.empty()) order.address = address_of_ssh_here();
+  if (order.address.empty()) order.address = exec::address_for_others();
   if (order.offer.slots == 0) order.offer.slots = exec::usable_processors();
   Fd listener = listen_tcp(SocketAddress::from_numeric(order.address));
   StandingAnswer made{local_address_of(listener.get()).str()};
   if (const auto home = environment("HOME")) [[maybe_unused]]
     const int changed = ::chdir(home->c_str());
   made.process = exec::start_standing_custodian(
-      std::move(listener), {order.key, order.offer, order.idle_time, note.path()},
+      std::move(listener), {order.key, order.offer, order.idle_time, order.keep_alive, note.path()},
       note.lock_copy());
   note.write(fmt::format("{} {}\n", made.address, made.process));
   return answer(made);

@@ -13,15 +13,17 @@
 #include "base/secret.h"
 #include "base/socket.h"
 #include "exec/ledger.h"
+#include "exec/protocol.h"
 
 namespace kolo::cluster {
 
 struct StandingOrder {
   std::string cluster;
   Secret key = Secret::random();
-  std::string address;  ///< to listen at; "" = the one that ssh was reached at
+  std::string address{};  ///< to listen at; "" = the one that ssh was reached at
   exec::Amounts offer{};
   std::chrono::milliseconds idle_time{0};
+  std::chrono::seconds keep_alive = exec::kUsualKeepAlive;
   bool only_find = false;  ///< start nothing
 };
 

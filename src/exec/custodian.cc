@@ -80,10 +80,13 @@ int Custodian::run() {
 
 bool Custodian::is_over() const {
   if (listener_.valid()) return false;
-  const bool is_bound = std::any_of(owners_.begin(), owners_.end(), [](const auto& entry) {
+  return !has_bound_owner() && table_.empty();
+}
+
+bool Custodian::has_bound_owner() const {
+  return std::any_of(owners_.begin(), owners_.end(), [](const auto& entry) {
     return entry.second.is_bound && !entry.second.is_finished && !entry.second.channel.closed();
   });
-  return !is_bound && table_.empty();
 }
 
 int Custodian::poll_timeout_ms(Time now) const {

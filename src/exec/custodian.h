@@ -36,7 +36,8 @@ struct Standing {
   Secret secret;
   Amounts has;                             ///< what can be reserved
   std::chrono::milliseconds idle_time{0};  ///< ends after so long without owners; 0 = never
-  std::filesystem::path note{};            ///< a file that says where it is; removed at the end
+  std::chrono::seconds keep_alive = kUsualKeepAlive;  ///< of owners
+  std::filesystem::path note{};  ///< a file that says where it is; removed at the end
 };
 
 class Custodian final : private Processes {
@@ -93,6 +94,8 @@ class Custodian final : private Processes {
   void reserve(OwnerId id, const Owner& owner, const ReservationOrder& order);
   void give_from_reservation(OwnerId id, Task& task) const;
   void settle_reservations();
+  void begin_to_listen(OwnerId id, const Owner& owner, const ListenOrder& order);
+  [[nodiscard]] bool has_bound_owner() const;
   void shut_down(OwnerId last);
   void end_if_idle(Time now);
   static void renew_lease(Owner& owner);

@@ -25,8 +25,6 @@ using Clock = std::chrono::steady_clock;
 /// Strangers have this long to prove who they are, and there are never more of them than this.
 constexpr auto kClaimTime = 5s;
 constexpr std::size_t kMostStrangers = 64;
-/// An owner whose machine has not answered for so long is gone.
-constexpr auto kKeepAlive = 20s;
 /// Without descriptors nobody can be let in; trying again and again would only burn time.
 constexpr auto kAcceptAgain = 100ms;
 
@@ -86,6 +84,8 @@ void Custodian::say_hello(OwnerId id, Owner& owner) {
   hello.host = host_name();
   if (!owner.is_bound)
     hello.from = peer_of(owner.channel.read_fd());
+  else if (const auto launcher = kolo::environment("SLURM_LAUNCH_NODE_IPADDR"))  // srun is there
+    hello.from = *launcher;
   else if (const auto connection = kolo::environment("SSH_CONNECTION"))  // "address port …"
     hello.from = connection->substr(0, connection->find(' '));
   hello.processors = usable_processors();
@@ -105,7 +105,7 @@ void Custodian::accept_owners() {
   // The one who has been silent for longest makes room.
   if (strangers.size() >= kMostStrangers) owners_.erase(strangers.front());
   set_no_delay(socket.get());
-  set_keep_alive(socket.get(), kKeepAlive);
+  set_keep_alive(socket.get(), standing_->keep_alive);
   add_owner(
       Channel(std::move(socket), SecureStream(SecureStream::Side::answerer, standing_->secret)),
       /*is_bound=*/false);
@@ -159,6 +159,7 @@ void Custodian::obey(OwnerId id, Owner& owner, const Frame& order) {
       break;
     case Kind::measure: tell(id, frame(Kind::host_load, encode(measure_host()))); break;
     case Kind::shut_down: shut_down(id); break;
+    case Kind::listen: begin_to_listen(id, owner, decode_listen_order(order.payload)); break;
     default: throw_error(ErrorCode::corruption, "an order of kind {} is unknown", order.type);
   }
 }
@@ -180,9 +181,14 @@ void Custodian::renew_lease(Owner& owner) {
 }
 
 void Custodian::lose(OwnerId id) {
+  const auto found = owners_.find(id);
+  if (found == owners_.end()) return;
   table_.owner_lost(id, Clock::now());
   ledger_.give_back_all(id);
-  owners_.erase(id);  // what its tasks still write is read and thrown away
+  const bool was_bound = found->second.is_bound;
+  owners_.erase(found);  // what its tasks still write is read and thrown away
+  // Others could use this custodian only as long as the one who started it was there.
+  if (was_bound && listener_.valid() && !has_bound_owner()) shut_down(/*last=*/0);
 }
 
 void Custodian::lose_silent_owners(Time now) {
@@ -210,9 +216,13 @@ void Custodian::give_from_reservation(OwnerId id, Task& task) const {
   const Ledger::Grant* grant = ledger_.find({id, task.reservation});
   if (grant == nullptr)
     throw_error(ErrorCode::failed_precondition, "reservation {} is not held", task.reservation);
-  if (!grant->holding.processors.empty() && task.share.bind_to == BindTo::none)
+  // An owner that deals with its processors and GPUs itself has said which.
+  if (!grant->holding.processors.empty() && task.cpus.empty() && task.share.bind_to == BindTo::none)
     task.cpus = share_of(grant->holding.processors, task.share);
-  if (!grant->gpus.empty())
+  const bool has_gpus =
+      std::any_of(task.environment.begin(), task.environment.end(),
+                  [](const auto& entry) { return entry.starts_with("CUDA_VISIBLE_DEVICES="); });
+  if (!grant->gpus.empty() && !has_gpus)
     task.environment.push_back(
         fmt::format("CUDA_VISIBLE_DEVICES={}", fmt::join(share_of(grant->gpus, task.share), ",")));
 }
@@ -231,7 +241,23 @@ void Custodian::settle_reservations() {
     if (owner.is_trusted) tell(id, news);
 }
 
-// --- the end of a custodian that listens ---
+// --- the beginning and the end of a custodian that listens ---
+
+void Custodian::begin_to_listen(OwnerId id, const Owner& owner, const ListenOrder& order) {
+  if (!owner.is_bound || standing_)
+    throw_error(ErrorCode::failed_precondition, "this custodian cannot be told to listen");
+  Listening answer;
+  try {
+    Fd listener = listen_tcp(SocketAddress::from_numeric(address_for_others()));
+    answer.address = local_address_of(listener.get()).str();
+    Standing standing{order.secret, order.has, order.idle_time, order.keep_alive};
+    if (standing.has.slots == 0) standing.has.slots = usable_processors();
+    listen(std::move(listener), std::move(standing));
+  } catch (const Error& error) {
+    answer.error = error.message();
+  }
+  tell(id, frame(Kind::listening, encode(answer)));
+}
 
 /// Owners see the link close before their tasks end: what ends now ends because of this host, and
 /// must not be taken for a failure of the task. `last` sees the end of everything; 0 = nobody.
@@ -246,7 +272,9 @@ void Custodian::shut_down(OwnerId last) {
 
 void Custodian::end_if_idle(Time now) {
   if (!standing_ || standing_->idle_time.count() == 0 || !listener_.valid()) return;
-  if (!owners_.empty() || !table_.empty()) {
+  const bool is_used = std::any_of(owners_.begin(), owners_.end(),
+                                   [](const auto& entry) { return !entry.second.is_bound; });
+  if (is_used || !table_.empty()) {
     idle_until_.reset();
   } else if (!idle_until_) {
     idle_until_ = now + standing_->idle_time;

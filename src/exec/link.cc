@@ -44,6 +44,7 @@ std::optional<Event> event_of(const Frame& frame) {
     case Kind::refused: return decode_refusal(frame.payload);
     case Kind::holdings: return decode_holdings(frame.payload);
     case Kind::host_load: return decode_host_load(frame.payload);
+    case Kind::listening: return decode_listening(frame.payload);
     case Kind::line: return std::nullopt;
     default:
       throw_error(ErrorCode::corruption, "a message of kind {} came from the custodian",
@@ -163,6 +164,7 @@ void Link::set_lease(std::chrono::milliseconds lease) { send(Kind::lease, encode
 void Link::renew() { send(Kind::renew); }
 void Link::set_family(std::string_view family) { send(Kind::family, family); }
 void Link::finish() { send(Kind::finish); }
+void Link::listen(const ListenOrder& order) { send(Kind::listen, encode(order)); }
 
 void Link::reserve(ReservationId id, const Amounts& want) {
   send(Kind::reserve, encode(ReservationOrder{id, want}));

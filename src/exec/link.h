@@ -27,7 +27,8 @@ struct Reserved {
   ReservationId id = 0;
 };
 
-using Event = std::variant<Hello, Output, Exited, TaskEnd, Reserved, Refusal, Holdings, HostLoad>;
+using Event =
+    std::variant<Hello, Output, Exited, TaskEnd, Reserved, Refusal, Holdings, HostLoad, Listening>;
 
 class Link {
  public:
@@ -80,6 +81,9 @@ class Link {
   /// No task will follow. A custodian that was started for this link then ends by itself when its
   /// tasks have, even if the link is cut and nobody can tell it.
   void finish();
+  /// Lets others use the custodian that was started for this link, as long as the link is there.
+  /// Listening follows.
+  void listen(const ListenOrder& order);
   void flush() { channel_.flush(); }
 
   // Orders to a custodian that listens.

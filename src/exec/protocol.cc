@@ -273,4 +273,33 @@ HostLoad decode_host_load(std::string_view payload) {
   });
 }
 
+std::string encode(const ListenOrder& message) {
+  ByteWriter writer;
+  write(writer.string(message.secret.bytes()), message.has);
+  writer.u32(count_of(message.idle_time)).u32(count_of(message.keep_alive));
+  return writer.bytes();
+}
+
+ListenOrder decode_listen_order(std::string_view payload) {
+  return decode_whole(payload, [](ByteReader& reader) {
+    ListenOrder order;
+    order.secret = Secret::from_bytes(reader.string());
+    order.has = read_amounts(reader);
+    order.idle_time = read_milliseconds(reader);
+    order.keep_alive = std::chrono::ceil<std::chrono::seconds>(read_milliseconds(reader));
+    return order;
+  });
+}
+
+std::string encode(const Listening& message) {
+  return ByteWriter().string(message.address).string(message.error).bytes();
+}
+
+Listening decode_listening(std::string_view payload) {
+  return decode_whole(payload, [](ByteReader& reader) {
+    std::string address = reader.string();
+    return Listening{std::move(address), reader.string()};
+  });
+}
+
 }  // namespace kolo::exec

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/frames.h"
+#include "base/secret.h"
 #include "exec/ledger.h"
 #include "exec/task.h"
 
@@ -42,6 +43,8 @@ enum class Kind : std::uint8_t {
   drain = 11,      ///< 1 = no reservations any more, 0 = again
   measure = 13,    ///< HostLoad follows
   shut_down = 12,  ///< ends all tasks of all owners, and the custodian; then the link closes
+  // to a custodian that was started by its owner
+  listen = 15,  ///< ListenOrder: serve others, too, as long as this owner is there
   // custodian to owner
   hello = 64,      ///< Hello
   output = 65,     ///< Output
@@ -52,6 +55,7 @@ enum class Kind : std::uint8_t {
   refused = 71,    ///< Refusal
   host_load = 73,  ///< HostLoad
   holdings = 72,   ///< Holdings: after hello, and whenever they have changed
+  listening = 74,  ///< Listening, the answer to `listen`
 };
 
 struct Hello {
@@ -83,6 +87,23 @@ struct Refusal {
   std::string reason;  ///< who has it
 };
 
+/// Either side of a connection to a custodian that listens takes the other for lost if it has not
+/// answered for so long, unless its cluster says otherwise.
+inline constexpr std::chrono::seconds kUsualKeepAlive{20};
+
+/// How a custodian that was started by its owner becomes one that others can use.
+struct ListenOrder {
+  Secret secret = Secret::random();        ///< that the others know
+  Amounts has{};                           ///< what they can reserve; 0 slots = one per processor
+  std::chrono::milliseconds idle_time{0};  ///< ends after so long without them; 0 = never
+  std::chrono::seconds keep_alive = kUsualKeepAlive;
+};
+
+struct Listening {
+  std::string address{};
+  std::string error{};  ///< why it does not
+};
+
 std::string encode(const Hello& message);
 std::string encode(const Claim& message);
 std::string encode(const Task& message);
@@ -96,6 +117,8 @@ std::string encode(const ReservationOrder& message);
 std::string encode(const Refusal& message);
 std::string encode(const Holdings& message);
 std::string encode(const HostLoad& message);
+std::string encode(const ListenOrder& message);
+std::string encode(const Listening& message);
 
 // Each throws corruption unless the payload is exactly one such message.
 Hello decode_hello(std::string_view payload);
@@ -111,6 +134,8 @@ ReservationOrder decode_reservation(std::string_view payload);
 Refusal decode_refusal(std::string_view payload);
 Holdings decode_holdings(std::string_view payload);
 HostLoad decode_host_load(std::string_view payload);
+ListenOrder decode_listen_order(std::string_view payload);
+Listening decode_listening(std::string_view payload);
 
 inline std::string frame(Kind kind, std::string_view payload = {}) {
   return encode_frame(static_cast<std::uint8_t>(kind), payload);

@@ -13,11 +13,15 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <sstream>
 
 #include "base/deadline.h"
+#include "base/env.h"
 #include "base/errors.h"
+#include "base/host.h"
 #include "base/log.h"
 #include "base/mutex.h"
+#include "base/socket.h"
 #include "base/subprocess.h"
 #include "exec/custodian.h"
 #include "exec/process_tree.h"
@@ -204,6 +208,21 @@ pid_t start_standing_custodian(Fd listener, Standing standing, Fd family_lock) {
     // Whoever connects sees that nobody listens.
   }
   ::_exit(status);
+}
+
+std::string address_for_others() {
+  std::istringstream words(environment("SSH_CONNECTION").value_or(""));
+  std::string client, port, server;  // "client-address client-port server-address server-port"
+  // A batch job may have inherited the variable of the shell that it was submitted from.
+  if (words >> client >> port >> server && is_own_address(SocketAddress::from_numeric(server)))
+    return server;
+  for (const auto& name : {environment("SLURMD_NODENAME").value_or(""), host_name()})
+    if (!name.empty())
+      for (const auto& address : resolve_host(name))
+        if (!address.is_loopback() && is_own_address(address)) return address.host();
+  for (const auto& interface : network_interfaces())
+    if (!interface.address.is_loopback()) return interface.address.host();
+  return SocketAddress::loopback().host();
 }
 
 Fd lock_family(const std::filesystem::path& directory) {

@@ -44,6 +44,10 @@ pid_t start_standing_custodian(Fd listener, Standing standing, Fd family_lock);
 /// system that several hosts share, each of them has a family of its own.
 Fd lock_family_of_host(std::string_view name);
 
+/// Where other hosts reach this one: the address that ssh arrived at, else the one that its own
+/// name means, else that of its first network interface.
+std::string address_for_others();
+
 /// Waits for processes of an earlier family in this directory, and locks it for a new one: the
 /// custodian and everything it starts inherit the lock, so it is free when all of them are gone.
 /// Invalid, after a warning in the log, where that takes longer than 10 s; and where the file

@@ -6,6 +6,7 @@
 #include "base/env.h"
 #include "base/errors.h"
 #include "base/files.h"
+#include "exec/ssh.h"
 #include "launch/slurm.h"
 
 namespace kolo::launch {
@@ -40,6 +41,30 @@ std::vector<Host> parse_nodefile(std::string_view text) {
     if (!known) hosts.push_back({name, count});
   }
   return hosts;
+}
+
+std::optional<Allocation> find_whole_allocation() {
+  // Slurm gives the shell of an allocation a step with a number from this on.
+  constexpr long long kFirstOwnStep = 0xfffffff0;
+  const auto step = environment("SLURM_STEP_ID");
+  if (step && std::atoll(step->c_str()) < kFirstOwnStep) return std::nullopt;
+  for (const char* part : {"KOLO_JOB_ID", "KOLO_RANK", "KOLO_TRIAL_ID"})
+    if (environment(part)) return std::nullopt;
+  auto allocation = find_allocation();
+  if (allocation && allocation->hosts.size() < 2) return std::nullopt;
+  return allocation;
+}
+
+std::vector<std::string> custodian_command(const std::string& system, const std::string& node,
+                                           const std::string& kolo) {
+  if (system == "here" || is_this_machine(node)) return {};
+  if (system == "slurm") {
+    // The node that this script itself runs on needs no srun.
+    if (environment("SLURMD_NODENAME") == node) return {};
+    return {"srun",    "--overlap",       "--nodes=1",          "--ntasks=1", "--mpi=none",
+            "--quiet", "--cpu-bind=none", "--nodelist=" + node, kolo,         "custodian"};
+  }
+  return exec::ssh_command(exec::ssh_from_environment(kolo), node);
 }
 
 std::optional<Allocation> find_allocation() {

@@ -22,7 +22,7 @@ using exec::BindTo;
 using exec::parse_bind_to;
 using exec::SshOptions;
 
-/// A custodian that has said hello.
+/// A custodian that has said hello, or of an elastic job one that will.
 struct OpenedLink {
   std::unique_ptr<exec::Link> link;
   exec::Hello hello;

@@ -187,8 +187,12 @@ struct Options {
   std::optional<std::chrono::duration<double>> trial_time_limit{};
 
   Executor executor = Executor::automatic;
+  /// The cluster, made by `kolo up`, that trials run on as processes or ranks (docs/cluster.md).
+  /// This program and local_dir must have the same paths on all its hosts. "" = this machine.
+  std::string cluster{};
   Resources resources_per_trial{};
-  /// What all trials share; unset = the processors and CUDA devices of this machine.
+  /// What all trials share; unset = the processors and CUDA devices of this machine, or what the
+  /// cluster has, also later.
   std::optional<Resources> total_resources{};
   std::int64_t max_concurrent_trials = 0;  ///< 0 = what the resources allow
 

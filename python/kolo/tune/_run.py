@@ -75,6 +75,7 @@ def run(
     trial_time_limit_s: Optional[float] = None,
     storage: Optional[str] = None,
     seed: Optional[int] = None,
+    cluster: Optional[str] = None,
     _space: Any = None,
     **unknown: Any,
 ) -> ExperimentAnalysis:
@@ -82,7 +83,9 @@ def run(
 
     The parameters are Ray Tune's, with a few of kolo's own at the end. ``executor`` says what a
     trial is: "thread" (the default for functions and classes: cheapest), "process" (a crash is the
-    trial's own), "ranks" (for DistributedTrainableCreator).
+    trial's own), "ranks" (for DistributedTrainableCreator). ``cluster`` names a cluster that
+    ``kolo up`` made: trials are processes or ranks there. Python, this package and ``local_dir``
+    must have the same paths on its hosts.
     """
     if unknown:
         first = sorted(unknown)[0]
@@ -120,7 +123,11 @@ def run(
     watchers = [one for one in (own_search, own_schedule) if one is not None]
     rules["stopper"] = watched(watchers, rules["stopper"])
     ranks = trainable.ranks
-    kind = executor or ("ranks" if ranks else "thread")
+    kind = executor or ("ranks" if ranks else "process" if cluster else "thread")
+    if cluster and kind not in ("process", "ranks"):
+        raise InvalidArgumentError(
+            f"tune.run: trials on a cluster are processes or ranks, not {kind!r}; leave executor out"
+        )
     if kind == "ranks" and not ranks:
         raise InvalidArgumentError(
             "tune.run: the executor 'ranks' needs a DistributedTrainableCreator, which says how "
@@ -183,6 +190,7 @@ def run(
         "num_hosts": ranks.num_hosts if ranks else None,
         "num_slots": ranks.num_slots if ranks else None,
         "hosts": ranks.hosts if ranks else None,
+        "cluster": cluster,
         "command": [],
         "environment": [],
     }
@@ -224,13 +232,23 @@ def _run_under_a_free_name(options: Dict[str, Any], trainable: Prepared) -> Dict
     raise AssertionError
 
 
+def _shared_folder(options: Dict[str, Any]) -> Optional[str]:
+    """Where the hosts of a cluster find the trainable: beside the results. None = anywhere here."""
+    if not options["cluster"]:
+        return None
+    folder = options["local_dir"] or os.environ.get("KOLO_RESULTS") or "~/kolo_results"
+    folder = os.path.expanduser(folder)
+    os.makedirs(folder, exist_ok=True)
+    return folder
+
+
 def _run_prepared(options: Dict[str, Any], trainable: Prepared) -> Dict[str, Any]:
     program = command_path()
     if program is not None:
         _core.set_custodian_program(str(program))
     if options["executor"] == "thread":
         return _core.run_study(options)
-    with tempfile.TemporaryDirectory(prefix="kolo-trial-") as folder:
+    with tempfile.TemporaryDirectory(prefix=".kolo-trial-", dir=_shared_folder(options)) as folder:
         path = os.path.join(folder, "trainable")
         with open(path, "wb") as file:
             # A tuple, whose first element is the trainable.

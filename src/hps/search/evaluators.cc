@@ -5,6 +5,7 @@
 #include "base/errors.h"
 #include "hps/search/evaluation.h"
 #include "hps/workers.h"
+#include "tune/study/cluster_study.h"
 #include "tune/study/program_study.h"
 #include "tune/study/resource_pool.h"
 
@@ -17,7 +18,8 @@ tune::ExecutorSetup evaluator_setup(const SearchPlan& plan) {
     throw_error(ErrorCode::invalid_argument,
                 "numbers of nodes, ranks, threads and evaluations must be above 0");
   if (const double gpus = tune::machine_resources().gpu;
-      how.num_gpus_per_task > gpus && tune::canonical_executor(how.method) != "jobs")
+      how.num_gpus_per_task > gpus && how.cluster.empty() &&
+      tune::canonical_executor(how.method) != "jobs")
     throw_error(ErrorCode::failed_precondition,
                 "--num-gpus-per-task {}: this machine has {} GPUs; on a cluster use --evaluator "
                 "jobs and a launcher with --gpus-per-node",
@@ -43,6 +45,10 @@ tune::ExecutorSetup evaluator_setup(const SearchPlan& plan) {
                  .hosts = how.hosts,
                  .cluster = how.cluster,
                  .trials_per_node = how.num_evals_per_node};
+  if (!how.cluster.empty())
+    setup.shape.each_rank = tune::amounts_of_rank({.gpu = how.num_gpus_per_task},
+                                                  how.num_nodes_per_eval * how.num_ranks_per_node,
+                                                  how.num_threads_per_rank);
   if (const auto allocation = Allocation::from_environment())
     setup.shape.trials_per_node = std::max(setup.shape.trials_per_node, allocation->evals_per_node);
   setup.kolo = plan.kolo;

@@ -3,10 +3,13 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "exec/link.h"
 #include "jobs/pilot/nodes.h"
 #include "kolo/jobs.h"
 
@@ -17,7 +20,9 @@ struct LauncherNode {
   std::string name;
   std::string host;                  ///< as runners call it
   std::vector<std::string> command;  ///< that runs a custodian there; empty = on this machine
-  int cores = 0;                     ///< 0 = as many as the custodian finds
+  /// Or a link to one that has answered; called once.
+  std::function<std::unique_ptr<exec::Link>()> take_link{};
+  int cores = 0;  ///< 0 = as many as the custodian finds
   int gpus = 0;
   bool forward_environment = false;  ///< the way to it does not carry this one's
 };

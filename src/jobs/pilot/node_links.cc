@@ -23,9 +23,14 @@ constexpr std::chrono::milliseconds kSlice{50};
 
 NodeLinks::NodeLinks(const LauncherOptions& options) : options_(options) {
   for (const auto& node : options_.nodes) {
-    links_.push_back(node.command.empty() ? exec::Link::to_this_machine()
-                                          : exec::Link::through(node.command, node.name));
-    nodes_.push_back({node.name, node.cores, node.gpus, false});
+    nodes_.push_back({node.name, node.cores, node.gpus, !!node.take_link});
+    if (node.take_link) {
+      links_.push_back(node.take_link());
+      links_.back()->set_environment(exec::forwardable(current_environment()));
+    } else {
+      links_.push_back(node.command.empty() ? exec::Link::to_this_machine()
+                                            : exec::Link::through(node.command, node.name));
+    }
   }
   wait_for_custodians();
   for (std::size_t i = 0; i < nodes_.size(); ++i)

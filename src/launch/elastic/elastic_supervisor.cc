@@ -113,6 +113,7 @@ HostEvents ElasticSupervisor::host_events() {
     ended(worker, exit_code_of(status), describe_wait_status(status));
   };
   events.lost = [this](int worker, const std::string& how) { ended(worker, 1, how); };
+  events.refused = [this](int worker) { leader_.refused(worker); };
   events.say = [this](const std::string& line) { say(line); };
   return events;
 }

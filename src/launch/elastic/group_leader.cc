@@ -36,6 +36,11 @@ void GroupLeader::ended(int worker, int code, const std::string& how) {
   carry_out(roster_.ended(worker, code, how, now()));
 }
 
+void GroupLeader::refused(int worker) {
+  lobby_.forget(worker);
+  carry_out(roster_.refused(worker, now()));
+}
+
 void GroupLeader::hear() {
   for (const auto& [worker, message] : lobby_.receive()) {
     if (const auto* ready = std::get_if<comm::elastic::Ready>(&message))

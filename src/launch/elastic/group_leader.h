@@ -52,6 +52,8 @@ class GroupLeader {
   void hosts_changed(std::vector<Host> hosts);
   /// Its process is gone. `code` is 0 or what a shell would say. What it said before counts first.
   void ended(int worker, int code, const std::string& how);
+  /// It was not started: somebody else has its slot.
+  void refused(int worker);
   /// Hears the workers. Call it when poll_fd() is readable.
   void hear();
   /// Does what is due.

@@ -47,6 +47,8 @@ class HostPool {
 
   /// A worker failed there.
   void blacklist(const std::string& host, Time now);
+  /// Somebody else has taken its slots in the meantime: no new workers until then.
+  void rest(const std::string& host, Time until) { blacklist_[host].until = until; }
   /// A worker was asked to leave there: the host is about to go. It is used again when it has been
   /// missing from the list and has come back.
   void avoid(const std::string& host) { avoided_.insert(host); }

@@ -12,6 +12,9 @@ using comm::elastic::Ready;
 
 namespace {
 
+/// After somebody else has taken a slot.
+constexpr Time kAskAgain = std::chrono::seconds(1);
+
 double seconds(Time time) { return std::chrono::duration<double>(time).count(); }
 
 }  // namespace
@@ -85,6 +88,16 @@ Actions Roster::leaving(int id, Time now) {
   actions.emplace_back(Say{fmt::format("worker {} on {} leaves", id, worker.slot.host)});
   for (auto& action : settle(now)) actions.push_back(std::move(action));
   return actions;
+}
+
+Actions Roster::refused(int id, Time now) {
+  const auto found = workers_.find(id);
+  if (found == workers_.end()) return {};
+  const HostPool::Slot slot = found->second.slot;
+  workers_.erase(found);
+  hosts_.give_back(slot);
+  hosts_.rest(slot.host, now + kAskAgain);
+  return is_over_ ? Actions() : settle(now);
 }
 
 Actions Roster::ended(int id, int code, const std::string& how, Time now) {

@@ -83,6 +83,8 @@ class Roster {
   Actions ready(int worker, const comm::elastic::Ready& message, Time now);
   Actions finished(int worker, const comm::elastic::Finished& message, Time now);
   Actions leaving(int worker, Time now);
+  /// It was not started: somebody else has its slot. Its host is asked again after a while.
+  Actions refused(int worker, Time now);
   /// Its process is gone. `code` is 0 or what a shell would say.
   Actions ended(int worker, int code, const std::string& how, Time now);
   /// Time has passed.

@@ -71,6 +71,12 @@ bool WorkerHosts::anything_left() const {
 }
 
 void WorkerHosts::connect(const std::string& name, Entry& host) {
+  if (job_.open_link) {  // hello comes over the link
+    host.link = job_.open_link({name}).link;
+    host.link->set_lease(lease_);
+    host.answer_by = Deadline::after(job_.start_timeout);
+    return;
+  }
   host.is_local = is_this_machine(name);
   if (host.is_local) {
     host.link = exec::Link::to_this_machine();
@@ -112,6 +118,10 @@ void WorkerHosts::start_task(const std::string& name, Entry& host, int worker,
   task.share = {slot.index, slot.slots, job_.bind_to};
   task.grace = {job_.grace, job_.grace, job_.grace};
   task.tell_exit = true;
+  if (job_.open_link) {
+    task.reservation = task.id + 1;
+    host.link->reserve(task.reservation, {.slots = 1});
+  }
   host.alive.insert(worker);
   host.unwaited.insert(worker);
   detail("starting worker {} on {}", worker, name);
@@ -174,13 +184,18 @@ void WorkerHosts::handle(const std::string& name, Entry& host, exec::Event& even
     begin(name, host);
   } else if (const auto* output = std::get_if<exec::Output>(&event)) {
     events_.output(*output);
+  } else if (const auto* refusal = std::get_if<exec::Refusal>(&event)) {
+    host.refused.insert(static_cast<int>(refusal->id) - 1);  // the end of its task follows
   } else if (const auto* exited = std::get_if<exec::Exited>(&event)) {
     const int worker = static_cast<int>(exited->id);
     if (host.alive.erase(worker) != 0) events_.exited(worker, exited->status);
   } else if (const auto* end = std::get_if<exec::TaskEnd>(&event)) {
     const int worker = static_cast<int>(end->id);
     host.unwaited.erase(worker);
-    if (host.alive.erase(worker) != 0)
+    if (job_.open_link) host.link->release(end->id + 1);
+    if (host.refused.erase(worker) != 0 && host.alive.erase(worker) != 0)
+      events_.refused(worker);
+    else if (host.alive.erase(worker) != 0)
       events_.lost(worker, "could not be started: " + end->error);
     else if (!end->error.empty())
       events_.say(fmt::format("worker {} on {} has ended, but {}", worker, name, end->error));

@@ -29,6 +29,8 @@ struct HostEvents {
   std::function<void(int worker, int wait_status)> exited;
   /// It could not be started, or its host was lost.
   std::function<void(int worker, const std::string& how)> lost;
+  /// Its slot on a host of a cluster has gone to somebody else.
+  std::function<void(int worker)> refused;
   std::function<void(const std::string& line)> say;
 };
 
@@ -58,6 +60,7 @@ class WorkerHosts {
     std::map<int, HostPool::Slot> asked;  // workers to be started when it is ready
     std::set<int> alive;                  // workers whose program runs
     std::set<int> unwaited;               // workers of which something may be left
+    std::set<int> refused;                // workers without a slot
     std::optional<Deadline> answer_by;
   };
 

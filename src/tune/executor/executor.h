@@ -56,6 +56,7 @@ struct Message {
     ended,       ///< the run is over
     shrunk,      ///< no more ranks are left of it than resize() wanted
     poke,        ///< wakes the controller, which looks for requests
+    room,        ///< more trials fit at once than before
   };
   Kind kind = Kind::poke;
   RunId id;
@@ -65,7 +66,8 @@ struct Message {
   bool saves_on_request = false;
   /// In a report of an elastic trial: which one it is. Ranks that take a step again report again.
   std::optional<std::int64_t> iteration{};
-  std::string error{};  ///< in an end: why the run failed; "" = it did not
+  int trials_at_once = 0;  ///< in `room`
+  std::string error{};     ///< in an end: why the run failed; "" = it did not
   /// In an end: SIGTERM or SIGINT ended it, and this study did not send it.
   bool was_terminated = false;
   /// In an end: the allocation that the run was in has ended. The trial continues in another run,

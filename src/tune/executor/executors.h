@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "exec/ledger.h"
 #include "kolo/tune/trainable.h"
 #include "launch/hosts.h"
 #include "tune/executor/caching_executor.h"
@@ -34,8 +35,12 @@ struct TrialShape {
   double gpus = 0;        ///< of `jobs`: of each node
   /// Of `process` and `ranks`: where trials run; none = this machine.
   std::vector<launch::Host> hosts{};
+  /// The batch system whose nodes those hosts are; "" = they are reached by ssh.
+  std::string batch_system{};
   /// Those hosts are of this cluster, of which each trial reserves its slots; "" = reached by ssh.
   std::string cluster{};
+  exec::Amounts each_rank{};                        ///< what a rank reserves of the cluster
+  bool follows_cluster = false;                     ///< hosts that come later are used, too
   std::chrono::milliseconds start_timeout{30'000};  ///< of those hosts
   int trials_per_node = 1024;  ///< of `jobs`: so many share a node, if it has the cores
 };

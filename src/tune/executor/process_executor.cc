@@ -34,7 +34,8 @@ TrialHostsSetup hosts_setup(const ExecutorSetup& setup) {
   hosts.study_directory = setup.place.directory;
   hosts.hosts = setup.shape.hosts;
   hosts.cluster = setup.shape.cluster;
-  hosts.slots_per_rank = std::max(1, setup.shape.threads_per_rank);
+  hosts.batch_system = setup.shape.batch_system;
+  hosts.each_rank = setup.shape.each_rank;
   for (auto& host : hosts.hosts) host.slots /= std::max(1, setup.shape.threads_per_rank);
   hosts.start_timeout = setup.shape.start_timeout;
   hosts.ssh = exec::ssh_from_environment(setup.kolo);
@@ -299,6 +300,16 @@ class ProcessExecutor final : public TrialExecutor {
     kill_tasks(id);
   }
 
+  /// More trials fit when a cluster has got more hosts.
+  void tell_room() KOLO_REQUIRES(mutex_) {
+    const auto& shape = setup_.shape;
+    if (!shape.follows_cluster) return;
+    const int room = tasks_.hosts().trials_at_once(shape.nodes, shape.ranks_per_node);
+    if (room <= most_at_once_) return;
+    most_at_once_ = room;
+    inbox_->put({.kind = Message::Kind::room, .id = {}, .trials_at_once = room});
+  }
+
   void hear_ends() KOLO_REQUIRES(mutex_) {
     auto ends = tasks_.receive();
     for (const RunId id : tasks_.take_shrunk())
@@ -315,6 +326,7 @@ class ProcessExecutor final : public TrialExecutor {
       message.was_cut_off = end.was_cut_off && ++hosts_lost_[end.id.trial] < kHostsToLose;
       inbox_->put(std::move(message));
     }
+    tell_room();
   }
 
   const ExecutorSetup setup_;
@@ -328,6 +340,7 @@ class ProcessExecutor final : public TrialExecutor {
   TrialChannels channels_ KOLO_GUARDED_BY(mutex_);
   std::unordered_map<std::int64_t, Run> runs_ KOLO_GUARDED_BY(mutex_);
   std::unordered_map<std::int64_t, int> hosts_lost_ KOLO_GUARDED_BY(mutex_);  // of trials
+  int most_at_once_ KOLO_GUARDED_BY(mutex_) = trials_at_once(setup_.shape);   // as was told
   const TrialChannels::Take take_ =
       [this](ChannelId channel, RunId id, TrialLine line)
           KOLO_REQUIRES(mutex_) { take(channel, id, std::move(line)); };

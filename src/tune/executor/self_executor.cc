@@ -129,7 +129,8 @@ void run_if_trial(const Runnable& trainable, const ClassPolicy& policy) {
 std::unique_ptr<TrialExecutor> make_self_executor(bool as_jobs, ExecutorSetup setup,
                                                   const SelfCall& call) {
   const auto ranks = setup.trainable->ranks();
-  if (ranks && !as_jobs) check_hosts(*ranks);
+  const bool names_hosts = ranks && !as_jobs && setup.shape.cluster.empty();
+  if (names_hosts) check_hosts(*ranks);
   TrialCommand command;
   command.argv = own_command_line();
   std::string past;
@@ -141,7 +142,7 @@ std::unique_ptr<TrialExecutor> make_self_executor(bool as_jobs, ExecutorSetup se
   if (ranks) {
     setup.shape.nodes = ranks->num_hosts;
     setup.shape.ranks_per_node = ranks->num_slots;
-    if (ranks->num_hosts > 1 && !as_jobs)
+    if (ranks->num_hosts > 1 && names_hosts)
       for (const auto& host : ranks->hosts) setup.shape.hosts.push_back({host, ranks->num_slots});
     setup.shape.start_timeout =
         std::chrono::duration_cast<std::chrono::milliseconds>(ranks->timeout);

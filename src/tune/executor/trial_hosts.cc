@@ -7,7 +7,9 @@
 #include "base/log.h"
 #include "base/subprocess.h"
 #include "cluster/members.h"
+#include "cluster/placing.h"
 #include "exec/environment.h"
+#include "launch/allocation.h"
 
 namespace kolo::tune {
 namespace {
@@ -18,6 +20,8 @@ using namespace std::chrono_literals;
 /// have failed.
 constexpr auto kTryAgain = 10s;
 constexpr auto kTryAgainHere = 200ms;
+/// Between looks for new hosts of a cluster.
+constexpr auto kLook = 1s;
 /// Between looks whether the study was told to end.
 constexpr int kSliceMs = 50;
 
@@ -25,10 +29,12 @@ constexpr int kSliceMs = 50;
 
 TrialHosts::TrialHosts(TrialHostsSetup setup) : setup_(std::move(setup)) {
   if (setup_.hosts.empty()) setup_.hosts = {{"localhost", 1}};
-  if (!setup_.cluster.empty()) cluster_ = cluster::load_cluster(setup_.cluster);
+  if (!setup_.cluster.empty()) {
+    cluster_ = cluster::load_cluster(setup_.cluster);
+    look_ = Deadline::after(kLook);
+  }
   for (const auto& [name, slots] : setup_.hosts)
-    hosts_.push_back(
-        {.name = name, .slots = slots, .is_local = !cluster_ && launch::is_this_machine(name)});
+    hosts_.push_back({.name = name, .slots = slots, .is_local = !cluster_ && way_to(name).empty()});
   for (auto& host : hosts_) open(host);
   wait_for_all();
   if (std::any_of(hosts_.begin(), hosts_.end(), [](const auto& host) { return !host.is_local; }))
@@ -51,6 +57,13 @@ void TrialHosts::wait_for_all() {
         throw_error(ErrorCode::unavailable, "cannot run trials on {}: {}", host.name, *why);
     }
   }
+}
+
+std::vector<std::string> TrialHosts::way_to(const std::string& host) const {
+  if (!setup_.batch_system.empty())
+    return launch::custodian_command(setup_.batch_system, host, setup_.ssh.remote_kolo);
+  if (launch::is_this_machine(host)) return {};
+  return exec::ssh_command(setup_.ssh, host);
 }
 
 std::vector<launch::Placement> TrialHosts::take(int nodes, int ranks) {
@@ -90,8 +103,7 @@ void TrialHosts::add_rank(std::vector<launch::Placement>& placements) {
 std::vector<launch::Placement> TrialHosts::take_free(int nodes, int ranks) {
   std::vector<TrialHost*> fitting;
   for (auto& host : hosts_)
-    if (host.is_ready() && !host.holdings.is_draining &&
-        host.holdings.free.slots >= ranks * setup_.slots_per_rank)
+    if (host.is_ready() && cluster::room_for(host.holdings, setup_.each_rank) >= ranks)
       fitting.push_back(&host);
   if (fitting.size() < static_cast<std::size_t>(nodes)) return {};
   std::stable_sort(fitting.begin(), fitting.end(), [](const TrialHost* a, const TrialHost* b) {
@@ -107,7 +119,7 @@ std::unique_ptr<cluster::Gang> TrialHosts::reserve(
   for (auto& host : hosts_)  // everybody asks in the order of the cluster
     for (const auto& placement : placements)
       if (placement.host == host.name)
-        parts.push_back({host.link.get(), {placement.ranks * setup_.slots_per_rank, 0, {}}});
+        parts.push_back({host.link.get(), cluster::times(setup_.each_rank, placement.ranks)});
   return std::make_unique<cluster::Gang>(std::move(parts), next_reservation_++);
 }
 
@@ -131,7 +143,7 @@ void TrialHosts::open(TrialHost& host) {
       host.link = cluster::begin_link(*cluster_, cluster_->at(host.name),
                                       cluster::owner_name("study " + study), setup_.lease);
     } else {
-      host.link = exec::Link::through(exec::ssh_command(setup_.ssh, host.name), host.name);
+      host.link = exec::Link::through(way_to(host.name), host.name);
       host.link->set_lease(setup_.lease);
       host.link->set_family(setup_.study_directory.string());
     }
@@ -178,7 +190,33 @@ void TrialHosts::add_polls(std::vector<pollfd>& polls) const {
   }
 }
 
+void TrialHosts::take_new_members() {
+  look_ = Deadline::after(kLook);
+  try {
+    cluster_ = cluster::load_cluster(setup_.cluster);
+  } catch (const Error&) {
+    return;  // it was ended: the links say so
+  }
+  for (const auto& member : cluster_->members) {
+    const bool is_known = std::any_of(hosts_.begin(), hosts_.end(), [&](const TrialHost& host) {
+      return host.name == member.host;
+    });
+    if (is_known || !member.address) continue;
+    hosts_.push_back({.name = member.host, .slots = 0, .try_again = Deadline::after(0ms)});
+  }
+}
+
+int TrialHosts::trials_at_once(int nodes, int ranks) const {
+  std::vector<launch::Host> known;
+  for (const auto& host : hosts_)
+    known.push_back({host.name, host.holdings.total.slots > 0
+                                    ? cluster::slots_for(host.holdings, setup_.each_rank)
+                                    : host.slots * std::max(1, setup_.each_rank.slots)});
+  return launch::groups_at_once(known, nodes, ranks * std::max(1, setup_.each_rank.slots));
+}
+
 void TrialHosts::keep_up() {
+  if (look_ && look_->passed()) take_new_members();
   const bool is_time_to_renew = renew_ && renew_->passed();
   if (is_time_to_renew) renew_ = Deadline::after(setup_.lease / 4);
   for (auto& host : hosts_) {
@@ -204,6 +242,7 @@ int TrialHosts::poll_timeout_ms() const {
     timeout = timeout < 0 ? left : std::min(timeout, left);
   };
   until(renew_);
+  until(look_);
   for (const auto& host : hosts_) {
     until(host.answer_by);
     until(host.try_again);

@@ -18,6 +18,7 @@
 #include <poll.h>
 
 #include <chrono>
+#include <deque>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -37,8 +38,9 @@ struct TrialHostsSetup {
   std::filesystem::path study_directory;
   std::vector<launch::Host> hosts{};  ///< none = this machine
   exec::SshOptions ssh{};
-  std::string cluster{};   ///< that the hosts are of; "" = they are reached by ssh
-  int slots_per_rank = 1;  ///< of a cluster
+  std::string batch_system{};         ///< whose nodes the hosts are; "" = they are reached by ssh
+  std::string cluster{};              ///< that the hosts are of
+  exec::Amounts each_rank{1, 0, {}};  ///< of a cluster
   std::chrono::milliseconds start_timeout{30'000};
   std::chrono::milliseconds lease{60'000};  ///< of other hosts
 };
@@ -75,10 +77,12 @@ class TrialHosts {
   [[nodiscard]] std::unique_ptr<cluster::Gang> reserve(
       const std::vector<launch::Placement>& placements);
   [[nodiscard]] bool are_cluster() const noexcept { return cluster_.has_value(); }
+  /// How many trials fit at once on the hosts that are known, when nobody else uses them.
+  [[nodiscard]] int trials_at_once(int nodes, int ranks) const;
   void give_back(const std::vector<launch::Placement>& placements);
 
   [[nodiscard]] TrialHost& at(const std::string& name);
-  [[nodiscard]] std::vector<TrialHost>& all() noexcept { return hosts_; }
+  [[nodiscard]] std::deque<TrialHost>& all() noexcept { return hosts_; }
   /// Makes a link to a host that has none. Throws if its command cannot be run.
   void open(TrialHost& host);
   /// Takes what the host's custodian says; a hello is taken in here. Throws corruption.
@@ -99,14 +103,19 @@ class TrialHosts {
 
  private:
   void wait_for_all();
+  /// Hosts that were added to the cluster.
+  void take_new_members();
+  /// The command that runs a custodian there; empty = it is this machine.
+  [[nodiscard]] std::vector<std::string> way_to(const std::string& host) const;
   [[nodiscard]] std::vector<launch::Placement> place(const std::vector<TrialHost*>& hosts,
                                                      int ranks);
 
   TrialHostsSetup setup_;
   std::optional<cluster::Cluster> cluster_;
   exec::ReservationId next_reservation_ = 1;
-  std::vector<TrialHost> hosts_;
+  std::deque<TrialHost> hosts_;    // places stay where they are
   std::optional<Deadline> renew_;  // of the leases; none without other hosts
+  std::optional<Deadline> look_;   // for new hosts of a cluster
 };
 
 }  // namespace kolo::tune

@@ -129,6 +129,10 @@ void Controller::handle(Message& message) {
     look_for_requests_ = true;
     return;
   }
+  if (message.kind == Message::Kind::room) {
+    state_.pool.extend(resources_for(message.trials_at_once, state_.per_trial));
+    return;
+  }
   auto& trial = state_.trials.at(message.id.trial);
   // A run that is over was restarted or given up: what it still says does not count.
   if (!has_run(trial.phase) || trial.run_id() != message.id) return;
@@ -144,7 +148,8 @@ void Controller::handle(Message& message) {
         reports_.on_end(trial, message);
       break;
     case Message::Kind::shrunk: sharing_.shrunk(trial); break;
-    case Message::Kind::poke: break;
+    case Message::Kind::poke:
+    case Message::Kind::room: break;
   }
 }
 

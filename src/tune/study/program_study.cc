@@ -12,9 +12,11 @@
 #include "base/subprocess.h"
 #include "cluster/members.h"
 #include "kolo/random.h"
+#include "launch/allocation.h"
 #include "search/space/json_value.h"
 #include "tune/executor/executors.h"
 #include "tune/protocol/trial_protocol.h"
+#include "tune/study/cluster_study.h"
 #include "tune/study/rank_sharing.h"
 #include "tune/study/resource_pool.h"
 #include "tune/study/study.h"
@@ -42,6 +44,7 @@ constexpr std::string_view kKeys[] = {"name",
                                       "executor",
                                       "hosts",
                                       "cluster",
+                                      "resources",
                                       "program",
                                       "directory",
                                       "cpus",
@@ -152,6 +155,29 @@ void take_allocation(const Json& json, Scheduling& scheduler) {
                 "{}: 'allocation' is distribute, top_job or reuse, not '{}'", kWhere, name);
 }
 
+int threads_per_rank(const ProgramStudy& study) {
+  const auto& resources = study.options.resources_per_trial;
+  const int ranks =
+      resources.ranks.most > 0 ? 1 : study.np;  // of an elastic one, they are of a rank
+  return std::max(1, static_cast<int>(std::ceil(resources.cpu / ranks)));
+}
+
+/// Those of the cluster or, if nothing else was said, of the allocation that this process is in.
+void find_hosts(ProgramStudy& study) {
+  const auto& resources = study.options.resources_per_trial;
+  if (!study.cluster.empty())
+    study.hosts = cluster::hosts_of_cluster(
+        study.cluster, amounts_of_rank(resources, resources.ranks.most > 0 ? 1 : study.np,
+                                       threads_per_rank(study)));
+  if (!study.hosts.empty() || study.options.total_resources ||
+      canonical_executor(study.executor) == "jobs")
+    return;
+  if (auto allocation = launch::find_whole_allocation()) {
+    study.hosts = std::move(allocation->hosts);
+    study.batch_system = allocation->system;
+  }
+}
+
 TrialShape elastic_shape_of(const ProgramStudy& study) {
   const auto& resources = study.options.resources_per_trial;
   TrialShape shape;
@@ -161,7 +187,10 @@ TrialShape elastic_shape_of(const ProgramStudy& study) {
   shape.virtual_ranks = study.virtual_ranks;
   shape.gpus = resources.gpu;
   shape.hosts = study.hosts;
+  shape.batch_system = study.batch_system;
   shape.cluster = study.cluster;
+  if (!study.cluster.empty())
+    shape.each_rank = amounts_of_rank(resources, 1, threads_per_rank(study));
   return shape;
 }
 
@@ -171,10 +200,15 @@ TrialShape shape_of(const ProgramStudy& study) {
   if (resources.ranks.most > 0) return elastic_shape_of(study);
   TrialShape shape;
   shape.ranks_per_node = study.np;
-  shape.threads_per_rank = std::max(1, static_cast<int>(std::ceil(resources.cpu / study.np)));
+  shape.threads_per_rank = threads_per_rank(study);
   shape.gpus = resources.gpu;
   shape.hosts = study.hosts;
+  shape.batch_system = study.batch_system;
   shape.cluster = study.cluster;
+  if (!study.cluster.empty()) {
+    shape.each_rank = amounts_of_rank(resources, study.np, shape.threads_per_rank);
+    shape.follows_cluster = !study.options.total_resources;
+  }
   if (study.hosts.empty()) return shape;
   for (shape.nodes = 1; shape.nodes <= study.np; ++shape.nodes) {
     shape.ranks_per_node = study.np / shape.nodes;
@@ -306,6 +340,7 @@ ProgramStudy ProgramStudy::from_json(const Json& json) {
   options.resources_per_trial.cpu = is_elastic ? 1 : study.np;
   take(json, "cpus", options.resources_per_trial.cpu);
   take(json, "gpus", options.resources_per_trial.gpu);
+  take(json, "resources", options.resources_per_trial.custom);
   if (json.contains("total_cpus") || json.contains("total_gpus")) {
     options.total_resources = machine_resources();
     take(json, "total_cpus", options.total_resources->cpu);
@@ -347,7 +382,7 @@ ProgramResult run_program_study(ProgramStudy study, const ProgramRun& run) {
   if (study.options.space) check_program(study.program, *study.options.space, study.directory);
   const RankRange ranks = study.options.resources_per_trial.ranks;
   if (study.executor.empty()) study.executor = study.np > 1 || ranks.most > 0 ? "ranks" : "process";
-  if (!study.cluster.empty()) study.hosts = cluster::hosts_of_cluster(study.cluster);
+  find_hosts(study);
   ExecutorSetup executor = executor_setup(study, run);
   check_executor(study.executor, executor);
   if (!study.options.total_resources) {

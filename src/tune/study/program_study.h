@@ -32,6 +32,7 @@ struct ProgramStudy {
   int virtual_ranks = 0;            ///< of trials whose ranks change; 0 = the program decides
   std::string executor;             ///< "" = process, or ranks where np > 1
   std::vector<launch::Host> hosts;  ///< where trials run; none = here
+  std::string batch_system;         ///< whose nodes these are; "" = they are reached by ssh
   std::string cluster;              ///< on whose hosts trials run; "" = none
   std::string directory;            ///< where trials start
   Json description;                 ///< what from_json was given

@@ -124,6 +124,15 @@ int ResourcePool::free_for(const Resources& rank) const {
   return std::max(0, static_cast<int>(most + kRounding));
 }
 
+void ResourcePool::extend(const Resources& total) {
+  total_.cpu = std::max(total_.cpu, total.cpu);
+  total_.gpu = std::max(total_.gpu, total.gpu);
+  for (const auto& [name, amount] : total.custom)
+    total_.custom[name] = std::max(total_.custom[name], amount);
+  const auto devices = static_cast<std::size_t>(std::floor(total_.gpu + kRounding));
+  if (devices > devices_.size()) devices_.resize(devices, 1.0);
+}
+
 int ResourcePool::capacity(const Resources& wanted) const {
   double most = 1e6;
   if (wanted.cpu > 0) most = std::min(most, total_.cpu / wanted.cpu);

@@ -27,6 +27,8 @@ class ResourcePool {
   /// Returns nothing while the resources are taken.
   std::optional<Grant> take(const Resources& wanted);
   void give_back(const Grant& grant);
+  /// From now on there is this much; never less than before.
+  void extend(const Resources& total);
 
   /// One more rank of an elastic trial. False while the resources are taken.
   bool grow(Grant& grant, const Resources& rank);

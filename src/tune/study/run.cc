@@ -7,6 +7,7 @@
 #include "tune/executor/executors.h"
 #include "tune/executor/self_executor.h"
 #include "tune/output/progress.h"
+#include "tune/study/cluster_study.h"
 #include "tune/study/study.h"
 #include "tune/study/study_reader.h"
 
@@ -30,13 +31,31 @@ Resources resources_of_trial(const Options& options, const std::optional<Ranks>&
   return wanted;
 }
 
+/// Of a trial on a cluster.
+TrialShape shape_of(const Resources& per_trial, const std::optional<Ranks>& ranks) {
+  TrialShape shape;
+  if (ranks) {
+    shape.nodes = ranks->num_hosts;
+    shape.ranks_per_node = ranks->num_slots;
+  }
+  shape.threads_per_rank =
+      std::max(1, static_cast<int>(std::ceil(ranks ? ranks->cpus_per_slot : per_trial.cpu)));
+  shape.gpus = per_trial.gpu;
+  return shape;
+}
+
 /// Options::executor, with `automatic` resolved.
 Executor executor_for(const Options& options, const Runnable& trainable) {
   const bool distributed =
       trainable.ranks().has_value() || options.resources_per_trial.ranks.most > 0;
+  const bool on_cluster = !options.cluster.empty();
   const auto executor = options.executor != Executor::automatic ? options.executor
                         : distributed                           ? Executor::ranks
+                        : on_cluster                            ? Executor::process
                                                                 : Executor::thread;
+  if (on_cluster && (executor == Executor::thread || executor == Executor::jobs))
+    throw_error(ErrorCode::invalid_argument,
+                "trials on a cluster are processes or ranks; leave Options::executor out");
   if (executor == Executor::ranks && !distributed)
     throw_error(ErrorCode::invalid_argument,
                 "the executor 'ranks' needs a DistributedTrainable, which says how many ranks a "
@@ -65,17 +84,26 @@ Analysis run(Runnable trainable, Options options) {
   run_if_trial(trainable, policy);
 
   StudySetup setup;
-  setup.options = options;
   setup.spec.trainable = trainable.name();
   const Resources per_trial = resources_of_trial(options, trainable.ranks());
+  TrialShape shape;
+  shape.gpus = per_trial.gpu;
+  if (!options.cluster.empty()) {
+    shape = shape_of(per_trial, trainable.ranks());
+    use_cluster(options, per_trial, shape);
+  }
+  setup.options = options;
   setup.per_trial = per_trial;
   setup.makes_directories = executor != Executor::thread || !options.loggers.empty();
   setup.observers = default_observers(options);
   setup.make_executor = [&](const ExecutorPlace& place) -> std::unique_ptr<TrialExecutor> {
     call.remember(storage_url(options), place.study);
-    ExecutorSetup own{.place = place, .trainable = trainable, .policy = policy};
+    ExecutorSetup own;
+    own.place = place;
+    own.trainable = trainable;
+    own.policy = policy;
     own.time_limit = options.trial_time_limit;
-    own.shape.gpus = per_trial.gpu;
+    own.shape = shape;
     if (const auto [least, most] = per_trial.ranks; most > 0) {
       own.shape.ranks_per_node = least;
       own.shape.most_ranks = own.shape.virtual_ranks = most;

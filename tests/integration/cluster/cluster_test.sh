@@ -1,12 +1,17 @@
 #!/usr/bin/env bash
-# One test of clusters: cluster_test.sh CASE KOLO RANK-PROGRAM
+# One test of clusters: cluster_test.sh CASE KOLO RANK-PROGRAM STUDY-PROGRAM PYTHON PACKAGE [ELASTIC-PROGRAM]
 # Ends with 77 where hosts cannot be made.
 set -euo pipefail
-source "$(dirname "${BASH_SOURCE[0]}")/../hosts/hosts.sh"
+here="$(dirname "${BASH_SOURCE[0]}")"
+source "$here/../hosts/hosts.sh"
+source "$here/../slurm/slurm.sh"
 
 case="$1"
 kolo="$2"
 rank_program="$3"
+study_program="$4"
+python="$5" python_package="$6"
+elastic_program="${7:-}"
 
 bad() {
   printf 'FAILED: %s\n' "$*" >&2
@@ -59,7 +64,7 @@ expect_nothing_left() {
     for pid in $(ours_left); do ps -o pid,ppid,stat,args -p "$pid" --no-headers >&2 || true; done
     bad 'processes are left on the hosts'
   fi
-  left="$(find "$XDG_STATE_HOME/kolo/standing" "$XDG_STATE_HOME/kolo/clusters" -type f ! -name '.*.lock')"
+  left="$(find "$XDG_STATE_HOME/kolo/standing" "$XDG_STATE_HOME/kolo/clusters" -type f 2>/dev/null || true)"
   [[ -z "$left" ]] || bad "files are left: $left"
 }
 
@@ -150,11 +155,12 @@ until [[ -e "$work/go" ]]; do sleep 0.02; done
 S
   chmod +x "$work/trial.sh"
   mkdir -p "$work/cores"
-  "$hosts_dir/on-host" "${hosts[0]}" "$kolo" tune --name "$name" --cluster lab --space "$work/space.yaml" \
+  "$study_at" "${hosts[0]}" "$kolo" tune --name "$name" --cluster lab --space "$work/space.yaml" \
     --metric loss --mode min --quiet "$@" -- "$work/trial.sh" "$work" "$kolo" {x} >"$work/$name.log" 2>&1 </dev/null &
   studies[$name]=$!
 }
 declare -A studies=()
+study_at=run_on
 
 # said NAME TEXT: how many ranks of the study have said that.
 said() { cat "$work/results/$1"/*/stdout* 2>/dev/null | grep -c -- "$2" || true; }
@@ -189,6 +195,69 @@ case_tune() {
   at_head "$kolo" hps ambs --problem benchmark.hps.ackley --evaluator cluster --max-evals 6 --log-dir "$work/search" ||
     bad "kolo hps ended with $?"
   (($(wc -l <"$work/search/results.csv") == 7)) || bad "not six evaluations: $(<"$work/search/results.csv")"
+  at_head "$kolo" down || bad 'kolo down failed'
+  expect_nothing_left
+}
+
+# GPUs and what the file names are given to one trial at a time.
+case_resources() {
+  cluster_file "${hosts[1]}"
+  sed -i 's/resources: .*/resources: {slots: 4, gpus: 2, licences: 1}/' "$work/cluster.yaml"
+  up
+  printf 'x: {uniform: [0, 1]}\n' >"$work/space.yaml"
+  # Each trial says which devices it has, and keeps them until four trials have; licences permit one trial on each host.
+  cat >"$work/gpu.sh" <<'S'
+#!/bin/bash
+echo "$(hostname) $CUDA_VISIBLE_DEVICES" >>"$1/devices"
+until (($(wc -l <"$1/devices") >= $2)); do sleep 0.02; done
+echo 'loss=1'
+S
+  chmod +x "$work/gpu.sh"
+  export KOLO_RESULTS="$work/results"
+  at_head "$kolo" tune --name gpus --cluster lab --gpus 1 --num-samples 4 --space "$work/space.yaml" --quiet -- "$work/gpu.sh" "$work" 4 ||
+    bad 'a study with GPUs failed'
+  [[ "$(sort "$work/devices" | uniq | wc -l)" == 4 ]] || bad "a GPU was given twice: $(<"$work/devices")"
+  rm "$work/devices"
+  at_head "$kolo" tune --name licences --cluster lab --resources licences=1 --num-samples 4 --space "$work/space.yaml" --quiet -- \
+    "$work/gpu.sh" "$work" 2 || bad 'a study with licences failed'
+  refused 2 'does not fit' "$kolo" tune --name many --cluster lab --gpus 3 --num-samples 1 --space "$work/space.yaml" -- true
+  refused 2 'not divided' "$kolo" tune --name half --cluster lab --gpus 0.5 --num-samples 1 --space "$work/space.yaml" -- true
+  at_head "$kolo" down || bad 'kolo down failed'
+  expect_nothing_left
+}
+
+# A study uses hosts that come while it runs.
+case_later() {
+  cluster_file
+  up
+  study grown --np 2 --num-samples 3
+  until_true 20 'a trial on the head' said_at_least grown "on ${hosts[0]} " 2
+  cluster_file "${hosts[1]}" "${hosts[2]}"
+  up
+  for name in "${hosts[@]:1}"; do until_true 20 "a trial on $name" said_at_least grown "on $name " 2; done
+  touch "$work/go"
+  study_ends grown
+  [[ ! -e "$work/clashes" ]] || bad "$(<"$work/clashes")"
+  at_head "$kolo" down || bad 'kolo down failed'
+  expect_nothing_left
+}
+
+# Studies of functions: in C++ with trials of two ranks, and in Python.
+case_function() {
+  cluster_file "${hosts[1]}" "${hosts[2]}"
+  up
+  at_head "$study_program" lab "$work/results" || bad "the study ended with $?"
+  says "^6 trials on ${hosts[0]} ${hosts[1]} ${hosts[2]}\$"
+  refused 1 "cluster 'nowhere' is unknown" "$study_program" nowhere "$work/results"
+  at_head "$kolo" down || bad 'kolo down failed'
+  expect_nothing_left
+}
+
+case_python() {
+  cluster_file "${hosts[1]}" "${hosts[2]}"
+  up
+  PYTHONPATH="$python_package" at_head "$python" "$here/cluster_study.py" lab "$work/results" || bad "the study ended with $?"
+  says "^6 trials on .*${hosts[2]}"
   at_head "$kolo" down || bad 'kolo down failed'
   expect_nothing_left
 }
@@ -256,6 +325,7 @@ case_change() {
 # A host that is cut off is said to be lost within bounded time, by every command; nothing of it stays when it is back.
 case_cut() {
   cluster_file "${hosts[1]}"
+  echo 'keep_alive_seconds: 2' >>"$work/cluster.yaml"
   up
   "$hosts_dir/on-host" "${hosts[0]}" "$kolo" run --cluster lab -np 4 "$rank_program" loop "$work" >"$work/loop.log" 2>&1 </dev/null &
   local launcher=$!
@@ -272,6 +342,42 @@ case_cut() {
   expect_nothing_left
 }
 
+# Another account of the same hosts can neither read the key nor use, stop or look into what stands there.
+attack_by_another_user() {
+  local custodian
+  custodian="$(custodian_of "${hosts[1]}")"
+  attacker="kolo$$x" attackers_dir="$(mktemp -d "${TMPDIR:-/tmp}/kolo-attack.XXXXXX")"
+  trap 'userdel "$attacker" 2>/dev/null; rm -rf "$attackers_dir"; hosts_down' EXIT
+  useradd --no-create-home "$attacker"
+  # All that is no secret, with a key of its own.
+  mkdir -p "$attackers_dir/kolo/clusters/lab"
+  cp "$XDG_STATE_HOME/kolo/clusters/lab/cluster.json" "$attackers_dir/kolo/clusters/lab/"
+  head -c 32 /dev/urandom >"$attackers_dir/kolo/clusters/lab/key"
+  cp "$kolo" "$attackers_dir/program"
+  chown -R "$attacker" "$attackers_dir"
+  chmod 755 "$attackers_dir"
+  chmod -R go= "$attackers_dir/kolo"
+  # attack_fails TEXT COMMAND…
+  attack_fails() {
+    local text="$1"
+    shift
+    if run_on "${hosts[1]}" runuser -u "$attacker" -- env -C / XDG_STATE_HOME="$attackers_dir" "$@" >"$work/log" 2>&1; then
+      bad "another account can: $*"
+    fi
+    says "$text"
+  }
+  attack_fails 'another key' "$attackers_dir/program" status lab
+  attack_fails 'another key' "$attackers_dir/program" exec lab -- true
+  attack_fails 'another key' "$attackers_dir/program" run --cluster lab -np 1 true
+  attack_fails '' "$attackers_dir/program" down lab --timeout 2
+  attack_fails 'Permission denied' cat "$XDG_STATE_HOME/kolo/clusters/lab/key"
+  attack_fails 'Permission denied' cat "/proc/$custodian/environ"
+  attack_fails 'not permitted' bash -c "kill $custodian"
+  # Nor can it take the place of a custodian: whoever has the key does not speak with one that has not.
+  ended "$custodian" && bad 'another account has ended a custodian'
+  at_head "$kolo" status || bad 'another account has done harm'
+}
+
 # What others try is refused, and what is killed in the middle can be repeated.
 case_trust() {
   cluster_file "${hosts[1]}"
@@ -282,12 +388,13 @@ case_trust() {
   refused 1 'kolo: nosuchhost: .*resolve' "$kolo" up "$work/nowhere.yaml"
   at_head "$kolo" down --force || bad 'kolo down failed'
   # `kolo up` that is killed when a custodian stands, but before anybody has written down where.
-  sed "s|^setup_commands.*|worker_setup_commands: ['touch $work/begun; until [ -e $work/go ]; do sleep 0.1; done']|" "$work/cluster.yaml" >"$work/slow.yaml"
+  sed "s|^setup_commands.*|worker_setup_commands: ['echo \$\$ >$work/begun; until [ -e $work/go ]; do sleep 0.1; done']|" "$work/cluster.yaml" >"$work/slow.yaml"
   "$hosts_dir/on-host" "${hosts[0]}" "$kolo" up "$work/slow.yaml" >"$work/slow.log" 2>&1 </dev/null &
   local killed=$!
-  begun() { [[ -e "$work/begun" && -s "$XDG_STATE_HOME/kolo/standing/lab@${hosts[0]}" ]]; }
+  begun() { [[ -s "$work/begun" && -s "$XDG_STATE_HOME/kolo/standing/lab@${hosts[0]}" ]]; }
   until_true 20 'the head stands' begun
   kill -9 "$killed"
+  until_true 10 'the command of the file ends' ended "$(<"$work/begun")"
   touch "$work/go"
   up
   at_head "$kolo" status || bad 'kolo status failed'
@@ -298,6 +405,7 @@ case_trust() {
   refused 1 'another key' "$kolo" status
   refused 1 'another key' "$kolo" exec lab -- true
   cp "$work/mine/clusters/lab/key" "$XDG_STATE_HOME/kolo/clusters/lab/key"
+  attack_by_another_user
   # Garbage is not answered.
   local address
   address="$(sed 's/ .*//' "$XDG_STATE_HOME/kolo/standing/lab@${hosts[1]}")"
@@ -310,8 +418,232 @@ case_trust() {
   expect_nothing_left
 }
 
+# --- jobs that follow the cluster, and launchers ---
+
+# An elastic job has as many ranks as the cluster has slots for it.
+case_elastic() {
+  cluster_file "${hosts[1]}"
+  sed -i 's/slots: 2/slots: 1/' "$work/cluster.yaml"
+  up
+  "$hosts_dir/on-host" "${hosts[0]}" "$kolo" run --cluster lab --min-np 1 --max-np 8 "$elastic_program" --steps 100000 --pause-ms 10 \
+    >"$work/elastic.log" 2>&1 </dev/null &
+  local launcher=$!
+  said_in() { (($(grep -c -- "$1" "$work/elastic.log") >= $2)); }
+  until_true 20 'two ranks run' said_in 'is rank 1 of 2' 1
+  at_head "$kolo" status || bad 'kolo status failed'
+  says 'cluster lab: 2 hosts, 0 of 2 slots free'
+  refused 1 'too few slots are free' "$kolo" run --cluster lab -np 1 true
+  # A worker more.
+  cluster_file "${hosts[1]}" "${hosts[2]}"
+  sed -i 's/slots: 2/slots: 1/' "$work/cluster.yaml"
+  up
+  until_true 20 'three ranks run' said_in 'is rank 2 of 3' 1
+  # A host that is drained is left at the end of a step.
+  at_head "$kolo" drain lab "${hosts[1]}" || bad 'kolo drain failed'
+  until_true 20 'a rank has left' said_in 'has left at step [0-9]*, correct' 1
+  until_true 20 'two ranks run again' said_in 'is rank 1 of 2' 2
+  kill -TERM "$launcher"
+  until_true 20 'the run ends' ended "$launcher"
+  until_true 10 'all slots are free again' all_free 3
+  at_head "$kolo" down || bad 'kolo down failed'
+  expect_nothing_left
+}
+
+# A launcher has the hosts that nobody uses, as a whole.
+case_launcher() {
+  cluster_file "${hosts[1]}" "${hosts[2]}"
+  up
+  "$kolo" init "$work/db" >"$work/log" 2>&1 || bad 'kolo init failed'
+  export KOLO_DB="$work/db"
+  "$kolo" app --name where --executable "$work/where.sh" >"$work/log" 2>&1 || bad 'kolo app failed'
+  cat >"$work/where.sh" <<'S'
+#!/bin/bash
+echo "on $(hostname) with $(sed -n 's/^Cpus_allowed_list:\t//p' /proc/self/status)"
+until [[ -e "$(dirname "$0")/go" ]]; do sleep 0.02; done
+S
+  chmod +x "$work/where.sh"
+  for i in 1 2 3 4 5; do "$kolo" job --name "j$i" --workflow w --app where --node-packing-count 2 >"$work/log" 2>&1 || bad 'kolo job failed'; done
+  # Somebody has one of the hosts.
+  run_on "${hosts[0]}" "$kolo" run --cluster lab -np 1 sh -c "touch $work/busy; until [ -e $work/go ]; do sleep 0.05; done" \
+    >"$work/busy.log" 2>&1 </dev/null &
+  busy() { [[ -e "$work/busy" ]]; }
+  until_true 20 'a host is used' busy
+  run_on "${hosts[0]}" "$kolo" launcher --cluster lab --idle-seconds 0 >"$work/launcher.log" 2>&1 </dev/null &
+  local launcher=$!
+  where_lines() { cat "$work"/db/data/w/*/*.out 2>/dev/null; }
+  four_run() { (($(where_lines | grep -c '^on ') >= 4)); }
+  until_true 30 'four jobs run' four_run
+  where_lines | grep -q "on ${hosts[0]} " && bad 'a job is on a host that somebody has'
+  for name in "${hosts[@]:1}"; do (($(where_lines | grep -c "on $name ") == 2)) || bad "not two jobs on $name: $(where_lines)"; done
+  at_head "$kolo" status || bad 'kolo status failed'
+  says 'kolo launcher of root@'
+  touch "$work/go"
+  until_true 30 'the launcher ends' ended "$launcher"
+  grep -q '5 jobs finished' "$work/launcher.log" || bad "$(<"$work/launcher.log")"
+  refused 2 '--cluster excludes' "$kolo" launcher --cluster lab --nodes 2
+  until_true 10 'all slots are free again' all_free 6
+  at_head "$kolo" down || bad 'kolo down failed'
+  expect_nothing_left
+}
+
+# Hosts that nobody uses leave after a while; a file may do with fewer workers than it names.
+case_idle() {
+  cluster_file "${hosts[1]}" nosuchhost
+  echo 'min_workers: 1' >>"$work/cluster.yaml"
+  up
+  says 'kolo: nosuchhost: '
+  says 'cluster lab is up'
+  at_head "$kolo" down --force || bad 'kolo down failed'
+  expect_nothing_left
+  cluster_file "${hosts[1]}"
+  echo 'idle_timeout_minutes: 0.02' >>"$work/cluster.yaml"
+  up
+  until_true 10 'idle hosts leave' none_left
+  refused 1 "^${hosts[1]} *lost" "$kolo" status
+  at_head "$kolo" down || bad 'kolo down failed'
+  expect_nothing_left
+}
+
+# A shell on a host, in a terminal; the dashboard beside the cluster.
+case_attach() {
+  cluster_file "${hosts[1]}"
+  up
+  printf 'echo it is $((6 * 7)) on $(hostname) at $(tty)\nexit 5\n' >"$work/typed"
+  local status=0
+  run_on "${hosts[0]}" timeout 30 script -qec "$kolo attach lab --host ${hosts[1]}" /dev/null <"$work/typed" >"$work/log" 2>&1 || status=$?
+  says "it is 42 on ${hosts[1]} at /dev/pts/"
+  ((status == 5)) || bad "kolo attach ended with $status"
+  "$hosts_dir/on-host" "${hosts[0]}" "$kolo" up --dashboard "$work/cluster.yaml" >"$work/up.log" 2>&1 </dev/null &
+  local serving=$!
+  serves() { grep -q '^dashboard: http://127.0.0.1:' "$work/up.log"; }
+  until_true 20 'kolo up says where the dashboard is' serves
+  run_on "${hosts[0]}" curl -sf -o "$work/page" "$(sed -n 's/^dashboard: //p' "$work/up.log")" || bad 'the dashboard does not answer'
+  kill -TERM "$serving"
+  until_true 10 'the dashboard ends' ended "$serving"
+  at_head "$kolo" status || bad 'the cluster does not stand any more'
+  at_head "$kolo" down || bad 'kolo down failed'
+  expect_nothing_left
+}
+
+# --- nodes of a batch system ---
+
+slurm_jobs() { at_node squeue --noheader --states=PENDING,RUNNING,COMPLETING --format=%i | wc -l; }
+no_job_left() { [[ "$(slurm_jobs)" == 0 ]]; }
+at_node() { slurm_at "${hosts[0]}" timeout 60 "$@" </dev/null; }
+# What at_head is for Slurm's commands, which must find their cgroups.
+at_head_of_slurm() { at_node "$@" >"$work/log" 2>&1; }
+
+# Four nodes that are asked for, and four that are there already.
+case_slurm() {
+  cat >"$work/cluster.yaml" <<Y
+cluster_name: lab
+provider: {type: slurm, nodes: 4, time_minutes: 5}
+resources: {slots: 2}
+setup_commands: ["hostname >>$work/prepared"]
+Y
+  at_head_of_slurm "$kolo" up "$work/cluster.yaml" || bad 'kolo up failed'
+  says 'job [0-9]* of slurm: is '
+  says 'cluster lab is up'
+  [[ "$(sort -u "$work/prepared" | wc -l)" == 4 ]] || bad "not prepared on four nodes: $(<"$work/prepared")"
+  at_head_of_slurm "$kolo" status || bad 'kolo status failed'
+  says 'cluster lab: 4 hosts, 8 of 8 slots free'
+  at_head_of_slurm "$kolo" run --cluster lab -np 8 "$rank_program" check "$work" || bad "kolo run ended with $?"
+  grep -q "^ok ${hosts[3]} " "$work/rank-7.result" || bad "rank 7: $(<"$work/rank-7.result")"
+  # Trials of two ranks, one on each node.
+  study_at=slurm_at
+  study pairs --np 2 --num-samples 6
+  for name in "${hosts[@]}"; do until_true 20 "a trial on $name" said_at_least pairs "on $name " 2; done
+  # Nothing is asked for a second time.
+  at_head_of_slurm "$kolo" up "$work/cluster.yaml" || bad 'kolo up failed'
+  says "${hosts[3]}: stands already"
+  touch "$work/go"
+  study_ends pairs
+  (($(said pairs ' on ') == 12)) || bad "not twelve ranks: $(cat "$work"/results/pairs/*/stdout*)"
+  [[ ! -e "$work/clashes" ]] || bad "$(<"$work/clashes")"
+  at_head_of_slurm "$kolo" down || bad 'kolo down failed'
+  expect_nothing_left
+  no_job_left || bad "the batch system still has a job: $(at_node squeue)"
+
+  # Inside an allocation the nodes are there already, and stay.
+  printf 'cluster_name: inside\nprovider: {type: slurm}\n' >"$work/cluster.yaml"
+  refused 1 "this is none; say how many nodes to ask slurm for" "$kolo" up "$work/cluster.yaml"
+  cat >"$work/inside.sh" <<S
+set -e
+KOLO_RESULTS=$work/results $kolo tune --name nodes --np 2 --num-samples 4 --space $work/space.yaml --quiet -- \\
+  sh -c 'echo rank \$KOLO_RANK on \$(hostname) for {x}; [ "\$KOLO_RANK" != 0 ] || $kolo report loss={x}'
+$kolo up $work/cluster.yaml
+$kolo status inside
+$kolo run --cluster inside -np 4 sh -c 'echo ran on \$(hostname)'
+$kolo down inside
+srun -N4 true
+S
+  at_head_of_slurm salloc -Q -N4 -n8 bash "$work/inside.sh" || bad 'a cluster inside of an allocation failed'
+  # A study takes the nodes without being told.
+  for name in "${hosts[@]}"; do (($(said nodes "on $name ") == 2)) || bad "no trial on $name: $(cat "$work"/results/nodes/*/stdout*)"; done
+  says 'cluster inside is up'
+  says "ran on ${hosts[0]}"
+  expect_nothing_left
+  until_true 10 'the allocation ends' no_job_left
+
+  # A job that is cancelled takes the nodes with it, and can be asked for again.
+  sed -i 's/type: slurm/type: slurm, nodes: 2/' "$work/cluster.yaml"
+  at_head_of_slurm "$kolo" up "$work/cluster.yaml" || bad 'kolo up failed'
+  at_node scancel --me
+  lost() { ! at_head_of_slurm "$kolo" status; }
+  until_true 20 'the nodes are lost' lost
+  until_true 20 'the job has ended' no_job_left
+  at_head_of_slurm "$kolo" up "$work/cluster.yaml" || bad 'kolo up failed'
+  at_head_of_slurm "$kolo" status || bad 'the nodes do not stand again'
+  at_head_of_slurm "$kolo" down || bad 'kolo down failed'
+  expect_nothing_left
+  no_job_left || bad "the batch system still has a job: $(at_node squeue)"
+}
+
+# --- commands of the user's ---
+
+# Machines that a command makes, which are reached by another command than ssh.
+case_command() {
+  cat >"$work/create" <<S
+#!/bin/bash
+echo "made for \$KOLO_CLUSTER with at most \$KOLO_MAX_WORKERS workers" >>$work/made
+printf '%s\n' ${hosts[*]}
+S
+  printf '#!/bin/bash\necho "deleted $KOLO_CLUSTER" >>%s/made\n' "$work" >"$work/delete"
+  chmod +x "$work/create" "$work/delete"
+  cat >"$work/cluster.yaml" <<Y
+cluster_name: cloud
+provider: {type: command, create: ./create, delete: ./delete, shell: "$hosts_dir/on-host {host} sh -c"}
+max_workers: 1
+resources: {slots: 2}
+setup_commands: ["hostname >>$work/prepared"]
+Y
+  up
+  says 'cluster cloud is up'
+  [[ "$(<"$work/made")" == 'made for cloud with at most 1 workers' ]] || bad "$(<"$work/made")"
+  at_head "$kolo" run --cluster cloud -np 4 "$rank_program" check "$work" || bad "kolo run ended with $?"
+  grep -q "^ok ${hosts[1]} " "$work/rank-3.result" || bad "rank 3: $(<"$work/rank-3.result")"
+  at_head "$kolo" down || bad 'kolo down failed'
+  grep -q '^deleted cloud$' "$work/made" || bad 'the machines were not deleted'
+  expect_nothing_left
+  # A command that fails is named, and what it may have made is taken away by `kolo down`.
+  printf '#!/bin/bash\necho no machines today >&2\nexit 3\n' >"$work/create"
+  refused 1 'no machines today (`./create` of provider.create)' "$kolo" up "$work/cluster.yaml"
+  printf '#!/bin/bash\necho two words\n' >"$work/create"
+  refused 1 "printed 'two words'" "$kolo" up "$work/cluster.yaml"
+  at_head "$kolo" down || bad 'kolo down failed'
+  [[ "$(grep -c deleted "$work/made")" == 2 ]] || bad 'what a failed command may have made stays'
+  expect_nothing_left
+}
+
 work=''
-hosts_up 3
+if [[ "$case" == slurm ]]; then
+  _slurm_possible
+  hosts_up 4
+  slurm_up_on_hosts
+  trap 'slurm_down; hosts_down' EXIT
+else
+  hosts_up 3
+fi
 work="$hosts_dir/work"
 mkdir "$work"
 export XDG_STATE_HOME="$hosts_dir/state"

@@ -30,17 +30,17 @@ TEST(ClusterFileTest, TheHeadComesFirst) {
   const ClusterFile file = parse(kSmall);
   EXPECT_EQ(file.name, "lab");
   ASSERT_EQ(file.hosts.size(), 3U);
-  EXPECT_EQ(file.hosts[0].host, "a");
-  EXPECT_EQ(file.hosts[2].host, "c");
-  EXPECT_EQ(file.min_workers, 2);
+  EXPECT_EQ(file.hosts[0], "a");
+  EXPECT_EQ(file.hosts[2], "c");
+  EXPECT_EQ(file.min_workers, std::nullopt);
 }
 
 TEST(ClusterFileTest, ResourcesAreOfAllHostsOrOfOne) {
   const ClusterFile file = parse(kSmall +
                                  "resources: {cpus: 4, memory: 16GB, licences: 2}\nhost_resources: "
                                  "{c: {slots: 8, gpus: 1}}\n");
-  EXPECT_EQ(file.hosts[0].offer, (Offer{4, 0, {{"licences", 2}, {"memory", 16e9}}}));
-  EXPECT_EQ(file.hosts[2].offer, (Offer{8, 1, {}}));
+  EXPECT_EQ(file.offer_of("a"), (Offer{4, 0, {{"licences", 2}, {"memory", 16e9}}}));
+  EXPECT_EQ(file.offer_of("c"), (Offer{8, 1, {}}));
 }
 
 TEST(ClusterFileTest, NumbersOfWorkers) {
@@ -49,6 +49,38 @@ TEST(ClusterFileTest, NumbersOfWorkers) {
   EXPECT_EQ(file.min_workers, 0);
   EXPECT_THAT(error_of(kSmall + "min_workers: 3\n"),
               HasSubstr("min_workers is 3, and there are 2"));
+}
+
+TEST(ClusterFileTest, NodesOfABatchSystem) {
+  const ClusterFile file = parse(
+      "cluster_name: lab\nprovider: {type: pbs, nodes: 4, time_minutes: 30, queue: debug, "
+      "sched_flags: ['-l place=excl']}\nhost_resources: {anybody: {slots: 2}}\n");
+  EXPECT_EQ(file.batch_system, "pbs");
+  EXPECT_EQ(file.batch.nodes, 4);
+  EXPECT_EQ(file.batch.minutes, 30);
+  EXPECT_EQ(file.batch.queue, "debug");
+  EXPECT_TRUE(file.hosts.empty());
+  const std::string slurm = "cluster_name: lab\nprovider: {type: slurm}\n";
+  EXPECT_EQ(parse(slurm).batch.nodes, 0);  // those of the allocation
+  EXPECT_EQ(parse(slurm + "max_workers: 3\n").batch.nodes, 4);
+  EXPECT_THAT(error_of(slurm + "file_mounts: {a: b}\n"), HasSubstr("file_mounts"));
+  EXPECT_THAT(error_of("cluster_name: lab\nprovider: {type: slurm, node: 2}\n"),
+              HasSubstr("did you mean 'nodes'"));
+  EXPECT_THAT(error_of("cluster_name: lab\nprovider: {type: slrum}\n"),
+              HasSubstr("did you mean 'slurm'"));
+}
+
+TEST(ClusterFileTest, CommandsThatMakeMachines) {
+  const ClusterFile file = parse(
+      "cluster_name: lab\nprovider: {type: command, create: make, delete: unmake, shell: 'in "
+      "{host} "
+      "sh -c'}\n");
+  ASSERT_TRUE(file.machines);
+  EXPECT_EQ(file.machines->remove, "unmake");
+  EXPECT_EQ(file.ssh.shell, "in {host} sh -c");
+  EXPECT_THAT(error_of("cluster_name: lab\nprovider: {type: command}\n"), HasSubstr("create"));
+  EXPECT_THAT(error_of("cluster_name: lab\nprovider: {type: command, create: a, shell: b}\n"),
+              HasSubstr("{host}"));
 }
 
 TEST(ClusterFileTest, ATypoIsNamedWithWhatMayBeMeant) {

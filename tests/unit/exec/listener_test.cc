@@ -202,5 +202,46 @@ TEST_F(ListenerTest, ShuttingDownEndsEverybodysTasks) {
   EXPECT_TRUE(first.wait_for_close());
 }
 
+/// Waits for the answer to `listen`.
+Listening answer_of(Link& link) {
+  const Deadline deadline = Deadline::after(10s);
+  while (!link.closed() && !deadline.passed()) {
+    for (const auto& event : link.receive())
+      if (const auto* listening = std::get_if<Listening>(&event)) return *listening;
+    link.flush();
+    pollfd polls[] = {{link.read_fd(), POLLIN, 0}, {link.write_fd(), POLLOUT, 0}};
+    ::poll(polls, 2, deadline.poll_timeout_ms());
+  }
+  return {"", "no answer"};
+}
+
+TEST(LentCustodianTest, OthersUseItAsLongAsItsOwnerIsThere) {
+  auto own = Link::to_this_machine();
+  std::ignore = own->wait_for_hello(Deadline::after(10s));
+  const Secret secret = Secret::random();
+  own->listen({secret, {2, 0, {}}});
+  const Listening listening = answer_of(*own);
+  ASSERT_EQ(listening.error, "");
+  auto guest =
+      Link::to_socket(connect_tcp(SocketAddress::parse(listening.address), Deadline::after(10s)),
+                      secret, "test", "guest", 0ms);
+  std::ignore = guest->wait_for_hello(Deadline::after(10s));
+  Owner owner(std::move(guest));
+  owner.link().reserve(1, {1, 0, {}});
+  auto task = Owner::shell(1, "echo it runs; sleep 1000");
+  task.reservation = 1;
+  owner.link().start(task);
+  ASSERT_TRUE(owner.wait_for_output(1, "it runs"));
+  // The one who started it is gone, and everything with it.
+  own.reset();
+  const Deadline deadline = Deadline::after(10s);
+  while (!owner.link().closed() && !deadline.passed()) {
+    owner.link().receive();
+    pollfd poll{owner.link().read_fd(), POLLIN, 0};
+    ::poll(&poll, 1, 100);
+  }
+  EXPECT_TRUE(owner.link().closed());
+}
+
 }  // namespace
 }  // namespace kolo::exec
