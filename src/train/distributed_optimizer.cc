@@ -18,6 +18,7 @@
 #include "base/log.h"
 #include "kolo/torch/threads.h"
 #include "train/dtype.h"
+#include "train/elastic/updates.h"
 #include "train/gradient_exchange.h"
 #include "train/optim/serialization.h"
 #include "train/shards.h"
@@ -275,6 +276,7 @@ torch::Tensor DistributedOptimizer::step(const torch::optim::Optimizer::LossClos
     synchronize();
   }
   if (state.options.clip_global_norm > 0) clip_grad_norm(state.options.clip_global_norm);
+  ++train::parameter_updates();
   state.optimizer.step();
   if (state.shards != nullptr) state.shards->share(state.exchange->pipeline().communicator());
   state.is_synchronized = false;
@@ -287,6 +289,7 @@ void DistributedOptimizer::State::step_with_adasum() {
   torch::NoGradGuard no_grad;
   std::vector<torch::Tensor> before, gradients;
   for (torch::Tensor& parameter : parameters) before.push_back(parameter.clone());
+  ++train::parameter_updates();
   optimizer.step();
   // The exchange finds the changes where it looks for gradients.
   for (std::size_t i = 0; i < parameters.size(); ++i) {

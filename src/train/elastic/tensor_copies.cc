@@ -1,6 +1,7 @@
 #include "train/elastic/tensor_copies.h"
 
 #include "base/errors.h"
+#include "train/elastic/updates.h"
 
 namespace kolo::train {
 
@@ -18,13 +19,15 @@ void RememberedTensor::save(const torch::Tensor& tensor) {
 void RememberedTensor::mark(const torch::Tensor& tensor) {
   copy_.reset();
   version_ = static_cast<std::uint32_t>(tensor._version());
+  updates_ = parameter_updates();
 }
 
 void RememberedTensor::restore(torch::Tensor& tensor) const {
   torch::NoGradGuard no_grad;
   if (copy_.defined())
     tensor.copy_(copy_);
-  else if (static_cast<std::uint32_t>(tensor._version()) != version_)
+  else if (static_cast<std::uint32_t>(tensor._version()) != version_ ||
+           parameter_updates() != updates_)
     throw_error(ErrorCode::failed_precondition,
                 "elastic: a rank was lost after the optimizer's step and before commit_in_place(), "
                 "so that the parameters before the step are gone; call commit_in_place() directly "

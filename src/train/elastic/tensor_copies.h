@@ -9,8 +9,9 @@
 
 namespace kolo::train {
 
-/// The value of a tensor at a commit: a copy, made again and again in the same memory, or only the
-/// version, which libtorch counts up with every change in place.
+/// The value of a tensor at a commit: a copy, made again and again in the same memory, or only its
+/// version, which libtorch counts up with changes in place, and the number of updates: the SGD of
+/// libtorch passes the version by.
 class RememberedTensor {
  public:
   void save(const torch::Tensor& tensor);
@@ -22,6 +23,7 @@ class RememberedTensor {
  private:
   torch::Tensor copy_;  // undefined: only marked
   std::uint32_t version_ = 0;
+  std::uint64_t updates_ = 0;
 };
 
 /// Root's values into the memory of everybody's tensor, which has the same shape. Collective.

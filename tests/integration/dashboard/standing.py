@@ -12,7 +12,7 @@ class Cluster:
 
         key = os.urandom(32)
         offer = struct.pack("<QiiI", 1, slots, 0, 0)
-        order = text(name.encode()) + text(key) + text(b"127.0.0.1") + text(offer) + struct.pack("<QB", 0, 0)
+        order = text(name.encode()) + text(key) + text(b"127.0.0.1") + text(offer) + struct.pack("<QIB", 0, 20, 0)
         said = subprocess.run([kolo, "custodian", "standing"], input=order, stdout=subprocess.PIPE, check=True).stdout.split()
         address = said[1].decode()
         self.words = [kolo, "down", name, "--force", "--timeout", "2"]
