@@ -10,6 +10,7 @@ import signal
 import sys
 
 import torch
+from elastic_joining import wait_for_another_rank
 
 import kolo.torch as hvd
 
@@ -42,14 +43,6 @@ def end_myself():
     os.kill(os.getpid(), signal.SIGTERM)  # a notice: the step is finished first
 
 
-def wait_for_another_rank(state):
-    if hvd.rank() == 0:
-        with open(hosts_file, "a") as file:
-            file.write("127.0.0.1:1\n")
-    while True:
-        state.check_host_updates()
-
-
 @hvd.elastic.run
 def train(state):
     print(f"rank {hvd.rank()} of {hvd.size()} at {state.sampler.processed_num}", flush=True)
@@ -58,7 +51,7 @@ def train(state):
     for number, batch in enumerate(loader):
         done = state.sampler.processed_num
         if done == SAMPLES // 2 and hvd.size() == 2:
-            wait_for_another_rank(state)
+            wait_for_another_rank(hvd, state, hosts_file)
         state.optimizer.zero_grad()
         (state.model.weight.sum() * data[batch].sum()).backward()
         if done == LAST_STEP and hvd.size() == 3 and hvd.rank() == 1:

@@ -5,6 +5,7 @@ import signal
 import sys
 
 import tensorflow as tf
+from elastic_joining import wait_for_another_rank
 
 import kolo.tensorflow as hvd
 
@@ -23,21 +24,13 @@ def take_step():
     weight.assign_sub(tape.gradient(loss, [weight])[0])
 
 
-def wait_for_another_rank(state):
-    if hvd.rank() == 0:
-        with open(hosts_file, "a") as file:
-            file.write("127.0.0.1:1\n")
-    while True:
-        state.check_host_updates()
-
-
 @hvd.elastic.run
 def train(state):
     print(f"rank {hvd.rank()} of {hvd.size()} at {state.step}", flush=True)
     state.sizes.append(hvd.size())
     while state.step < STEPS:
         if state.step == 12 and hvd.size() == 2:
-            wait_for_another_rank(state)
+            wait_for_another_rank(hvd, state, hosts_file)
         if state.step == 6 and hvd.size() == 3 and hvd.rank() == 1:
             os.kill(os.getpid(), signal.SIGKILL)
         take_step()

@@ -1,8 +1,9 @@
 """Searches and schedulers that are written in Python, and studies that are read again."""
 
 import os
-import tempfile
 import unittest
+
+from study_case import StudyCase
 
 import kolo
 from kolo import tune
@@ -68,16 +69,8 @@ class Impatient(FIFOScheduler):
         self.ended.append((trial.config["x"], result["training_iteration"]))
 
 
-class Custom(unittest.TestCase):
-    def setUp(self):
-        self._folder = tempfile.TemporaryDirectory()
-        self.addCleanup(self._folder.cleanup)
-
-    def run_study(self, trainable, **options):
-        options.setdefault("verbose", 0)
-        options.setdefault("loggers", [])
-        options.setdefault("total_resources", {"cpu": 2})
-        return tune.run(trainable, local_dir=self._folder.name, **options)
+class Custom(StudyCase):
+    cpus = 2
 
     def test_a_search_of_ones_own(self):
         search = Halving(5)

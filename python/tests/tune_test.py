@@ -2,10 +2,11 @@
 
 import os
 import signal
-import tempfile
 import threading
 import time
 import unittest
+
+from study_case import StudyCase
 
 import kolo
 from kolo import tune
@@ -44,17 +45,7 @@ class Constant:
     value = 7
 
 
-class TuneTest(unittest.TestCase):
-    def setUp(self):
-        self._folder = tempfile.TemporaryDirectory()
-        self.addCleanup(self._folder.cleanup)
-
-    def run_study(self, trainable, **options):
-        options.setdefault("verbose", 0)
-        options.setdefault("loggers", [])
-        options.setdefault("total_resources", {"cpu": 4})
-        return tune.run(trainable, local_dir=self._folder.name, **options)
-
+class TuneTest(StudyCase):
     # --- spaces ---
 
     def test_domains_as_objects(self):

@@ -1,10 +1,10 @@
 #include "cluster/host_watch.h"
 
 #include <algorithm>
-#include <csignal>
 
 #include "base/errors.h"
 #include "base/log.h"
+#include "base/signals_blocked.h"
 #include "cluster/status.h"
 
 namespace kolo::cluster {
@@ -40,11 +40,8 @@ std::size_t position_of(const std::vector<LinkedMember>& members, const Member& 
 
 HostWatch::HostWatch(std::string owner, std::function<void()> changed)
     : owner_(std::move(owner)), changed_(std::move(changed)) {
-  sigset_t all, before;
-  ::sigfillset(&all);
-  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  const SignalsBlocked signals_blocked;
   thread_ = std::thread([this] { run(); });
-  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 HostWatch::~HostWatch() {

@@ -1,11 +1,11 @@
 #include "comm/activity_reporter.h"
 
 #include <chrono>
-#include <csignal>
 
 #include "base/env.h"
 #include "base/errors.h"
 #include "base/frames.h"
+#include "base/signals_blocked.h"
 #include "comm/activity.h"
 
 namespace kolo::comm {
@@ -39,11 +39,8 @@ ActivityReport decode_activity(std::string_view payload) {
 ActivityReporter::ActivityReporter(std::shared_ptr<Bootstrap> bootstrap)
     : bootstrap_(std::move(bootstrap)) {
   // Signals are for the threads of the program.
-  sigset_t all, before;
-  ::sigfillset(&all);
-  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  const SignalsBlocked signals_blocked;
   thread_ = std::thread([this] { run(); });
-  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 ActivityReporter::~ActivityReporter() {

@@ -1,12 +1,12 @@
 #include "dashboard/change_watch.h"
 
-#include <csignal>
 #include <map>
 #include <memory>
 
 #include "base/errors.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "base/signals_blocked.h"
 #include "launch/run_board.h"
 #include "store/study_store.h"
 
@@ -24,13 +24,10 @@ constexpr auto kAfterAnError = 1s;
 
 ChangeWatch::ChangeWatch(std::string storage_url, JobPages& jobs, ChangeFeed& feed)
     : url_(std::move(storage_url)), jobs_(jobs), feed_(feed) {
-  sigset_t all, before;
-  ::sigfillset(&all);
-  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  const SignalsBlocked signals_blocked;
   studies_thread_ = std::thread([this] { watch_studies(); });
   runs_thread_ = std::thread([this] { watch_runs(); });
   if (jobs_.present()) jobs_thread_ = std::thread([this] { watch_jobs(); });
-  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 ChangeWatch::~ChangeWatch() {

@@ -6,11 +6,11 @@
 
 #include <algorithm>
 #include <array>
-#include <csignal>
 #include <cstring>
 
 #include "base/deadline.h"
 #include "base/errors.h"
+#include "base/signals_blocked.h"
 #include "base/socket.h"
 
 namespace kolo::dashboard {
@@ -107,11 +107,8 @@ void HttpServer::serve(Fd listener) {
   wakeup_ = Fd(::eventfd(0, EFD_CLOEXEC));
   if (!wakeup_.valid()) throw_errno("cannot make an event descriptor");
   // Signals are for the thread that waits for them.
-  sigset_t all, before;
-  ::sigfillset(&all);
-  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  const SignalsBlocked signals_blocked;
   acceptor_ = std::thread([this] { accept_all(); });
-  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 void HttpServer::accept_all() {

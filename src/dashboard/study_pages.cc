@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <csignal>
 
 #include "base/errors.h"
 #include "base/log.h"
+#include "base/signals_blocked.h"
 #include "kolo/search/sampler.h"
 #include "search/space/json_value.h"
 #include "tune/output/studies_table.h"
@@ -67,11 +67,8 @@ struct StudyPages::Open {
 
 StudyPages::StudyPages(std::string storage_url, std::function<void(const std::string&)> more_read)
     : url_(std::move(storage_url)), more_read_(std::move(more_read)) {
-  sigset_t all, before;
-  ::sigfillset(&all);
-  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  const SignalsBlocked signals_blocked;
   reader_ = std::thread([this] { read_on(); });
-  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 StudyPages::~StudyPages() {

@@ -4,13 +4,13 @@
 #include "comm/rendezvous/server.h"
 
 #include <poll.h>
-#include <signal.h>
 #include <sys/eventfd.h>
 
 #include <algorithm>
 
 #include "base/errors.h"
 #include "base/log.h"
+#include "base/signals_blocked.h"
 
 namespace kolo::comm::rendezvous {
 
@@ -37,16 +37,8 @@ Server::Server(ServerOptions options)
                                     options_.handshake_timeout});
   }
   // Signals are for the threads of the program that hosts this one.
-  sigset_t all, before;
-  ::sigfillset(&all);
-  ::pthread_sigmask(SIG_SETMASK, &all, &before);
-  try {
-    thread_ = std::thread([this] { run(); });
-  } catch (...) {
-    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    throw;
-  }
-  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  const SignalsBlocked signals_blocked;
+  thread_ = std::thread([this] { run(); });
 }
 
 Server::~Server() {
