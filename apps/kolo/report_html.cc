@@ -18,14 +18,15 @@ constexpr Option<ReportHtmlOptions> kReportHtmlRows[] = {
     {&ReportHtmlOptions::output, "output", "FILE", "Write the page to this file.", aliases("-o")},
 };
 void ReportHtmlOptions::declare(OptionSet& set) {
-  set.add("Arguments", kStudyArgument, &study);
+  set.add("Arguments", kStudyOrNewest, &study);
   set.add("Options", kReportHtmlRows, *this);
   set.add("Options", kStorage, &storage);
 }
 
 int run_report_html(ReportHtmlOptions& options) {
   const OpenStore open(options.storage);
-  write_file_atomically(options.output, tune::report_html(*open.store, options.study));
+  const std::string study = study_or_newest(*open.store, options.study);
+  write_file_atomically(options.output, tune::report_html(*open.store, study));
   fmt::print("{}\n", options.output);
   return 0;
 }

@@ -49,7 +49,7 @@ constexpr Option<BestOptions> kBestRows[] = {
      choices("last|all|avg|last-5-avg|last-10-avg")},
 };
 void BestOptions::declare(OptionSet& set) {
-  set.add("Arguments", kStudyArgument, &study);
+  set.add("Arguments", kStudyOrNewest, &study);
   set.add("Options", kBestRows, *this);
   set.add("Options", kJsonOutput, &json);
   set.add("Options", kStorage, &storage);
@@ -83,7 +83,7 @@ constexpr Option<ExportOptions> kExportRows[] = {
     {&ExportOptions::reports, "reports", "", "Write a row for each report, not for each trial."},
 };
 void ExportOptions::declare(OptionSet& set) {
-  set.add("Arguments", kStudyArgument, &study);
+  set.add("Arguments", kStudyOrNewest, &study);
   set.add("Options", kExportRows, *this);
   set.add("Options", kStorage, &storage);
 }
@@ -109,7 +109,7 @@ std::string how_it_was_chosen(const std::string& scope, const std::vector<double
 
 int run_best(BestOptions& options) {
   const OpenStore open(options.storage);
-  const auto analysis = tune::read_study(*open.store, options.study);
+  const auto analysis = tune::read_study(*open.store, study_or_newest(*open.store, options.study));
   std::string &metric = options.metric, &mode = options.mode;
   if (!analysis.objectives().empty()) {
     const auto& objective = analysis.objectives().front();
@@ -174,8 +174,9 @@ int run_export(ExportOptions& options) {
   if (format == "optuna" && options.reports)
     throw_error(ErrorCode::invalid_argument,
                 "--reports is for tables; a journal file of Optuna has all reports");
-  if (format == "optuna") return write(optuna_journal(*open.store, options.study));
-  const auto analysis = tune::read_study(*open.store, options.study);
+  const std::string study = study_or_newest(*open.store, options.study);
+  if (format == "optuna") return write(optuna_journal(*open.store, study));
+  const auto analysis = tune::read_study(*open.store, study);
   Table table = analysis.dataframe();
   if (options.reports) {
     table = {};

@@ -34,6 +34,15 @@ std::size_t terminal_width() {
 
 }  // namespace
 
+std::string study_or_newest(store::StudyStore& store, const std::string& given) {
+  if (!given.empty()) return given;
+  const auto studies = store.studies();  // in the order of their creation
+  if (studies.empty())
+    throw_error(ErrorCode::not_found, "there is no study in {}; `kolo tune` makes one",
+                store.database().name());
+  return studies.back().name;
+}
+
 std::string cell_text(const tune::Value& value) {
   if (value.is_nothing()) return "";
   if (value.is_number() && !value.is_integer()) return short_number(value.as_number());

@@ -18,6 +18,12 @@ inline constexpr cli::OptionText kStorage{
     {.variables = "STORAGE", .fallback = "~/kolo_results/kolo.db"}};
 inline constexpr cli::OptionText kStudyArgument{
     "STUDY", "", "The name of the study; `kolo studies` lists them.", {.names = study_names}};
+/// For commands that only read.
+inline constexpr cli::OptionText kStudyOrNewest{
+    "STUDY",
+    "",
+    "The name of the study; `kolo studies` lists them.",
+    {.fallback = "the newest study", .names = study_names, .is_optional = true}};
 inline constexpr cli::OptionText kJsonOutput{"json", "", "Print JSON instead of a table."};
 
 /// `storage` as in --storage; "" = the default place. Throws not_found.
@@ -26,6 +32,10 @@ struct OpenStore {
   std::unique_ptr<store::Database> database;
   std::unique_ptr<store::StudyStore> store;
 };
+
+/// The name as it was given, else that of the study that was created last. Throws not_found where
+/// there is none.
+std::string study_or_newest(store::StudyStore& store, const std::string& given);
 
 /// A cell of a table, for people: numbers have five digits.
 std::string cell_text(const tune::Value& value);

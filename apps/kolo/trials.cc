@@ -37,7 +37,7 @@ constexpr Option<TrialsOptions> kTrialsRows[] = {
     {&TrialsOptions::csv, "csv", "", "Print comma-separated values instead of a table."},
 };
 void TrialsOptions::declare(OptionSet& set) {
-  set.add("Arguments", kStudyArgument, &study);
+  set.add("Arguments", kStudyOrNewest, &study);
   set.add("Options", kTrialsRows, *this);
   set.add("Options", kJsonOutput, &json);
   set.add("Options", kStorage, &storage);
@@ -72,7 +72,8 @@ Table for_people(Table table) {
 
 int run_trials(TrialsOptions& options) {
   const OpenStore open(options.storage);
-  Table table = tune::trials_table(tune::read_study(*open.store, options.study));
+  Table table = tune::trials_table(
+      tune::read_study(*open.store, study_or_newest(*open.store, options.study)));
   for (const auto& conditions : options.filter) tune::keep_rows(table, conditions);
   if (!options.sort.empty()) tune::sort_rows(table, cli::split(options.sort, ','), options.desc);
   if (options.limit)

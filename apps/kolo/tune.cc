@@ -67,6 +67,9 @@ std::string name_in_job(const std::vector<std::string>& program) {
 int run_tune(TuneOptions& options, OptionSet& given) {
   auto study = tune::ProgramStudy::from_json(options.description(given));
   if (study.options.name.empty()) study.options.name = name_in_job(study.program);
+  if (options.resume && study.options.name.empty())
+    throw_error(ErrorCode::invalid_argument,
+                "--resume needs --name, the study to continue; `kolo studies` lists them");
   if (options.resume || environment("KOLO_JOB_ID")) study.options.resume = tune::Resume::automatic;
   return run_study(std::move(study), options.watch);
 }

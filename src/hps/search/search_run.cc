@@ -186,6 +186,10 @@ void check_search(const SearchPlan& plan) {
   if (plan.max_evals == 0 || plan.max_evals < -1)
     throw_error(ErrorCode::invalid_argument, "--max-evals {}: above 0, or -1 for no end",
                 plan.max_evals);
+  if (plan.space->varied_paths().empty())
+    throw_error(ErrorCode::invalid_argument,
+                "no parameter of the problem varies, so all evaluations would be the same; write "
+                "domains, such as {{uniform: [0, 1]}} or {{choice: [a, b]}}");
   if (plan.cache_key != "uuid" && plan.cache_key != "to_dict")
     throw_error(ErrorCode::invalid_argument, "cache key '{}' is unknown; known: uuid, to_dict",
                 plan.cache_key);

@@ -1,5 +1,7 @@
 #include "tune/study/study.h"
 
+#include <fmt/format.h>
+
 #include "base/env.h"
 #include "base/errors.h"
 #include "base/utf8.h"
@@ -26,9 +28,44 @@ std::string checkpoint_to_restore(const std::string& path) {
   return fs::absolute(path).string();
 }
 
+store::StudyRecord create(store::StudyStore& store, const StudySetup& setup,
+                          const std::string& name) {
+  store::StudyRecord study;
+  study.name = study.first_name = name;
+  study.directory = (results_directory(setup.options) / name).string();
+  require_plain_utf8(study.directory, "the directory of a study");
+  // Before the study is stored: nothing begins where nothing can be written.
+  if (setup.makes_directories) make_directories(study.directory);
+  study.spec = setup.spec.to_json();
+  study.created = setup.clock->date();
+  study.id = store.create(study);
+  return study;
+}
+
+/// A study that nobody named: after its program and the time, with a number behind it where several
+/// begin within a second.
+store::StudyRecord create_unnamed(store::StudyStore& store, const StudySetup& setup) {
+  const std::string base = setup.spec.trainable + "_" + date_text(setup.clock->date());
+  std::string name = base;
+  for (int number = 2;; ++number) {
+    check_study_name(name);
+    try {
+      if (!store.find(name)) return create(store, setup, name);
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::already_exists) throw;  // another process was faster
+    }
+    name = fmt::format("{}_{}", base, number);
+  }
+}
+
 /// Finds the study or creates it, as options.resume says.
 store::StudyRecord find_or_create(store::StudyStore& store, const StudySetup& setup) {
   const Options& options = setup.options;
+  const bool must_exist = options.resume == Resume::yes || options.resume == Resume::errored;
+  if (options.name.empty() && must_exist)
+    throw_error(ErrorCode::invalid_argument,
+                "it is not said which study to resume; give its name, which `kolo studies` lists");
+  if (options.name.empty()) return create_unnamed(store, setup);
   if (auto found = store.find(options.name)) {
     if (options.resume == Resume::no)
       throw_error(
@@ -40,18 +77,9 @@ store::StudyRecord find_or_create(store::StudyStore& store, const StudySetup& se
           options.name);
     return *found;
   }
-  if (options.resume == Resume::yes || options.resume == Resume::errored)
+  if (must_exist)
     static_cast<void>(store.at(options.name));  // throws not_found, with the nearest name
-  store::StudyRecord study;
-  study.name = study.first_name = options.name;
-  study.directory = (results_directory(options) / options.name).string();
-  require_plain_utf8(study.directory, "the directory of a study");
-  // Before the study is stored: nothing begins where nothing can be written.
-  if (setup.makes_directories) make_directories(study.directory);
-  study.spec = setup.spec.to_json();
-  study.created = setup.clock->date();
-  study.id = store.create(study);
-  return study;
+  return create(store, setup, options.name);
 }
 
 /// Names of studies may be used again, in another database or after a removal.
@@ -101,8 +129,7 @@ struct Study::Checked {
     pool.require_possible(setup.per_trial);
     require_loggers(options.loggers);
     options.restore = checkpoint_to_restore(options.restore);
-    if (options.name.empty()) options.name = spec.trainable + "_" + date_text(setup.clock->date());
-    check_study_name(options.name);
+    if (!options.name.empty()) check_study_name(options.name);
     if (setup.trial_prefix.empty()) setup.trial_prefix = spec.trainable;
     spec.objectives = steering.objectives();
     if (spec.search.empty())
@@ -178,6 +205,11 @@ void Study::prepare(Checked& checked) {
   // resumed like this stays as it is.
   state_->journal.set_spec(setup.spec.to_json());
   state_->journal.set_study_status(store::StudyStatus::running);
+  if (record_.seq == 0 && setup.options.num_samples != 1 &&
+      state_->steering.space().varied_paths().empty())
+    state_->announce.message(
+        "nothing in the space varies, so all trials have the same configuration; domains are "
+        "written as {uniform: [0, 1]} or {choice: [a, b]}");
   for (const auto& change : state_->changes.said) {
     state_->announce.message(change);
     state_->journal.event("changed", std::nullopt, change);

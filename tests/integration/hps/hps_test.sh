@@ -258,6 +258,8 @@ bad_input() {
   refused 2 'must be uuid or to_dict' "$kolo" hps random --problem benchmark.hps.ackley --cache-key sha --max-evals 2
   printf 'x: {uniform: [5, 1]}\n' >bad.yaml
   refused 2 'x' "$kolo" hps random --problem bad.yaml --max-evals 1 -- true
+  printf 'x: [0, 1]\n' >constants.yaml
+  refused 2 'no parameter of the problem varies' "$kolo" hps random --problem constants.yaml --max-evals 1 -- true
   printf 'x: {uniform: [0, 1]}\n' >good.yaml
   refused 2 'no run function' "$kolo" hps random --problem good.yaml --max-evals 1
   refused 2 'ET, RF, GP or DUMMY' "$kolo" hps ambs --problem benchmark.hps.ackley --surrogate-model XT --max-evals 1

@@ -6,6 +6,7 @@ namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
+using testing::IsEmpty;
 using testing::Not;
 
 class StudiesCli : public TuneCli {
@@ -54,6 +55,37 @@ TEST_F(StudiesCli, AStudyThatCouldNotBeginLeavesNothing) {
   EXPECT_EQ(state_of("never"), "") << result.errors;
   EXPECT_FALSE(std::filesystem::exists(scratch_.path() / "never"));
   EXPECT_EQ(state_of("before"), "finished");
+}
+
+TEST_F(StudiesCli, StudiesWithoutANameMayBeginInTheSameSecond) {
+  for (int i = 0; i < 3; ++i) {
+    const auto result = tune({"--metric", "loss", "--mode", "min"}, {"sh", "-c", "echo loss=1"});
+    EXPECT_TRUE(result.ok()) << result.errors;
+  }
+  EXPECT_EQ(parse_json(kolo({"studies", "--json"}).output, "studies").size(), 3U);
+  EXPECT_THAT(tune({"--resume"}, {"true"}).errors, HasSubstr("--resume needs --name"));
+}
+
+TEST_F(StudiesCli, ASpaceOfConstantsIsSaid) {
+  write("space.yaml", "lr: [0.1, 0.2]\n");
+  const auto several = tune({"--num-samples", "2"}, {"sh", "-c", "echo loss=1"});
+  EXPECT_TRUE(several.ok()) << several.errors;
+  EXPECT_THAT(several.output + several.errors, HasSubstr("nothing in the space varies"));
+  const auto one = tune({}, {"sh", "-c", "echo loss=1"});
+  EXPECT_THAT(one.output + one.errors, Not(HasSubstr("nothing in the space varies")));
+}
+
+TEST_F(StudiesCli, CommandsThatReadTakeTheNewestStudy) {
+  EXPECT_THAT(kolo({"best"}).errors, HasSubstr("kolo.db"));
+  run_study("older");
+  run_study("newer");
+  for (const std::vector<std::string>& command :
+       {std::vector<std::string>{"best"}, {"trials"}, {"export"}}) {
+    auto named = command;
+    named.emplace_back("newer");
+    EXPECT_EQ(kolo(command).output, kolo(named).output) << command[0];
+    EXPECT_THAT(kolo(command).output, Not(IsEmpty()));
+  }
 }
 
 TEST_F(StudiesCli, AWiderSpaceAndAnotherSchedulerAreAppliedAndSaid) {
