@@ -9,8 +9,8 @@ shift
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
 peer="$root/bench/search_optuna_peer.py"
 
-data="$root/../shared/data/hpo"
-curves="$root/../shared/data/lcbench"
+data=''
+curves=''
 seeds=30
 optuna=yes
 problems=()
@@ -20,6 +20,12 @@ while (($#)); do
     --data | --lc | --seeds | --samplers | --only)
       (($# >= 2)) || {
         printf 'bench: %s needs a value\n' "$1" >&2
+        exit 2
+      }
+      ;;&
+    --data | --lc)
+      [[ -d "$2" ]] || {
+        printf "bench: %s: there is no folder '%s'\n" "$1" "$2" >&2
         exit 2
       }
       ;;&
@@ -43,15 +49,15 @@ while (($#)); do
   shift
 done
 
-if [[ -d "$data" ]]; then
+if [[ -n "$data" ]]; then
   problems+=(--data "$data")
 else
-  printf 'MISSING tables: there is no folder %s (--data DIR)\n' "$data"
+  printf 'MISSING tables: --data DIR names a folder of tables (kolo-hpo-table-1)\n'
 fi
-if [[ -d "$curves" ]]; then
+if [[ -n "$curves" ]]; then
   others+=(--lc "$curves")
 else
-  printf 'MISSING learning curves: there is no folder %s (--lc DIR)\n' "$curves"
+  printf 'MISSING learning curves: --lc DIR names a folder of curves (kolo-lc-table-1)\n'
 fi
 cache="$root/build/search-quality/optuna.jsonl"
 if [[ -n "$optuna" ]]; then
