@@ -4,7 +4,7 @@
 doc_examples.py SOURCE_DIR OUTPUT_DIR
 
 Each file of tests/integration/consumer/docs is a frame: a line `//@ PAGE N` stands for the N-th
-C++ block of that page. Lines of a block that consist of … are left out, and its #includes go to the
+C++ block of that page. Lines of a block that begin with … are left out, and its #includes go to the
 top. It is an error if a block has no place in any frame, or a frame names a block that is not there.
 """
 import pathlib
@@ -28,7 +28,7 @@ def blocks_of(page):
 
 def main():
     source, output = map(pathlib.Path, sys.argv[1:3])
-    pages = [source / "README.md", *sorted((source / "docs").glob("*.md"))]
+    pages = [source / "README.md", *sorted((source / "docs").rglob("*.md"))]
     blocks = {str(page.relative_to(source)): blocks_of(page) for page in pages}
     left = {(name, n) for name, found in blocks.items() for n in range(1, len(found) + 1)}
     output.mkdir(parents=True, exist_ok=True)
@@ -48,7 +48,7 @@ def main():
             for example in text:
                 if example.startswith("#include"):
                     includes.append(example)
-                body.append("" if example.startswith("#include") or example.strip() == "…" else example)
+                body.append("" if example.startswith("#include") or example.lstrip().startswith("…") else example)
         (output / frame.name).write_text("\n".join([*includes, *body]) + "\n")
     for name, n in sorted(left):
         print(f"{name}:{blocks[name][n - 1][0]}: this C++ example is in no frame of "

@@ -51,6 +51,14 @@ void trial(kolo::elastic::State& state, std::vector<double>& weights, int epoch)
 }
 }  // namespace elastic_page
 
+namespace rings_tutorial {
+namespace tune = kolo::tune;
+void training_function(const tune::Config& config);
+void grid() {
+  //@ docs/tutorials/2-rings-as-trials.md 1
+}
+}  // namespace rings_tutorial
+
 namespace search_page {
 using namespace kolo::search;
 void example(double accuracy, TrialId id, const Value& config, double epoch, kolo::Random& random) {

@@ -45,6 +45,9 @@ int elastic_trainer(Net net, torch::optim::SGD& sgd, const kolo::Dataset& train,
   //@ docs/elastic-runs.md 3
   return 0;
 }
+void tutorial(Net net, torch::optim::SGD& sgd, std::size_t step) {
+  //@ docs/tutorials/5-ranks-that-come-and-go.md 1
+}
 }  // namespace elastic_page
 
 namespace nas_page {
