@@ -4,15 +4,18 @@
 #include <unistd.h>
 
 #include "base/interrupt.h"
+#include "base/signal_echo.h"
 #include "tune/output/progress.h"
 
 namespace kolo::app {
 namespace {
 
 std::atomic<bool> interrupted{false};
+SignalEcho last_signal;
 
-void on_signal(int /*signal*/) {
-  if (interrupted.exchange(true)) ::_exit(130);
+void on_signal(int signal) {
+  if (last_signal.is_echo()) return;
+  if (interrupted.exchange(true)) ::_exit(128 + signal);
 }
 
 }  // namespace

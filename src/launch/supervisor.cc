@@ -13,6 +13,7 @@
 
 #include "base/errors.h"
 #include "base/secret.h"
+#include "base/signal_echo.h"
 #include "base/subprocess.h"
 #include "comm/rendezvous/server.h"
 #include "exec/link.h"
@@ -74,6 +75,7 @@ class Supervisor {
   LineSink sink_;
   RankOutputs outputs_;
   Fd signals_;
+  SignalEcho last_signal_;
   Secret secret_ = Secret::random();
   RunBoard board_;
   std::vector<HostEntry> hosts_;
@@ -224,6 +226,7 @@ void Supervisor::read_signals() {
   signalfd_siginfo info{};
   while (::read(signals_.get(), &info, sizeof info) == sizeof info) {
     const int signal = static_cast<int>(info.ssi_signo);
+    if (last_signal_.is_echo()) continue;
     if (!stopping_) {
       fail(128 + signal, fmt::format("{}; stopping all ranks{}", ::strsignal(signal),
                                      signal == SIGINT ? " (again to kill them at once)" : ""));

@@ -14,6 +14,7 @@
 #include "base/fd.h"
 #include "base/interrupt.h"
 #include "base/log.h"
+#include "base/signal_echo.h"
 #include "jobs/database/waker.h"
 #include "jobs/pilot/node_links.h"
 #include "jobs/pilot/pilot.h"
@@ -70,6 +71,22 @@ class EndSignals {
   Fd fd_;
 };
 
+/// Counts requests to end, without warnings of batch systems.
+struct EndRequests {
+  int count = 0;
+  SignalEcho echo;
+};
+
+void stop(Pilot& pilot, int signal, EndRequests& requests) {
+  const bool is_warning = signal == SIGUSR1 || signal == SIGUSR2;
+  if (!is_warning && requests.echo.is_echo()) return;
+  if (!is_warning) ++requests.count;
+  if (requests.count < 2)
+    pilot.stop(fmt::format("the launcher was told to end (signal {})", signal));
+  else
+    pilot.stop_at_once(fmt::format("the launcher was told to end again (signal {})", signal));
+}
+
 int poll_timeout_ms(Clock::Time until) { return Deadline::at(until).poll_timeout_ms(); }
 
 /// To its end; false: others took this launcher for lost and have its jobs.
@@ -79,6 +96,7 @@ bool run_pilot(JobDatabase& jobs, const LauncherOptions& options, Clock::Time en
   // The first contact: a database that does not answer now is an error at once.
   Pilot pilot(jobs, options, links.nodes(), links, system_clock(), end, summary);
   const Waker waker(jobs);
+  EndRequests requests;
   try {
     while (!pilot.is_over()) {
       std::vector<pollfd> polls = {{signals.fd(), POLLIN, 0}, {waker.fd(), POLLIN, 0}};
@@ -86,8 +104,7 @@ bool run_pilot(JobDatabase& jobs, const LauncherOptions& options, Clock::Time en
       links.add_to(polls);
       ::poll(polls.data(), polls.size(), poll_timeout_ms(pilot.next_turn()));
       if (polls[0].revents != 0) {
-        if (const int signal = signals.take(); signal != 0)
-          pilot.stop(fmt::format("the launcher was told to end (signal {})", signal));
+        if (const int signal = signals.take(); signal != 0) stop(pilot, signal, requests);
       }
       if (polls[1].revents != 0) {
         waker.clear();

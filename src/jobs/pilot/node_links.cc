@@ -88,6 +88,7 @@ exec::Link& NodeLinks::link(int node) {
 void NodeLinks::start(int node, const exec::Task& task) { link(node).start(task); }
 
 void NodeLinks::end(int node, exec::TaskId task) { link(node).end(task); }
+void NodeLinks::kill(int node, exec::TaskId task) { link(node).kill(task); }
 
 void NodeLinks::add_to(std::vector<pollfd>& polls) const {
   for (const auto& link : links_) {

@@ -25,6 +25,7 @@ class NodeLinks final : public TaskHost {
 
   void start(int node, const exec::Task& task) override;
   void end(int node, exec::TaskId task) override;
+  void kill(int node, exec::TaskId task) override;
 
   /// What to poll, after what is in the list already.
   void add_to(std::vector<pollfd>& polls) const;

@@ -69,7 +69,7 @@ Pilot::Pilot(JobDatabase& jobs, const LauncherOptions& options, const std::vecto
       idle_since_(clock.now()),
       lease_due_(clock.now() + clock_duration(options.lease_seconds / 4)),
       lost_due_(clock.now()) {
-  log::info("launcher {}: {} nodes, {} mode", leases_.id(), queue_.nodes().usable(),
+  log::info("launcher {}: {}, {} mode", leases_.id(), counted(queue_.nodes().usable(), "node"),
             to_string(options_.mode));
 }
 
@@ -175,6 +175,11 @@ void Pilot::stop(const std::string& why) {
     }
   }
   hooks_.clear();
+}
+
+void Pilot::stop_at_once(const std::string& why) {
+  stop(why);
+  for (const auto& [task, id] : tasks_) host_.kill(held_.at(id).node, task);
 }
 
 void Pilot::check_times() {

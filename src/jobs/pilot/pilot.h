@@ -49,6 +49,8 @@ class Pilot {
   void notified();
   /// Ends all tasks, and takes no more jobs.
   void stop(const std::string& why);
+  /// The same for who does not want to wait: tasks are killed.
+  void stop_at_once(const std::string& why);
 
   /// Does what can be done now. Throws failed_precondition if others took this launcher for lost
   /// and have its jobs: begin again as a new one.

@@ -17,6 +17,8 @@ class TaskHost {
   virtual void start(int node, const exec::Task& task) = 0;
   /// SIGTERM, and SIGKILL after the task's grace time.
   virtual void end(int node, exec::TaskId task) = 0;
+  /// SIGKILL.
+  virtual void kill(int node, exec::TaskId task) = 0;
 };
 
 }  // namespace kolo::jobs

@@ -15,6 +15,7 @@
 
 #include "base/errors.h"
 #include "base/plural.h"
+#include "base/signal_echo.h"
 #include "base/subprocess.h"
 #include "launch/elastic/discovery.h"
 #include "launch/elastic/group_leader.h"
@@ -81,6 +82,7 @@ class ElasticSupervisor {
   LineSink sink_;
   RankOutputs outputs_;
   Fd signals_;
+  SignalEcho last_signal_;
   RunBoard board_;
   GroupLeader leader_;
   WorkerHosts hosts_;
@@ -173,6 +175,7 @@ void ElasticSupervisor::read_signals() {
   signalfd_siginfo info{};
   while (::read(signals_.get(), &info, sizeof info) == sizeof info) {
     const int signal = static_cast<int>(info.ssi_signo);
+    if (last_signal_.is_echo()) continue;
     if (is_stopping_) {
       hosts_.end_all(/*at_once=*/true);
     } else {

@@ -1,5 +1,6 @@
-// Commands that are told to end while they wait for somebody who does not answer: they end within
-// seconds, and say what they waited for.
+// Commands that are told to end. While they wait for somebody who does not answer, they end within
+// seconds, and say what they waited for. Told a second time, they no longer wait for their
+// programs.
 #include <gmock/gmock.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -111,6 +112,63 @@ TEST_F(ToldToEnd, AStudyThatWaitsForItsHosts) {
   EXPECT_EQ(study.wait(), 1);
   EXPECT_THAT(study.err(), HasSubstr("told to end while waiting for an answer of elsewhere"));
   EXPECT_TRUE(study.nothing_left());
+}
+
+/// Programs that never end in peace.
+class ToldToEndTwice : public ToldToEnd {
+ protected:
+  std::string stubborn() {
+    return script("stubborn", "trap '' TERM; touch " + (scratch_.path() / "begun").string() +
+                                  "; while :; do sleep 0.05; done")
+        .string();
+  }
+  std::vector<std::string> results() {
+    return {"KOLO_STORAGE=" + (scratch_.path() / "kolo.db").string(),
+            "KOLO_RESULTS=" + scratch_.path().string()};
+  }
+  std::string space() {
+    const auto path = scratch_.path() / "space.yaml";
+    std::ofstream(path) << "x: {uniform: [0, 1]}\n";
+    return path.string();
+  }
+  /// Told until it has ended, as impatient people do. Its status.
+  int tell_until_the_end(KoloProcess& command, int signal) {
+    EXPECT_TRUE(is_there("begun")) << command.err();
+    int status = -1;
+    for (int times = 0; status == -1 && times < 30; ++times) {
+      command.signal(signal);
+      status = command.wait(std::chrono::seconds(1));
+    }
+    return status;
+  }
+};
+
+TEST_F(ToldToEndTwice, ALauncherKillsItsJobsAndGivesThemBack) {
+  auto jobs = jobs::JobDatabase::init(folder());
+  jobs.set_application({.name = "stubborn", .executable = stubborn()});
+  jobs::Job job;
+  job.name = "job", job.workflow = "flow", job.application = "stubborn";
+  const auto id = jobs.create(job);
+  KoloProcess launcher({"launcher", "--persistent", "--grace-seconds", "600"});
+  EXPECT_EQ(tell_until_the_end(launcher, SIGTERM), 0) << launcher.err();
+  EXPECT_TRUE(launcher.nothing_left());
+  EXPECT_EQ(jobs.job(id).state, jobs::JobState::restart_ready);
+}
+
+// A status of 130 would say that the trials were waited for.
+TEST_F(ToldToEndTwice, AStudyEndsAtOnce) {
+  KoloProcess study({"tune", "--space", space(), "--num-samples", "2", "--", stubborn()},
+                    {.environment = results(), .directory = {}});
+  EXPECT_EQ(tell_until_the_end(study, SIGTERM), 128 + SIGTERM) << study.err();
+  EXPECT_TRUE(study.nothing_left());
+}
+
+TEST_F(ToldToEndTwice, ASearchEndsAtOnce) {
+  KoloProcess search({"hps", "random", "--problem", space(), "--max-evals", "2", "--log-dir",
+                      (scratch_.path() / "log").string(), "--", stubborn()},
+                     {.environment = results(), .directory = {}});
+  EXPECT_EQ(tell_until_the_end(search, SIGTERM), 128 + SIGTERM) << search.err();
+  EXPECT_TRUE(search.nothing_left());
 }
 
 }  // namespace

@@ -29,9 +29,10 @@ class NotedTasks final : public TaskHost {
   };
   void start(int node, const exec::Task& task) override { started.push_back({node, task}); }
   void end(int /*node*/, exec::TaskId task) override { ended.push_back(task); }
+  void kill(int /*node*/, exec::TaskId task) override { killed.push_back(task); }
 
   std::vector<Started> started;
-  std::vector<exec::TaskId> ended;
+  std::vector<exec::TaskId> ended, killed;
 };
 
 class PilotTest : public testing::Test {
