@@ -1,13 +1,9 @@
 // kolo launcher: runs jobs on the nodes it has.
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <cstdlib>
 
-#include "base/clock.h"
 #include "base/errors.h"
-#include "base/log.h"
-#include "base/log_file.h"
 #include "base/plural.h"
 #include "cluster/placing.h"
 #include "cluster_argument.h"
@@ -16,8 +12,8 @@
 #include "jobs/pilot/launcher.h"
 #include "jobs_database.h"
 #include "launch/allocation.h"
+#include "launcher_logs.h"
 #include "names.h"
-#include "tune/trial/trial_names.h"
 
 namespace kolo::app {
 namespace {
@@ -177,24 +173,10 @@ std::vector<LauncherNode> nodes_of(const LauncherCommandOptions& options, std::s
   return nodes;
 }
 
-/// A launcher in a batch job has no terminal: what it did is in the database's folder. One that
-/// cannot be written keeps nobody from working.
-std::unique_ptr<log::File> launcher_log(const std::filesystem::path& folder) {
-  const auto file =
-      fmt::format("launcher_{}_{}.log", tune::date_text(system_clock().date()), ::getpid());
-  try {
-    std::filesystem::create_directories(folder / "log");
-    return std::make_unique<log::File>(folder / "log" / file);
-  } catch (const std::exception& error) {
-    log::warning("the launcher keeps no log: {}", error.what());
-    return nullptr;
-  }
-}
-
 /// Runs it, with its end in the log whatever it is.
 jobs::LauncherSummary run_logged(jobs::JobDatabase& database,
                                  const jobs::LauncherOptions& options) {
-  const auto file = launcher_log(database.folder());
+  const auto file = begin_launcher_log(database.folder());
   try {
     return jobs::run_launcher(database, options);
   } catch (const Error& error) {
@@ -242,7 +224,11 @@ constinit const Command kLauncher{
         "kolo launcher --cluster lab --persistent\n",
     .notes =
         "It ends when its time is over or when there is nothing left to do. What it did is in "
-        "log/launcher_DATE_PID.log in the folder of the database.",
+        "log/launcher_DATE_PID.log in the folder of the database; the newest 100 logs are kept, "
+        "and "
+        "all of the last day.\n"
+        "SIGTERM, SIGINT, SIGHUP, SIGUSR1 and SIGUSR2 end it: its jobs are told to end, and can be "
+        "run again later. A second SIGTERM, SIGINT or SIGHUP kills them at once.",
     .options = declared<LauncherCommandOptions>,
     .run = run_declared<LauncherCommandOptions, run_launcher>,
 };

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <thread>
 
@@ -14,25 +13,13 @@
 #include "jobs/database/explain.h"
 #include "jobs/database/statistics.h"
 #include "jobs_database.h"
+#include "launcher_logs.h"
 
 namespace kolo::app {
 namespace {
 
 namespace fs = std::filesystem;
 using namespace std::chrono_literals;
-
-/// The files in log/, oldest first.
-std::vector<fs::path> log_files(const fs::path& folder) {
-  std::vector<fs::path> files;
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(folder / "log", error))
-    if (entry.is_regular_file(error)) files.push_back(entry.path());
-  std::sort(files.begin(), files.end(), [](const fs::path& left, const fs::path& right) {
-    std::error_code ignored;
-    return fs::last_write_time(left, ignored) < fs::last_write_time(right, ignored);
-  });
-  return files;
-}
 
 struct ExplainOptions {
   std::string id;
@@ -86,9 +73,12 @@ struct LogOptions {
   void declare(OptionSet& set);
 };
 constexpr Option<LogOptions> kLogRows[] = {
+    {&LogOptions::id, "JOB", "",
+     "Print the output of the job with this number, instead of the log of the newest launch.",
+     is_optional},
+    {&LogOptions::id, "id", "N", "The same as JOB."},
     {&LogOptions::follow, "follow", "", "Keep printing new lines as they are written.",
      aliases("-f")},
-    {&LogOptions::id, "id", "N", "Print the output of job N instead."},
 };
 void LogOptions::declare(OptionSet& set) { set.add("Options", kLogRows, *this); }
 
@@ -96,16 +86,27 @@ void LogOptions::declare(OptionSet& set) { set.add("Options", kLogRows, *this); 
 fs::path log_file(jobs::JobDatabase& database, const std::string& id) {
   if (!id.empty()) {
     const auto job = database.job(parse_job_id(id));
-    return database.folder_of(job) / (job.name + ".out");
+    auto file = database.folder_of(job) / (job.name + ".out");
+    if (!fs::exists(file))
+      throw_error(ErrorCode::not_found,
+                  "job {0} ({1}) has no output in {2}: it is {3}; `kolo explain {0}` says why", id,
+                  job.name, file.string(), jobs::to_string(job.state));
+    return file;
   }
-  const auto files = log_files(database.folder());
-  if (files.empty())
-    throw_error(ErrorCode::not_found, "there is no log in {}; no launcher has run yet",
+  auto logs = launcher_logs(database.folder());
+  if (logs.empty())
+    throw_error(ErrorCode::not_found,
+                "there is no log in {}: no launcher has run yet; `kolo launcher` starts one",
                 (database.folder() / "log").string());
-  return files.back();
+  return std::move(logs.back());
 }
 
 int run_log(LogOptions& options) {
+  if (jobs_folder().empty())
+    throw_error(ErrorCode::failed_precondition,
+                "no database of jobs is active (KOLO_DB is not set, and there is none in this "
+                "folder): eval \"$(kolo activate DIR)\" chooses one. What a trial of a study "
+                "printed is in its folder, ~/kolo_results/STUDY/TRIAL/stdout");
   auto database = open_jobs();
   const fs::path file = log_file(database, options.id);
   const Fd log(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
@@ -143,7 +144,7 @@ constinit const Command kStats{
 constinit const Command kLog{
     .name = "log",
     .summary = "Print the log of the newest launch, or the output of a job",
-    .examples = "kolo log -f\n",
+    .examples = "kolo log -f\nkolo log 7\n",
     .options = declared<LogOptions>,
     .run = run_declared<LogOptions, run_log>,
 };

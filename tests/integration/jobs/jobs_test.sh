@@ -48,6 +48,7 @@ session() {
 
 states() {
   new_database
+  refused 1 'no launcher has run yet; `kolo launcher` starts one' "$kolo" log
   "$kolo" app --name hello --exec 'echo hello'
   "$kolo" app --name bad --exec "sh -c 'echo oh no; exit 3'"
   "$kolo" app --name flaky --exec "sh -c 'test -e again || { touch again; exit 1; }'"
@@ -60,7 +61,15 @@ states() {
   g="$("$kolo" job --name g --app hello)"
   "$kolo" dep "$b" "$g"
   has "$("$kolo" ls --tree)" "└ $g g"
+  refused 1 "job $a (a) has no output" "$kolo" log "$a"
+  refused 1 "it is READY; \`kolo explain $a\` says why" "$kolo" log "$a"
+  refused 1 'What a trial of a study printed is in its folder' env -u KOLO_DB "$kolo" log 1
+  # Logs of a year ago make room.
+  touch -d '1 year ago' "$KOLO_DB"/log/launcher_old_{1..120}.log
   has "$(launcher --nodes 2 --cpus-per-node 2)" '5 jobs finished, 1 failed'
+  same "$(ls "$KOLO_DB/log" | wc -l)" 101
+  same "$("$kolo" log "$a")" 'hello x y z $(touch owned) ;'
+  has "$("$kolo" log)" '5 jobs finished, 1 failed'
   same "$(path_of "$a")" "$whole"
   same "$(<"$data/default/a_$a/a.out")" 'hello x y z $(touch owned) ;'
   [[ ! -e "$data/default/a_$a/owned" ]]
