@@ -73,6 +73,13 @@ class Note {
     }
   }
   void remove() const { ::unlink(path_.c_str()); }
+  /// A new file for why the custodian ended.
+  [[nodiscard]] fs::path new_log() const {
+    fs::path log = path_;
+    log += ".log";
+    ::unlink(log.c_str());
+    return log;
+  }
   [[nodiscard]] const fs::path& path() const noexcept { return path_; }
   /// For the custodian and its tasks: the lock is free when all of them are gone.
   [[nodiscard]] Fd lock_copy() const { return Fd(::fcntl(file_.get(), F_DUPFD_CLOEXEC, 3)); }
@@ -144,7 +151,8 @@ int be_standing_custodian() {
   if (const auto home = environment("HOME")) [[maybe_unused]]
     const int changed = ::chdir(home->c_str());
   made.process = exec::start_standing_custodian(
-      std::move(listener), {order.key, order.offer, order.idle_time, order.keep_alive, note.path()},
+      std::move(listener),
+      {order.key, order.offer, order.idle_time, order.keep_alive, note.path(), note.new_log()},
       note.lock_copy());
   note.write(fmt::format("{} {}\n", made.address, made.process));
   return answer(made);

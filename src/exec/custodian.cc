@@ -10,6 +10,7 @@
 
 #include "base/errors.h"
 #include "base/files.h"
+#include "base/log.h"
 #include "base/subprocess.h"
 #include "exec/binding.h"
 
@@ -73,6 +74,7 @@ int Custodian::run() {
   // Those who threw their mark away.
   kill_descendants();
   if (standing_ && !standing_->note.empty()) ::unlink(standing_->note.c_str());
+  if (standing_) log::info("nothing of the tasks is left; the custodian ends");
   flush();
   flush_to_the_end();
   return 0;
@@ -201,7 +203,7 @@ void Custodian::take_signals() {
     // A batch system that cancels a job sends it to every process; only the guard's end and the
     // request to a custodian that listens are meant.
     if (infos[i].ssi_signo != SIGTERM || (!listener_.valid() && ::getppid() == parent_)) continue;
-    shut_down(/*last=*/0);
+    shut_down_because("SIGTERM has come");
   }
   reap();
 }

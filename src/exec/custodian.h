@@ -38,6 +38,7 @@ struct Standing {
   std::chrono::milliseconds idle_time{0};  ///< ends after so long without owners; 0 = never
   std::chrono::seconds keep_alive = kUsualKeepAlive;  ///< of owners
   std::filesystem::path note{};  ///< a file that says where it is; removed at the end
+  std::filesystem::path log{};   ///< a file that says why it ended, unless an owner told it to
 };
 
 class Custodian final : private Processes {
@@ -97,6 +98,7 @@ class Custodian final : private Processes {
   void begin_to_listen(OwnerId id, const Owner& owner, const ListenOrder& order);
   [[nodiscard]] bool has_bound_owner() const;
   void shut_down(OwnerId last);
+  void shut_down_because(const std::string& reason);
   void end_if_idle(Time now);
   static void renew_lease(Owner& owner);
   void start(OwnerId id, Owner& owner, Task task);

@@ -11,6 +11,8 @@
 #include "base/errors.h"
 #include "base/files.h"
 #include "base/host.h"
+#include "base/log.h"
+#include "base/plural.h"
 #include "base/socket.h"
 #include "exec/binding.h"
 #include "exec/custodian.h"
@@ -158,7 +160,10 @@ void Custodian::obey(OwnerId id, Owner& owner, const Frame& order) {
       ledger_changed_ = true;
       break;
     case Kind::measure: tell(id, frame(Kind::host_load, encode(measure_host()))); break;
-    case Kind::shut_down: shut_down(id); break;
+    case Kind::shut_down:
+      if (standing_ && !standing_->log.empty()) ::unlink(standing_->log.c_str());
+      shut_down(id);
+      break;
     case Kind::listen: begin_to_listen(id, owner, decode_listen_order(order.payload)); break;
     default: throw_error(ErrorCode::corruption, "an order of kind {} is unknown", order.type);
   }
@@ -270,6 +275,12 @@ void Custodian::shut_down(OwnerId last) {
   table_.owner_lost(last, Clock::now());
 }
 
+void Custodian::shut_down_because(const std::string& reason) {
+  log::info("{}: ending {} of {}", reason, counted(outputs_.size(), "task"),
+            counted(owners_.size(), "owner"));
+  shut_down(/*last=*/0);
+}
+
 void Custodian::end_if_idle(Time now) {
   if (!standing_ || standing_->idle_time.count() == 0 || !listener_.valid()) return;
   const bool is_used = std::any_of(owners_.begin(), owners_.end(),
@@ -280,7 +291,7 @@ void Custodian::end_if_idle(Time now) {
     idle_until_ = now + standing_->idle_time;
   } else if (*idle_until_ <= now) {
     idle_until_.reset();
-    shut_down(/*last=*/0);
+    shut_down_because("nobody has used this host for long enough");
   }
 }
 

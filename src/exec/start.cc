@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <optional>
 #include <sstream>
 
 #include "base/deadline.h"
@@ -20,6 +21,7 @@
 #include "base/errors.h"
 #include "base/host.h"
 #include "base/log.h"
+#include "base/log_file.h"
 #include "base/mutex.h"
 #include "base/socket.h"
 #include "base/subprocess.h"
@@ -84,9 +86,32 @@ void close_all_but(std::vector<int> kept) {
   ::close_range(first, ~0U, 0);
 }
 
+/// Whether the guard passes SIGTERM on. A batch system that cancels a job sends it to every process
+/// of it, where the owner decides what ends; a custodian that stands is ended by it, and the guard
+/// is the process that people know.
+enum class Sigterm { ignored, passed_on };
+
+/// Waits for the custodian's end, and takes those of orphans. The custodian's status.
+int wait_for_custodian(pid_t custodian, Sigterm sigterm) {
+  sigset_t awaited, before;
+  ::sigemptyset(&awaited);
+  for (const int signal : {SIGCHLD, SIGTERM}) ::sigaddset(&awaited, signal);
+  ::sigprocmask(SIG_BLOCK, &awaited, &before);
+  int status = 0;
+  for (pid_t ended = 0; ended != custodian && ended >= 0;) {
+    ended = ::waitpid(-1, &status, WNOHANG);
+    if (ended != 0) continue;
+    if (::sigwaitinfo(&awaited, nullptr) == SIGTERM && sigterm == Sigterm::passed_on)
+      ::kill(custodian, SIGTERM);
+  }
+  ::sigprocmask(SIG_SETMASK, &before, nullptr);
+  return status;
+}
+
 /// The guard's whole life: returns in the custodian, its child.
-void guard_a_custodian(int family_lock) {
+void guard_a_custodian(int family_lock, Sigterm sigterm = Sigterm::ignored) {
   adopt_orphans();
+  ::signal(SIGCHLD, SIG_DFL);  // a parent that ignored it would cost us the custodian's end
   const pid_t guard = ::getpid();
   const pid_t custodian = ::fork();
   if (custodian < 0) throw_errno("cannot start a custodian");
@@ -96,17 +121,12 @@ void guard_a_custodian(int family_lock) {
     return;
   }
   ::prctl(PR_SET_NAME, "kolo-guard");
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGUSR1, SIGUSR2})
-    ::signal(signal, SIG_IGN);
+  for (const int signal : {SIGINT, SIGHUP, SIGPIPE, SIGUSR1, SIGUSR2}) ::signal(signal, SIG_IGN);
+  if (sigterm == Sigterm::ignored) ::signal(SIGTERM, SIG_IGN);
   // The owner must see the custodian's end when the custodian ends.
   drop_standard_streams();
   close_all_but({family_lock});
-  int status = 0, one = 0;
-  for (pid_t ended = 0; ended != custodian;) {
-    ended = ::waitpid(-1, &one, 0);
-    if (ended == custodian) status = one;
-    if (ended < 0 && errno != EINTR) break;
-  }
+  const int status = wait_for_custodian(custodian, sigterm);
   kill_descendants();
   if (WIFSIGNALED(status)) {  // who waits for this process learns how the custodian ended
     const rlimit none{0, 0};
@@ -199,8 +219,10 @@ pid_t start_standing_custodian(Fd listener, Standing standing, Fd family_lock) {
     ::setsid();
     drop_standard_streams();
     close_all_but({listener.get(), family_lock.get()});
-    guard_a_custodian(family_lock.get());
+    guard_a_custodian(family_lock.get(), Sigterm::passed_on);
     ::prctl(PR_SET_NAME, "kolo-custodian");
+    std::optional<log::File> log;
+    if (!standing.log.empty()) log.emplace(standing.log);
     Custodian custodian(std::move(family_lock));
     custodian.listen(std::move(listener), std::move(standing));
     status = custodian.run();

@@ -4,9 +4,11 @@
 #include <sys/wait.h>
 
 #include "base/errors.h"
+#include "base/files.h"
 #include "base/socket.h"
 #include "base/subprocess.h"
 #include "exec/custodian.h"
+#include "exec/start.h"
 #include "owner.h"
 
 namespace kolo::exec {
@@ -49,6 +51,34 @@ class ListenerTest : public ::testing::Test {
   SocketAddress address_;
   pid_t pid_ = -1;
 };
+
+/// As `kolo up` starts it: behind a guard, which is the process that people know.
+TEST(StandingCustodianTest, SigtermEndsItsTasksFirstAndSaysSo) {
+  const TempDir scratch;
+  const auto note = scratch.path() / "note", log = scratch.path() / "log";
+  write_file_atomically(note, "here");
+  const Secret secret = Secret::random();
+  Fd listener = listen_tcp(SocketAddress::loopback());
+  const auto address = local_address_of(listener.get());
+  const pid_t guard = start_standing_custodian(
+      std::move(listener), {.secret = secret, .has = {2, 0, {}}, .note = note, .log = log}, Fd());
+  auto link =
+      Link::to_socket(connect_tcp(address, Deadline::after(10s)), secret, "test", "owner", 0ms);
+  std::ignore = link->wait_for_hello(Deadline::after(10s));
+  Owner owner(std::move(link));
+  owner.link().start(
+      Owner::shell(1, fmt::format("trap 'echo in peace >{}; exit' TERM; echo runs; while :; do "
+                                  "sleep 0.02; done",
+                                  (scratch.path() / "task").string())));
+  ASSERT_TRUE(owner.wait_for_output(1, "runs"));
+  ::kill(guard, SIGTERM);
+  int status = -1;
+  ASSERT_EQ(::waitpid(guard, &status, 0), guard);
+  EXPECT_EQ(exit_code_of(status), 0);
+  EXPECT_EQ(read_file(scratch.path() / "task"), "in peace\n");
+  EXPECT_FALSE(std::filesystem::exists(note));
+  EXPECT_THAT(read_file(log), HasSubstr("SIGTERM has come: ending 1 task of 1 owner"));
+}
 
 TEST_F(ListenerTest, TwoOwnersDoNotSeeEachOther) {
   Owner first(link(secret_)), second(link(secret_));
