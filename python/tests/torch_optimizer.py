@@ -294,6 +294,21 @@ class Rules(RankTest):
         optimizer.step()
         optimizer.zero_grad()
 
+    def test_zero_grad_gives_zeros_to_what_is_frozen(self):
+        model = network()
+        optimizer = hvd.DistributedOptimizer(sgd(model))
+        for parameter in model[0].parameters():
+            parameter.requires_grad_(False)
+        optimizer.zero_grad(set_to_none=False)
+        loss_of(model, 0).backward()
+        for parameter in model[0].parameters():
+            self.assertFalse(parameter.grad.any())
+        before = model[0].weight.clone()
+        optimizer.step()
+        self.assertTrue(torch.equal(model[0].weight, before))
+        optimizer.zero_grad(set_to_none=True)
+        self.assertIsNone(model[0].weight.grad)
+
     def test_ranks_with_other_parameters_are_told(self):
         if SIZE == 1:
             return

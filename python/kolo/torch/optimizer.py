@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import types
 import warnings
 import weakref
@@ -294,7 +295,17 @@ class _DistributedMixin:
                 "or optimizer.synchronize(). This is prohibited as it can cause a race condition."
             )
         self._synchronized = False
-        return self._kolo_class.zero_grad(self, *args, **kwargs)  # type: ignore[attr-defined]
+        plain = self._kolo_class.zero_grad  # type: ignore[attr-defined]
+        result = plain(self, *args, **kwargs)
+        given = inspect.signature(plain).bind(self, *args, **kwargs)
+        given.apply_defaults()
+        if not given.arguments.get("set_to_none"):
+            # Parameters that are frozen for a while have zeros, too, as with Horovod: programs that
+            # train two networks in turn look at them.
+            for parameter in self._parameters:
+                if parameter.grad is None and not parameter.requires_grad:
+                    parameter.grad = torch.zeros_like(parameter)
+        return result
 
     def set_backward_passes_per_step(self, passes: int) -> None:
         """So many backward passes are summed up before gradients are reduced."""
