@@ -131,34 +131,43 @@ std::vector<Host> parse_hosts(const std::vector<std::string>& texts) {
   return hosts;
 }
 
-std::vector<Host> parse_hostfile(std::string_view text, const std::string& file_name) {
-  std::vector<Host> hosts;
+Host parse_host_line(std::string_view line, const std::string& place) {
+  auto refuse = [&](std::string_view reason) {
+    throw_error(ErrorCode::invalid_argument,
+                "{}: '{}': {}; a line is HOST, HOST:SLOTS or HOST slots=SLOTS", place, line,
+                reason);
+  };
+  const auto blank = line.find_first_of(" \t");
+  std::string wrong;
+  auto host = parse_host(line.substr(0, blank), wrong);
+  if (!host) refuse(wrong);
+  if (blank != std::string_view::npos) {
+    constexpr std::string_view kKey = "slots=";
+    const std::string_view rest = trim(line.substr(blank));
+    if (!rest.starts_with(kKey)) refuse(fmt::format("'{}' is not understood", rest));
+    auto slots = parse_slots(rest.substr(kKey.size()));
+    if (!slots) refuse(fmt::format("'{}' is not a number of slots", rest.substr(kKey.size())));
+    host->slots = *slots;
+  }
+  return *host;
+}
+
+void each_host_line(std::string_view text,
+                    const std::function<void(std::string_view line, int number)>& take) {
   for (int number = 1; !text.empty(); ++number) {
     const auto end = text.find('\n');
     std::string_view line = text.substr(0, end);
     text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
     line = trim(line.substr(0, line.find('#')));
-    if (line.empty()) continue;
-
-    auto refuse = [&](std::string_view reason) {
-      throw_error(ErrorCode::invalid_argument,
-                  "{}:{}: '{}': {}; a line is HOST, HOST:SLOTS or HOST slots=SLOTS", file_name,
-                  number, line, reason);
-    };
-    const auto blank = line.find_first_of(" \t");
-    std::string wrong;
-    auto host = parse_host(line.substr(0, blank), wrong);
-    if (!host) refuse(wrong);
-    if (blank != std::string_view::npos) {
-      constexpr std::string_view kKey = "slots=";
-      const std::string_view rest = trim(line.substr(blank));
-      if (!rest.starts_with(kKey)) refuse(fmt::format("'{}' is not understood", rest));
-      auto slots = parse_slots(rest.substr(kKey.size()));
-      if (!slots) refuse(fmt::format("'{}' is not a number of slots", rest.substr(kKey.size())));
-      host->slots = *slots;
-    }
-    add(hosts, std::move(*host));
+    if (!line.empty()) take(line, number);
   }
+}
+
+std::vector<Host> parse_hostfile(std::string_view text, const std::string& file_name) {
+  std::vector<Host> hosts;
+  each_host_line(text, [&](std::string_view line, int number) {
+    add(hosts, parse_host_line(line, fmt::format("{}:{}", file_name, number)));
+  });
   if (hosts.empty())
     throw_error(ErrorCode::invalid_argument, "{}: there is no host in this file", file_name);
   return hosts;

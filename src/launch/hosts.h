@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,6 +26,11 @@ std::vector<Host> parse_hosts(const std::vector<std::string>& texts);
 /// One host per line as "name slots=N", "name:N" or "name"; '#' starts a comment, blank lines are
 /// skipped. Throws invalid_argument naming file and line.
 std::vector<Host> parse_hostfile(std::string_view text, const std::string& file_name);
+/// Its lines, without comments and blanks around them, numbered from 1; blank ones are left out.
+void each_host_line(std::string_view text,
+                    const std::function<void(std::string_view line, int number)>& take);
+/// One of them. `place` is where it stands, for the error.
+Host parse_host_line(std::string_view line, const std::string& place);
 std::vector<Host> read_hostfile(const std::filesystem::path& path);
 
 /// A host and the ranks it runs: first_rank … first_rank + ranks - 1.

@@ -16,24 +16,13 @@ namespace {
 /// More than this is not a list of hosts.
 constexpr std::size_t kOutputLimit = 1U << 20;
 
-std::string_view trimmed(std::string_view line) {
-  line = line.substr(0, line.find('#'));
-  const auto first = line.find_first_not_of(" \t\r");
-  if (first == std::string_view::npos) return {};
-  return line.substr(first, line.find_last_not_of(" \t\r") - first + 1);
-}
-
 }  // namespace
 
 std::vector<Host> parse_discovered(std::string_view text, int slots,
                                    const std::function<void(const std::string&)>& warn) {
   std::vector<Host> hosts;
-  while (!text.empty()) {
-    const auto end = text.find('\n');
-    const std::string line(trimmed(text.substr(0, end)));
-    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
-    if (line.empty()) continue;
-    Host host = parse_hostfile(line, "host discovery").front();
+  each_host_line(text, [&](std::string_view line, int number) {
+    Host host = parse_host_line(line, fmt::format("line {}", number));
     if (line == host.name || line == "[" + host.name + "]") host.slots = slots;
     const auto known = std::find_if(hosts.begin(), hosts.end(),
                                     [&](const Host& other) { return other.name == host.name; });
@@ -41,7 +30,7 @@ std::vector<Host> parse_discovered(std::string_view text, int slots,
       hosts.push_back(std::move(host));
     else
       warn(fmt::format("host {} is named twice; its first line counts", host.name));
-  }
+  });
   return hosts;
 }
 

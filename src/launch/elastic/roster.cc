@@ -15,8 +15,6 @@ namespace {
 /// After somebody else has taken a slot.
 constexpr Time kAskAgain = std::chrono::seconds(1);
 
-double seconds(Time time) { return std::chrono::duration<double>(time).count(); }
-
 }  // namespace
 
 int Roster::count(Phase phase) const {
@@ -62,6 +60,7 @@ Actions Roster::ready(int id, const Ready& message, Time now) {
   }
   worker.phase = Phase::waiting;
   worker.kill_at.reset();
+  has_been_joined_ = true;
   Actions actions;
   if (worker.is_retired) actions.emplace_back(RetireWorker{id});
   for (auto& action : settle(now)) actions.push_back(std::move(action));
@@ -121,7 +120,8 @@ Actions Roster::ended(int id, int code, const std::string& how, Time now) {
     // Asked to go: whatever its status, nothing has failed.
   } else {
     last_failure_ = code != 0 ? code : 1;
-    actions.emplace_back(Say{fmt::format("worker {} on {} {}", id, worker.slot.host, how)});
+    how_last_failed_ = fmt::format("worker {} on {} {}", id, worker.slot.host, how);
+    actions.emplace_back(Say{how_last_failed_});
     hosts_.blacklist(worker.slot.host, now);
     if (is_finishing_) end_job(last_failure_, "a worker failed after others had finished", actions);
   }
@@ -154,7 +154,7 @@ std::optional<Time> Roster::next_tick() const {
   consider(hosts_.next_return(settled_), Time{0});
   if (count(Phase::waiting) >= needed()) consider(first_waits_since_, options_.start_timeout);
   consider(arrived_since_, options_.start_timeout);
-  consider(short_since_, options_.elastic_timeout);
+  if (is_short()) consider(short_since_, options_.elastic_timeout);
   return next;
 }
 
@@ -250,48 +250,6 @@ void Roster::request_change(Time now, Actions& actions) {
   change_requested_ = generation_;
   arrived_since_.reset();
   actions.emplace_back(RequestChange{generation_});
-}
-
-void Roster::end_if_hopeless(Time now, Actions& actions) {
-  const int living = count(Phase::starting) + count(Phase::waiting) + count(Phase::member);
-  if (living >= needed()) {
-    short_since_.reset();
-    return;
-  }
-  const bool may_change = options_.hosts_may_come || hosts_.next_return(now).has_value();
-  if (!may_change)
-    return end_job(last_failure_,
-                   fmt::format("{}; no other host can get new workers", describe_shortage(now)),
-                   actions);
-  if (!short_since_) {
-    short_since_ = now;
-    actions.emplace_back(
-        Say{fmt::format("{}; waiting for hosts, {:g} s at most (--elastic-timeout)",
-                        describe_shortage(now), seconds(options_.elastic_timeout))});
-  }
-  if (now >= *short_since_ + options_.elastic_timeout)
-    end_job(last_failure_,
-            fmt::format("{}; no others came within {:g} s (--elastic-timeout)",
-                        describe_shortage(now), seconds(options_.elastic_timeout)),
-            actions);
-}
-
-std::string Roster::describe_shortage(Time now) const {
-  const int living = count(Phase::starting) + count(Phase::waiting) + count(Phase::member);
-  std::string text = fmt::format("{} needed ({}), but there {}",
-                                 counted(needed(), "rank") + (needed() == 1 ? " is" : " are"),
-                                 generation_ == 0 ? "-np" : "--min-np",
-                                 living == 1   ? std::string("is 1")
-                                 : living == 0 ? std::string("is none")
-                                               : fmt::format("are {}", living));
-  if (const std::string unusable = hosts_.describe_unusable(now); !unusable.empty())
-    text += fmt::format("; without new workers: {}", unusable);
-  return text;
-}
-
-void Roster::end_job(int status, std::string reason, Actions& actions) {
-  is_over_ = true;
-  actions.emplace_back(EndJob{status, std::move(reason)});
 }
 
 }  // namespace kolo::launch::elastic

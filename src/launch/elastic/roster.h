@@ -124,6 +124,11 @@ class Roster {
   [[nodiscard]] int needed() const noexcept {
     return generation_ == 0 ? options_.start_ranks : options_.least_ranks;
   }
+  /// Workers that are in a group or may be in the next one.
+  [[nodiscard]] int living_ranks() const {
+    return count(Phase::starting) + count(Phase::waiting) + count(Phase::member);
+  }
+  [[nodiscard]] bool is_short() const { return living_ranks() < needed(); }
   [[nodiscard]] std::string describe_shortage(Time now) const;
 
   RosterOptions options_;
@@ -137,6 +142,8 @@ class Roster {
   std::optional<Time> first_waits_since_, short_since_, arrived_since_;
   Time settled_{0};  // when the last decisions were made
   int last_failure_ = 1;
+  std::string how_last_failed_;   // "" = no worker has
+  bool has_been_joined_ = false;  // a worker was ready once
   bool is_over_ = false;
 };
 

@@ -147,6 +147,20 @@ TEST(ElasticRunTest, AScriptThatFailsAtFirstIsAnError) {
   EXPECT_THAT(run.err, HasSubstr("host discovery script 'exit 3': it exited with status 3"));
 }
 
+TEST(ElasticRunTest, AScriptThatPrintsNoHostsAtFirstIsAnErrorThatNamesItOnce) {
+  const Finished run =
+      run_kolo({"run", "-np", "1", "--host-discovery-script", "echo '<html>'", "true"});
+  EXPECT_EQ(run.status, 1);
+  EXPECT_THAT(run.err, HasSubstr("host discovery script 'echo '<html>'': line 1: '<html>': "));
+}
+
+TEST(ElasticRunTest, AProgramThatIsNotThereEndsAJobWhoseHostsMayCome) {
+  const auto run =
+      kolo({"run", "-np", "1", "--host-discovery-script", "echo localhost:2", "/no/such/program"});
+  EXPECT_NE(run.status, 0);
+  EXPECT_THAT(run.err, HasSubstr("every worker has failed before it joined the job"));
+}
+
 TEST(ElasticRunTest, OptionsThatMeanNothingAreRefused) {
   EXPECT_THAT(run_kolo(elastic({"-np", "2", "--max-np", "3"}, 1)).err,
               HasSubstr("--max-np is for elastic jobs"));

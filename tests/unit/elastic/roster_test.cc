@@ -12,6 +12,7 @@ namespace {
 using namespace std::chrono_literals;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::StartsWith;
 
 template <class T>
 std::vector<T> only(const Actions& actions) {
@@ -62,6 +63,32 @@ TEST(RosterTest, TooFewRanksWaitForHostsAndThenSayWhatTheyWaitedFor) {
   const auto ends = only<EndJob>(roster.tick(61s));
   ASSERT_EQ(ends.size(), 1U);
   EXPECT_THAT(ends[0].reason, HasSubstr("a (a worker failed there); no others came within 60 s"));
+}
+
+TEST(RosterTest, WorkersThatAllFailBeforeTheyJoinEndTheJobAtOnce) {
+  Roster roster = make_roster({.start_ranks = 1, .least_ranks = 1, .hosts_may_come = true});
+  EXPECT_EQ(only<StartWorker>(roster.hosts_changed({{"a", 1}, {"b", 1}}, 0s)).size(), 2U);
+  EXPECT_TRUE(only<EndJob>(roster.ended(0, 127, "exited with status 127", 1s)).empty());
+  const auto ends = only<EndJob>(roster.ended(1, 127, "exited with status 127", 1s));
+  ASSERT_EQ(ends.size(), 1U);
+  EXPECT_EQ(ends[0].status, 127);
+  EXPECT_THAT(ends[0].reason, HasSubstr("every worker has failed before it joined the job (the "
+                                        "last: worker 1 on b exited with status 127)"));
+}
+
+TEST(RosterTest, HostsThatAreTriedAgainBeforeTheFirstGroupAreNotTriedForEver) {
+  Roster roster = make_roster({.start_ranks = 1, .least_ranks = 1, .hosts_may_come = true},
+                              Cooldown{.low = 10s, .high = 10s});
+  EXPECT_EQ(only<StartWorker>(roster.hosts_changed({{"a", 1}}, 0s)).size(), 1U);
+  int worker = 0;
+  std::vector<EndJob> ends;
+  for (Time now = 1s; ends.empty() && now < 200s; now = roster.next_tick().value_or(now + 1s)) {
+    (void)roster.tick(now);
+    ends = only<EndJob>(roster.ended(worker++, 1, "exited with status 1", now));
+  }
+  ASSERT_EQ(ends.size(), 1U);
+  EXPECT_EQ(worker, 7);  // at 1, 11, … 61 seconds
+  EXPECT_THAT(ends[0].reason, HasSubstr("no others came within 60 s (--elastic-timeout)"));
 }
 
 TEST(RosterTest, AHostIsUsedAgainAfterItsCooldown) {
@@ -129,7 +156,12 @@ TEST(DiscoveryTest, ListsAreParsedAndAHostThatIsNamedTwiceCountsOnce) {
   EXPECT_THAT(hosts, ElementsAre(Host{"a", 4}, Host{"b", 3}, Host{"c", 2}));
   EXPECT_THAT(warning, HasSubstr("host a is named twice"));
   EXPECT_TRUE(parse_discovered("", 1, [](const std::string&) {}).empty());
-  EXPECT_THROW((void)parse_discovered("<html>\n", 1, [](const std::string&) {}), Error);
+  try {
+    (void)parse_discovered("a\n<html>\n", 1, [](const std::string&) {});
+    ADD_FAILURE() << "not a host";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.message(), StartsWith("line 2: '<html>': "));
+  }
 }
 
 }  // namespace
