@@ -80,6 +80,10 @@ def first_after(lines, since, size=None):
     return None
 
 
+def usual_step(lines):
+    return statistics.median(b[0] - a[0] for a, b in zip(lines, lines[1:]))
+
+
 def kolo_job(options, directory, megabytes, pause_ms):
     return Job([options.kolo, "run", "-np", str(RANKS), "--min-np", "1", "-H", f"localhost:{RANKS}",
                 "--blacklist-cooldown-range", "1,1", os.path.join(options.bin, "elastic_steps"), directory,
@@ -106,13 +110,18 @@ def measure(options, megabytes, kills, pause_ms=2):
 
             recoveries.append((job.wait_for("the next step", recovered) - killed) / 1e6)
             job.full_group(killed)
+            job.wait_for("steps of the new group", lambda steps: all(
+                sum(line[0] > killed and line[2] == RANKS for line in steps.get(pid, [])) > 20 for pid in survivors) or None)
             steps = job.steps()
             for pid in survivors:
                 lines = [line for line in steps[pid] if line[0] > killed]
                 joined = next(i for i, line in enumerate(lines) if line[2] == RANKS)
-                usual = [b[0] - a[0] for a, b in zip(lines[max(0, joined - 20):joined], lines[max(0, joined - 20) + 1:joined])]
-                if usual and joined > 0:
-                    joins.append((lines[joined][0] - lines[joined - 1][0] - statistics.median(usual)) / 1e6)
+                # Between the two notes are the last step of the old group, which ends in the change, and the
+                # first one of the new group.
+                before, after = lines[max(0, joined - 20):joined], lines[joined:joined + 20]
+                if len(before) > 1:
+                    pause = before[-1][0], after[0][0]
+                    joins.append((pause[1] - pause[0] - usual_step(before) - usual_step(after)) / 1e6)
             since = time.monotonic_ns()
         job.end()
     return recoveries, joins

@@ -110,6 +110,7 @@ class State {
   static void copy_into(void* to, const std::string& bytes, std::size_t expected);
   void save();
   void end_step();
+  void share(bool is_committed);
 
   struct Contents;
   std::unique_ptr<Contents> contents_;

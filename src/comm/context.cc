@@ -59,14 +59,9 @@ std::size_t segment_bytes(const ContextOptions& options, const Topology& topolog
               static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
   }
   bytes = std::min(bytes, kAddressSpace / static_cast<std::size_t>(topology.local_size()));
-  // A segment is a file to the kernel: to make a larger one would kill the process (SIGXFSZ).
-  rlimit largest_file{};
-  if (::getrlimit(RLIMIT_FSIZE, &largest_file) == 0 && largest_file.rlim_cur < kLeastSegment)
-    throw_error(ErrorCode::failed_precondition,
-                "the limit for the size of files is {} bytes, but the ranks need {} of shared "
-                "memory; raise it (ulimit -f)",
-                largest_file.rlim_cur, kLeastSegment);
-  bytes = std::min<std::size_t>(bytes, largest_file.rlim_cur);
+  rlimit largest_file{};  // which segments are to the kernel
+  if (::getrlimit(RLIMIT_FSIZE, &largest_file) == 0)
+    bytes = std::min<std::size_t>(bytes, largest_file.rlim_cur);
   constexpr std::size_t kPage = 4096;
   return std::max(bytes / kPage * kPage, kLeastSegment);
 }

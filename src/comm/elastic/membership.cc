@@ -59,7 +59,6 @@ Membership::Membership(const Launched& launched, Deadline deadline)
   rendezvous::Caller caller(door_, rendezvous::Purpose::membership, worker_, deadline,
                             std::string(kLauncher));
   socket_ = caller.prove(secret_, deadline);
-  send(member_.leave_group(-1));
 }
 
 void Membership::heed_notice() {
@@ -107,6 +106,8 @@ void Membership::leave_group(int blamed) {
 
 Next Membership::await_next() {
   const Deadline deadline = Deadline::after(patience_);
+  // Others stop for a new worker from then on.
+  if (!std::exchange(has_reported_, true)) send(member_.leave_group(-1));
   while (true) {
     receive();
     if (const Next next = member_.next(); next != Next::wait) {

@@ -60,6 +60,7 @@ class Membership {
   FrameParser parser_{kMessageLimit};
   std::unique_ptr<Notice> notice_;
   bool in_group_ = false;
+  bool has_reported_ = false;  // to the launcher, as one that a group may take in
 };
 
 }  // namespace kolo::comm::elastic

@@ -52,15 +52,20 @@ class Session {
     if (!std::exchange(state_.contents_->counts_told, true))
       state_.add(comm::elastic::told_count());
     state_.contents_->at_end_of_step = [this] { end_step(); };
+    state_.contents_->ask_again = [this] {
+      state_.contents_->is_synced = false;
+      throw EndOfGroup{};
+    };
     if (const auto directory = setting("COMMIT_DIR"); directory && !directory->empty()) {
       files_.emplace(*directory);
-      state_.contents_->at_beginning = [this] { read_commit(); };
+      state_.contents_->at_beginning = [this] { return read_commit(); };
     }
     state_.save();  // something to go back to before the first commit
   }
   ~Session() {
     state_.contents_->at_end_of_step = nullptr;
     state_.contents_->at_beginning = nullptr;
+    state_.contents_->ask_again = nullptr;
   }
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
@@ -70,8 +75,13 @@ class Session {
  private:
   bool work(const std::function<void(State&)>& function);
   void enter_group();
+  /// Back to the last commit, or without a state if there is no copy of it.
+  void restore() {
+    if (state_.contents_->has_copy) return state_.restore();
+    state_.contents_->is_synced = false;
+  }
   void end_step();
-  void read_commit();
+  bool read_commit();
   void write_commit();
   void leave_group(int blamed);
   void give_up_group();
@@ -122,7 +132,7 @@ bool Session::work(const std::function<void(State&)>& function) {
   } catch (const Error& error) {
     if (error.code() != ErrorCode::peer_lost) throw;
     log::info("generation {} has ended: {}", membership_->generation(), error.message());
-    state_.restore();
+    restore();
     leave_group(error.rank().value_or(-1));
   }
   return false;
@@ -136,7 +146,7 @@ void Session::enter_group() {
   std::iota(all.begin(), all.end(), 0);
   meeting_ = world().subset(all);
   if (!std::exchange(is_first_, false)) state_.on_reset();
-  state_.sync();
+  state_.share(/*is_committed=*/true);
 }
 
 void Session::end_step() {
@@ -154,9 +164,9 @@ void Session::write_commit() {
 }
 
 /// All ranks that had the state are gone, or the job is a resumed one.
-void Session::read_commit() {
+bool Session::read_commit() {
   const auto commit = files_->read_latest();
-  if (!commit) return;
+  if (!commit) return false;
   const auto& parts = state_.contents_->parts;
   if (commit->parts.size() != parts.size())
     throw_error(
@@ -167,6 +177,7 @@ void Session::read_commit() {
   for (std::size_t i = 0; i < parts.size(); ++i) parts[i]->load(commit->parts[i]);
   state_.contents_->commits = commit->commits;
   log::info("the state of commit {} was taken from disk", commit->commits);
+  return true;
 }
 
 void Session::leave_group(int blamed) {

@@ -3,8 +3,12 @@
 #include <algorithm>
 
 #include "base/errors.h"
+#include "comm/elastic/shared_copy.h"
 
 namespace kolo::elastic {
+
+using comm::elastic::SharedCopy;
+
 namespace {
 
 class BytesPart final : public Part {
@@ -34,27 +38,36 @@ class MemoryPart final : public Part {
     resize_(bytes.size());
     std::memcpy(memory_().data(), bytes.data(), bytes.size());
   }
-  void save() override {
-    const auto now = memory_();
-    saved_.assign(now.begin(), now.end());
-  }
+  void save() override { saved_.save(memory_()); }
   void restore() override {
-    resize_(saved_.size());
-    std::copy(saved_.begin(), saved_.end(), memory_().begin());
+    const auto saved = saved_.bytes();
+    resize_(saved.size());
+    std::copy(saved.begin(), saved.end(), memory_().begin());
   }
-  void broadcast(Communicator& group, int root) override {
-    auto size = static_cast<std::int64_t>(memory_().size());
-    group.broadcast(&size, 1, DataType::int64, root);
-    resize_(static_cast<std::size_t>(size));
-    const auto bytes = memory_();
-    group.broadcast(bytes.data(), bytes.size(), DataType::uint8, root);
-  }
+  void broadcast(Communicator& group, int root) override;
 
  private:
   std::function<std::span<std::byte>()> memory_;
   std::function<void(std::size_t)> resize_;
-  std::vector<std::byte> saved_;
+  SharedCopy saved_;
 };
+
+/// The root's value is what it has saved (State::share). Ranks of its host read that themselves.
+void MemoryPart::broadcast(Communicator& group, int root) {
+  SharedCopy::Place place;
+  if (group.rank() == root) place = saved_.place();
+  group.broadcast(std::span(reinterpret_cast<std::uint8_t*>(&place), sizeof place), root);
+  if (group.rank() != root) resize_(place.bytes);
+  const auto value = memory_();
+  const Topology& topology = group.topology();
+  std::int32_t has_value = 1;
+  if (topology.host_of(group.rank()) != topology.host_of(root))
+    has_value = 0;
+  else if (group.rank() != root)
+    has_value = SharedCopy::try_read(place, value) ? 1 : 0;
+  if (group.allreduce(has_value, ReduceOp::min) == 0)
+    group.broadcast(value.data(), value.size(), DataType::uint8, root);
+}
 
 }  // namespace
 
@@ -99,6 +112,7 @@ void State::copy_into(void* to, const std::string& bytes, std::size_t expected) 
 }
 
 void State::save() {
+  contents_->has_copy = true;
   for (const auto& part : contents_->parts) part->save();
 }
 
@@ -108,6 +122,7 @@ void State::commit() {
 }
 
 void State::commit_in_place() {
+  contents_->has_copy = true;
   for (const auto& part : contents_->parts) part->mark();
   end_step();
 }
@@ -118,10 +133,13 @@ void State::end_step() {
 }
 
 void State::restore() {
+  if (!contents_->has_copy) contents_->ask_again();
   for (const auto& part : contents_->parts) part->restore();
 }
 
-void State::sync() {
+void State::sync() { share(/*is_committed=*/false); }
+
+void State::share(bool is_committed) {
   Contents& mine = *contents_;
   Communicator& group = world();
   // 0: this rank has not been given the state of the job yet.
@@ -135,16 +153,28 @@ void State::sync() {
     const std::int64_t other = all[static_cast<std::size_t>(rank)];
     if (rank != root && (other == 0 || other < *furthest)) moving.push_back(rank);
   }
-  if (*furthest == 0 && group.rank() == root && mine.at_beginning) mine.at_beginning();
+  if (group.rank() == root && *furthest == 0) {
+    const bool is_from_disk = mine.at_beginning && mine.at_beginning();
+    if (!is_from_disk && !mine.has_copy)
+      throw_error(ErrorCode::unavailable,
+                  "all ranks that had the state of the job were lost in the first step of this "
+                  "one, which has no copy of it yet; with --commit-dir commits go to disk");
+  }
+  if (group.rank() == root && (*furthest == 0 || (moving.size() > 1 && !is_committed))) save();
+  const auto holders = group.size() + 1 - static_cast<int>(moving.size());
   if (moving.size() > 1)
     if (const auto few = group.subset(moving)) {
       auto commits = static_cast<std::int64_t>(mine.commits);
       few->broadcast(&commits, 1, DataType::int64, /*root=*/0);
       for (const auto& part : mine.parts) part->broadcast(*few, /*root=*/0);
       mine.commits = static_cast<std::uint64_t>(commits);
-      if (few->rank() != 0) save();
+      if (few->rank() != 0) {
+        // Others wait for this rank now. As long as two of them have the state, any rank may be
+        // lost: then this one takes it again, and makes its copy with its first commit.
+        mine.has_copy = holders < 2 || !mine.ask_again;
+        if (mine.has_copy) save();
+      }
     }
-  if (*furthest == 0) save();
   mine.is_synced = true;
   for (const auto& part : mine.parts) part->enter(group);
 }

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <map>
@@ -42,6 +43,13 @@ Segment::Segment(Fd fd, std::size_t bytes, std::uint64_t nonce, pid_t owner)
     : fd_(std::move(fd)), bytes_(bytes), nonce_(nonce), owner_(owner) {}
 
 std::shared_ptr<Segment> Segment::create(std::size_t bytes) {
+  // A segment is a file to the kernel: to make a larger one would kill the process (SIGXFSZ).
+  rlimit largest_file{};
+  if (::getrlimit(RLIMIT_FSIZE, &largest_file) == 0 && largest_file.rlim_cur < bytes)
+    throw_error(ErrorCode::failed_precondition,
+                "the limit for the size of files is {} bytes, but the ranks need {} of shared "
+                "memory; raise it (ulimit -f)",
+                largest_file.rlim_cur, bytes);
   Fd fd(::memfd_create("kolo", MFD_CLOEXEC));
   if (!fd.valid()) throw_errno("shared memory: memfd_create");
   if (::ftruncate(fd.get(), static_cast<off_t>(bytes)) != 0)

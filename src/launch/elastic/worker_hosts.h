@@ -4,6 +4,7 @@
 // Nothing blocks. One thread at a time.
 #pragma once
 
+#include <fmt/core.h>
 #include <poll.h>
 
 #include <functional>

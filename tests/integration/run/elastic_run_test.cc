@@ -16,11 +16,11 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-std::vector<std::string> elastic(std::vector<std::string> options, int steps) {
+std::vector<std::string> elastic(std::vector<std::string> options, int steps, int pause_ms = 10) {
   options.insert(options.begin(), "run");
   for (const std::string& word :
        {std::string(KOLO_ELASTIC_PROGRAM), std::string("--steps"), std::to_string(steps),
-        std::string("--pause-ms"), std::string("10")})
+        std::string("--pause-ms"), std::to_string(pause_ms)})
     options.push_back(word);
   return options;
 }
@@ -85,6 +85,25 @@ TEST(ElasticRunTest, NewRanksOfTheScriptEnterAndGetTheState) {
   EXPECT_EQ(run.wait(), 0) << run.err();
   EXPECT_THAT(run.out(), HasSubstr("400 steps, correct"));
   EXPECT_THAT(run.out(), Not(HasSubstr("rank 1 of 2 from step 0 on")));
+}
+
+TEST(ElasticRunTest, ARankIsLostInTheFirstStepOfOneThatHasJoined) {
+  KoloProcess run(elastic(
+      {"-np", "3", "--min-np", "1", "-H", "localhost:3", "--blacklist-cooldown-range", "1,1"}, 12,
+      /*pause_ms=*/300));
+  const pid_t middle = process_of(run, 1, 3), last = process_of(run, 2, 3);
+  ASSERT_TRUE(middle > 0 && last > 0);
+  ::kill(last, SIGKILL);
+  // The one that comes has the state of the others, but no copy of it yet.
+  const std::regex joined("process (\\d+) is rank 2 of 3");
+  ASSERT_TRUE(eventually([&] {
+    const std::string out = run.out();
+    return std::distance(std::sregex_iterator(out.begin(), out.end(), joined), {}) == 2;
+  })) << run.out()
+      << run.err();
+  ::kill(middle, SIGKILL);
+  EXPECT_EQ(run.wait(), 0) << run.err();
+  EXPECT_THAT(run.out(), HasSubstr("12 steps, correct"));
 }
 
 TEST(ElasticRunTest, TooFewRanksAreAnErrorThatSaysSo) {
@@ -155,8 +174,8 @@ TEST(ElasticRunTest, AScriptThatPrintsNoHostsAtFirstIsAnErrorThatNamesItOnce) {
 }
 
 TEST(ElasticRunTest, AProgramThatIsNotThereEndsAJobWhoseHostsMayCome) {
-  const auto run =
-      kolo({"run", "-np", "1", "--host-discovery-script", "echo localhost:2", "/no/such/program"});
+  const auto run = run_kolo(
+      {"run", "-np", "1", "--host-discovery-script", "echo localhost:2", "/no/such/program"});
   EXPECT_NE(run.status, 0);
   EXPECT_THAT(run.err, HasSubstr("every worker has failed before it joined the job"));
 }

@@ -12,6 +12,7 @@
 
 #include "comm/wire/messenger.h"
 #include "kolo/error.h"
+#include "kolo/torch/sync_batch_norm.h"
 #include "multiproc/train/bits.h"
 #include "multiproc/train/toy.h"
 #include "support/scale.h"
@@ -167,6 +168,12 @@ TEST(VirtualRanksOfAnOptimizer, WrongUseIsExplained) {
     compute(second);
     optimizer.step();
     EXPECT_EQ(optimizer.steps(), 1U);
+    SyncBatchNorm norm(SyncBatchNormOptions(4).engine(&engine));
+    EXPECT_THAT(error_of([&] {
+                  auto micro_batch = optimizer.micro_batch(first);
+                  norm->forward(torch::ones({2, 4}));
+                }),
+                testing::HasSubstr("use BatchNorm and average_with_each_step"));
     DistributedOptimizerOptions without;
     without.engine = &engine;
     DistributedOptimizer plain(*inner, net->named_parameters(), without);
