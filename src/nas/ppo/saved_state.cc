@@ -1,6 +1,4 @@
 // The state of a learner as bytes, in the format of checkpoint files (versions and checksums).
-#include <torch/torch.h>
-
 #include <cstring>
 #include <map>
 #include <string>
@@ -51,6 +49,13 @@ std::uint64_t Learner::load(const std::string& bytes, const std::string& origin)
   read_part(content.parts, "ppo weights", weights.data(), weights.size(), origin);
   read_part(content.parts, "ppo first moments", first.data(), weights.size(), origin);
   read_part(content.parts, "ppo second moments", second.data(), weights.size(), origin);
+  const auto steps_per_update = static_cast<std::uint64_t>(options_.noptepochs) *
+                                static_cast<std::uint64_t>(options_.nminibatches);
+  // Some may have been left out, but more would end Adam's corrections in a number that is none.
+  if (numbers[0] / steps_per_update > content.step)
+    throw_error(ErrorCode::failed_precondition,
+                "{} does not fit this policy: it counts {} steps in {} updates of {} each", origin,
+                numbers[0], content.step, steps_per_update);
   updates_ = content.step;
   steps_ = numbers[0];
   weights_ = std::move(weights);

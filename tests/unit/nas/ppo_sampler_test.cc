@@ -2,7 +2,9 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstring>
 #include <filesystem>
+#include <limits>
 #include <set>
 
 #include "base/files.h"
@@ -10,6 +12,7 @@
 #include "kolo/nas/ppo.h"
 #include "kolo/random.h"
 #include "nas/ppo/ppo.h"
+#include "train/checkpoint/format.h"
 
 namespace kolo::nas {
 namespace {
@@ -270,6 +273,18 @@ TEST_F(PpoFiles, DamagedOnesAreLeftAside) {
     write_file_atomically(file_, damaged);
     expect_resumes(events);
   }
+}
+
+TEST_F(PpoFiles, WithCountsThatCannotBeAreLeftAside) {
+  const auto events = first_run();
+  auto content = train::decode_checkpoint(read_file(file_), file_);
+  const std::uint64_t huge = std::numeric_limits<std::uint64_t>::max();
+  std::memcpy(content.parts.at("ppo numbers").data(), &huge, sizeof huge);
+  write_file_atomically(file_, train::encode_checkpoint(content));
+  expect_resumes(events);
+  content.step = huge;  // a history that never comes
+  write_file_atomically(file_, train::encode_checkpoint(content));
+  expect_resumes(events);
 }
 
 TEST_F(PpoFiles, OfAnotherSearchAreLeftAside) {
