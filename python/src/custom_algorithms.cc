@@ -69,7 +69,7 @@ class PythonScheduler final : public search::Scheduler {
  protected:
   void on_add(Slot slot) override {
     py::gil_scoped_acquire lock;
-    call(object_, "add", number_of(slot), to_python(entry(slot).config));
+    call(object_, "add", number_of(slot), to_python(config_of(slot)));
   }
   Decision on_result(Slot slot, const search::Result&, std::span<const double>) override {
     py::gil_scoped_acquire lock;

@@ -17,11 +17,11 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "kolo/search/space.h"
 #include "kolo/search/trial.h"
+#include "kolo/search/trial_places.h"
 #include "kolo/search/value.h"
 
 namespace kolo::search {
@@ -115,7 +115,7 @@ class Sampler {
   StartingPoints who_starts_;
   std::vector<Value> starting_points_;
   std::vector<Trial> trials_;
-  std::unordered_map<std::uint64_t, std::size_t> places_;  // of ids in trials_
+  TrialPlaces places_;                      // of ids in trials_
   std::vector<std::size_t> maybe_running_;  // ascending; the ended are swept out now and then
   std::size_t running_count_ = 0;
   std::uint64_t asked_ = 0;

@@ -25,6 +25,7 @@
 
 #include "kolo/search/space.h"
 #include "kolo/search/trial.h"
+#include "kolo/search/trial_places.h"
 #include "kolo/search/value.h"
 
 namespace kolo::search {
@@ -130,7 +131,8 @@ class Scheduler {
   [[nodiscard]] virtual bool wants_all_trials() const { return false; }
 
   /// The configuration that the trial has now: what add() was given, completed where the scheduler
-  /// varies more than that, or what the last clone made of it. Throws not_found.
+  /// varies more than that, or what the last clone made of it. Throws not_found, also when the
+  /// trial has ended and the scheduler has forgotten it.
   [[nodiscard]] const Value& config(TrialId id) const;
   /// What a population did, oldest first: [target, source, time of target, time of source,
   /// configuration of the source, new configuration]. This is what follow_policy reads.
@@ -147,7 +149,6 @@ class Scheduler {
   /// What the base knows of a trial.
   struct Entry {
     TrialId id{};
-    Value config;
     bool ended = false;
     bool stopped = false;  ///< was told to
   };
@@ -171,7 +172,11 @@ class Scheduler {
 
   [[nodiscard]] const Entry& entry(Slot slot) const { return entries_[slot]; }
   /// For on_add().
-  void set_config(Slot slot, Value config) { entries_[slot].config = std::move(config); }
+  void set_config(Slot slot, Value config) { configs_.insert_or_assign(slot, std::move(config)); }
+  /// Throws not_found when the trial has ended, unless remembers_configs().
+  [[nodiscard]] const Value& config_of(Slot slot) const;
+  /// Whether configurations are looked at when their trials have ended. They are large.
+  [[nodiscard]] virtual bool remembers_configs() const { return false; }
   [[nodiscard]] std::size_t trials() const noexcept { return entries_.size(); }
   [[nodiscard]] std::size_t objectives() const noexcept { return options_.directions.size(); }
   /// A score with the sign that the metric has.
@@ -193,7 +198,8 @@ class Scheduler {
   std::string name_;
   SchedulerOptions options_;
   std::vector<Entry> entries_;
-  std::unordered_map<std::uint64_t, Slot> slots_;
+  std::unordered_map<Slot, Value> configs_;
+  TrialPlaces slots_;
   std::vector<std::pair<TrialId, Decision>> announced_;
   std::vector<double> scores_;  // scratch
   std::uint64_t results_ = 0;

@@ -66,7 +66,7 @@ std::vector<std::optional<Point>> Sampler::ask(std::span<const TrialId> ids) {
   std::vector<std::uint64_t> sorted;
   for (const TrialId id : ids) {
     sorted.push_back(static_cast<std::uint64_t>(id));
-    if (places_.contains(sorted.back()))
+    if (places_.find(id))
       throw_error(ErrorCode::already_exists, "ask: trial {} was started before", sorted.back());
   }
   std::sort(sorted.begin(), sorted.end());
@@ -95,7 +95,7 @@ std::vector<std::optional<Point>> Sampler::ask(std::span<const TrialId> ids) {
 
 void Sampler::recall(TrialId id, Point point) {
   const auto number = static_cast<std::uint64_t>(id);
-  if (places_.contains(number))
+  if (places_.find(id))
     throw_error(ErrorCode::already_exists, "recall: trial {} was started before", number);
   if (point.size() != space_->size())
     throw_error(ErrorCode::invalid_argument,
@@ -110,7 +110,7 @@ void Sampler::begin(TrialId id, Point point) {
   trial.id = id;
   trial.point = std::move(point);
   trials_.push_back(std::move(trial));
-  places_.emplace(static_cast<std::uint64_t>(id), place);
+  places_.add(id, static_cast<std::uint32_t>(place));
   if (maybe_running_.size() > 2 * running_count_ + 16)
     std::erase_if(maybe_running_, [&](std::size_t old) { return !trials_[old].is_running(); });
   maybe_running_.push_back(place);
@@ -121,10 +121,9 @@ void Sampler::begin(TrialId id, Point point) {
 
 Trial& Sampler::ongoing(TrialId id, const char* what) {
   const auto number = static_cast<std::uint64_t>(id);
-  const auto found = places_.find(number);
-  if (found == places_.end())
-    throw_error(ErrorCode::not_found, "{}: trial {} was never started", what, number);
-  Trial& trial = trials_[found->second];
+  const auto place = places_.find(id);
+  if (!place) throw_error(ErrorCode::not_found, "{}: trial {} was never started", what, number);
+  Trial& trial = trials_[*place];
   if (!trial.is_running())
     throw_error(ErrorCode::failed_precondition, "{}: trial {} has ended before ({})", what, number,
                 to_string(trial.state));

@@ -29,7 +29,7 @@ Population::Population(std::string name, SchedulerOptions given, SettingsReader&
 
 void Population::on_add(Slot slot) {
   Random random = Random(options().seed).stream("population fill", slot);
-  set_config(slot, fill_missing(entry(slot).config, mutations(), random));
+  set_config(slot, fill_missing(config_of(slot), mutations(), random));
   members_.emplace_back();
 }
 
@@ -115,7 +115,7 @@ Decision Population::treat(Slot slot, const Quantiles& quantiles) {
     line.emplace_back(static_cast<std::uint64_t>(entry(source).id));
     line.emplace_back(members_[slot].iteration);
     line.emplace_back(members_[source].iteration);
-    line.push_back(entry(source).config);
+    line.push_back(config_of(source));
     line.push_back(*decision.config);
     policy_.emplace_back(std::move(line));
     // From now on it is where its source was.
@@ -186,7 +186,7 @@ class PopulationBasedTraining final : public Population {
 
  private:
   Value vary(Slot, Slot source, Random& random) override {
-    Value varied = search::explore(entry(source).config, mutations(), explore_, random);
+    Value varied = search::explore(config_of(source), mutations(), explore_, random);
     return options().explore ? options().explore(varied) : varied;
   }
 

@@ -40,6 +40,7 @@ class Population : public Scheduler {
   [[nodiscard]] double interval() const noexcept { return interval_; }
 
   void on_add(Slot slot) override;
+  [[nodiscard]] bool remembers_configs() const override { return true; }
   Decision on_result(Slot slot, const Result& result, std::span<const double> scores) override;
   void on_last_result(Slot slot, const Result& result, std::span<const double> scores) override;
   void on_end(Slot slot, bool failed) override;

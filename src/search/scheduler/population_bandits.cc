@@ -68,7 +68,7 @@ class PopulationBandits final : public Population {
     if (std::isfinite(last.reward) && std::isfinite(reward) && result.time > last.time) {
       observations_.push_back({last.time, last.reward,
                                (reward - last.reward) / (result.time - last.time),
-                               to_unit(entry(slot).config)});
+                               to_unit(config_of(slot))});
       if (observations_.size() > kMaxObservations) observations_.pop_front();
     }
     last = {result.time, reward};
@@ -106,7 +106,7 @@ class PopulationBandits final : public Population {
     Eigen::VectorXd best(d);
     if (observations_.size() < 2) {
       for (double& x : best) x = random.uniform();
-      return from_unit(entry(source).config, best, random);
+      return from_unit(config_of(source), best, random);
     }
     Scaled scaled = scale(reports_[source]);
     Eigen::MatrixXd with_pending = add_pending(scaled, target);
@@ -119,14 +119,14 @@ class PopulationBandits final : public Population {
     for (int restart = 0; restart < kRestarts; ++restart) {
       Eigen::VectorXd start(d);
       for (double& x : start) x = random.uniform();
-      if (restart == 0) start = to_unit(entry(source).config);
+      if (restart == 0) start = to_unit(config_of(source));
       auto [value, place] = climb(start, scaled.now, told, all, kappa);
       if (value > best_value) {
         best_value = value;
         best = place;
       }
     }
-    return from_unit(entry(source).config, best, random);
+    return from_unit(config_of(source), best, random);
   }
 
   struct Scaled {
@@ -171,7 +171,7 @@ class PopulationBandits final : public Population {
       if (slot == target || !std::isfinite(report.reward)) continue;
       inputs.conservativeResize(inputs.rows() + 1, Eigen::NoChange);
       inputs.row(inputs.rows() - 1) << report.time / interval(),
-          (report.reward - scaled.lowest) / scaled.range, to_unit(entry(slot).config).transpose();
+          (report.reward - scaled.lowest) / scaled.range, to_unit(config_of(slot)).transpose();
     }
     return inputs;
   }

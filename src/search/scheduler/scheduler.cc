@@ -47,24 +47,26 @@ Scheduler::Scheduler(std::string name, SchedulerOptions options)
 }
 
 Scheduler::Slot Scheduler::slot_of(TrialId id, const char* what) const {
-  auto found = slots_.find(number(id));
-  if (found == slots_.end())
+  const auto slot = slots_.find(id);
+  if (!slot)
     throw_error(ErrorCode::not_found, "scheduler '{}', {}: trial {} was never added", name_, what,
                 number(id));
-  return found->second;
+  return *slot;
 }
 
 void Scheduler::add(TrialId id, Value config) {
   auto slot = static_cast<Slot>(entries_.size());
-  if (!slots_.emplace(number(id), slot).second)
+  if (!slots_.add(id, slot))
     throw_error(ErrorCode::already_exists, "scheduler '{}', add: trial {} was added before", name_,
                 number(id));
-  entries_.push_back({id, std::move(config), false, false});
+  entries_.push_back({id, false, false});
+  set_config(slot, std::move(config));
   try {
     on_add(slot);
   } catch (...) {
     entries_.pop_back();
-    slots_.erase(number(id));
+    configs_.erase(slot);
+    slots_.remove(id);
     throw;
   }
 }
@@ -110,7 +112,7 @@ void Scheduler::settle(Slot slot, Decision& decision) {
   if (decision.reason.value) decision.reason.value = as_reported(*decision.reason.value);
   if (decision.reason.cutoff) decision.reason.cutoff = as_reported(*decision.reason.cutoff);
   if (decision.action == Action::stop) entries_[slot].stopped = true;
-  if (decision.action == Action::clone && decision.config) entries_[slot].config = *decision.config;
+  if (decision.action == Action::clone && decision.config) set_config(slot, *decision.config);
 }
 
 void Scheduler::announce(Slot slot, Decision decision) {
@@ -129,6 +131,7 @@ void Scheduler::end(TrialId id, bool failed, const char* what) {
                 name_, what, number(id));
   entries_[slot].ended = true;
   on_end(slot, failed);
+  if (!remembers_configs()) configs_.erase(slot);
 }
 
 void Scheduler::complete(TrialId id) { end(id, false, "complete"); }
@@ -151,6 +154,14 @@ std::optional<Scheduler::Slot> Scheduler::choose(std::span<const Slot> waiting) 
   return waiting.front();
 }
 
-const Value& Scheduler::config(TrialId id) const { return entries_[slot_of(id, "config")].config; }
+const Value& Scheduler::config_of(Slot slot) const {
+  const auto found = configs_.find(slot);
+  if (found == configs_.end())
+    throw_error(ErrorCode::not_found, "scheduler '{}', config: trial {} has ended", name_,
+                number(entries_[slot].id));
+  return found->second;
+}
+
+const Value& Scheduler::config(TrialId id) const { return config_of(slot_of(id, "config")); }
 
 }  // namespace kolo::search

@@ -99,7 +99,6 @@ void Announcements::trial_ended(StudyTrial& trial) {
         failed ? callback.on_trial_error(info) : callback.on_trial_complete(info);
       });
     }
-    trial.config = {};  // of many trials that have ended the text is enough
   });
 }
 

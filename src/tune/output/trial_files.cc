@@ -36,7 +36,7 @@ void TrialFiles::note_unwritten(const std::exception& error) {
 void TrialFiles::result(StudyTrial& trial, const Value& result) {
   write(trial, [&](TrialLog& log) {
     log.result(result);
-    unflushed_.push_back(&trial);
+    unflushed_.insert(&trial);
   });
 }
 
@@ -52,6 +52,7 @@ void TrialFiles::release(StudyTrial& trial) {
 void TrialFiles::end(StudyTrial& trial, bool success) {
   write(trial, [success](TrialLog& log) { log.end(success); });
   trial.log.reset();
+  unflushed_.erase(&trial);
 }
 
 bool TrialFiles::flush() {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <functional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -40,7 +41,7 @@ class TrialFiles {
 
   std::vector<std::string> loggers_, metrics_;
   std::function<void(const std::string&)> say_;
-  std::vector<StudyTrial*> unflushed_;
+  std::set<StudyTrial*> unflushed_;
   bool complete_ = true;
 };
 

@@ -133,9 +133,10 @@ void Controller::handle(Message& message) {
     state_.pool.extend(resources_for(message.trials_at_once, state_.per_trial));
     return;
   }
-  auto& trial = state_.trials.at(message.id.trial);
+  StudyTrial* found = state_.trials.find(message.id.trial);
   // A run that is over was restarted or given up: what it still says does not count.
-  if (!has_run(trial.phase) || trial.run_id() != message.id) return;
+  if (found == nullptr || !has_run(found->phase) || found->run_id() != message.id) return;
+  StudyTrial& trial = *found;
   switch (message.kind) {
     case Message::Kind::report: reports_.on_report(trial, message); break;
     case Message::Kind::checkpoint: reports_.on_checkpoint(trial, message.checkpoint); break;
@@ -179,9 +180,8 @@ void Controller::look_at_requests() {
     state_.journal.event("request", request.trial, "stop");
     if (!request.trial) {
       leave(Leaving::interrupted, "somebody stopped the study");
-    } else if (*request.trial < state_.trials.size()) {
-      auto& trial = state_.trials.at(*request.trial);
-      if (!trial.ended()) ends_.want_end(trial, Fate::done, "somebody stopped it");
+    } else if (auto* trial = state_.trials.find(*request.trial); trial && !trial->ended()) {
+      ends_.want_end(*trial, Fate::done, "somebody stopped it");
     }
   }
 }

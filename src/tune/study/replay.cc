@@ -37,6 +37,7 @@ std::int64_t Replay::run() {
   tell_journal();
   for (auto* trial : state_.trials.live_list()) settle(*trial);
   rewrite_files_of_ended();
+  for (const auto* trial : ends_in_order_) ends_.let_go(trial->record.number);
   if (state_.makes_directories) ends_.write_policy();
   state_.journal.event(
       "resumed", std::nullopt,
@@ -69,7 +70,7 @@ void Replay::load_trials() {
 void Replay::tell_journal() {
   auto& store = state_.journal.store();
   const auto id = state_.journal.study().id;
-  for (const auto& trial : state_.trials.all())
+  for (const auto& [number, trial] : state_.trials.kept())
     if (trial->ended()) ends_in_order_.push_back(trial.get());
   std::sort(ends_in_order_.begin(), ends_in_order_.end(),
             [](const StudyTrial* left, const StudyTrial* right) {
@@ -87,16 +88,17 @@ void Replay::tell_journal() {
 }
 
 void Replay::tell_until(std::int64_t seq) {
-  const auto& trials = state_.trials.all();
+  auto& trials = state_.trials;
   for (;;) {
-    const std::int64_t ask = next_ask_ < trials.size() ? trials[next_ask_]->record.asked_seq : seq;
+    const std::int64_t ask =
+        next_ask_ < trials.size() ? trials.at(next_ask_).record.asked_seq : seq;
     const std::int64_t end =
         next_end_ < ends_in_order_.size() ? *ends_in_order_[next_end_]->record.ended_seq : seq;
     const std::int64_t stall = next_stall_ < stalls_.size() ? stalls_[next_stall_] : seq;
     const std::int64_t first = std::min({ask, end, stall});
     if (first >= seq) return;
     if (first == ask) {
-      tell_ask(trials[next_ask_++]->record);
+      tell_ask(trials.at(next_ask_++).record);
     } else if (first == end) {
       tell_end(ends_in_order_[next_end_++]->record);
     } else {

@@ -41,7 +41,8 @@ class Replay {
   // The journal besides reports, each in the order of its sequence numbers.
   std::vector<const StudyTrial*> ends_in_order_;
   std::vector<std::int64_t> stalls_;
-  std::size_t next_ask_ = 0, next_end_ = 0, next_stall_ = 0;
+  std::int64_t next_ask_ = 0;  // number of a trial
+  std::size_t next_end_ = 0, next_stall_ = 0;
 
   std::map<std::int64_t, std::int64_t> last_clone_;  // trial -> sequence number
   std::set<std::int64_t> cloned_since_report_;       // trials

@@ -48,6 +48,8 @@ class Steering {
   [[nodiscard]] std::optional<std::int64_t> planned() const;
   /// Whether the scheduler looks at configurations, and recall() needs them.
   [[nodiscard]] bool needs_configs() const noexcept { return needs_configs_; }
+  /// Whether trials may go on from the checkpoints of others.
+  [[nodiscard]] bool clones_trials() const noexcept { return needs_configs_; }
   /// The configuration that an ask made of a point.
   [[nodiscard]] Value config_of(std::int64_t number, const search::Point& point) const;
   /// All trials are to be asked for at the beginning, though most of them wait for a place.

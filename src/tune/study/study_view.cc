@@ -22,9 +22,9 @@ StudyView view_of(const StudyState& state, std::int64_t reports, std::size_t row
   };
   for (const auto& [number, trial] : trials.live()) show(*trial, trial->grant.has_value());
   for (const auto& [number, trial] : trials.live()) show(*trial, !trial->grant);
-  for (auto trial = trials.all().rbegin(); trial != trials.all().rend() && view.shown.size() < rows;
-       ++trial)
-    show(**trial, (*trial)->ended());
+  const auto& kept = trials.kept();
+  for (auto entry = kept.rbegin(); entry != kept.rend() && view.shown.size() < rows; ++entry)
+    show(*entry->second, entry->second->ended());
   return view;
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/errors.h"
 #include "tune/protocol/value_text.h"
+#include "tune/trial/trial_names.h"
 
 namespace kolo::tune {
 
@@ -97,7 +98,9 @@ void TrialEnds::give_back(StudyTrial& trial) {
 
 void TrialEnds::apply_rulings() {
   for (auto& [number, ruling] : state_.steering.take_rulings()) {
-    auto& trial = state_.trials.at(number);
+    StudyTrial* found = state_.trials.find(number);
+    if (found == nullptr) continue;  // ended long ago
+    StudyTrial& trial = *found;
     const Fate fate = consequence_of(ruling.verdict).fate;
     const bool ends = fate == Fate::pruned || fate == Fate::done;
     if (trial.phase == TrialPhase::ending && trial.fate == Fate::paused) {
@@ -159,8 +162,10 @@ void TrialEnds::apply_clone(StudyTrial& trial, const Ruling& ruling) {
 
 void TrialEnds::write_policy() {
   try {
-    state_.policy_files.update(state_.steering.policy(),
-                               [this](std::int64_t number) { return state_.trials.at(number).id; });
+    const auto& study = state_.journal.study();
+    state_.policy_files.update(state_.steering.policy(), [&study](std::int64_t number) {
+      return trial_id(study.first_name, study.created, number);
+    });
   } catch (const std::exception& error) {
     state_.announce.files().note_unwritten(error);
   }
@@ -190,7 +195,14 @@ void TrialEnds::end(StudyTrial& trial, Fate fate, const std::string& reason) {
   state_.trials.set_status(trial,
                            fate == Fate::failed ? TrialPhase::failed : TrialPhase::terminated);
   state_.announce.trial_ended(trial);
+  let_go(record.number);
   apply_rulings();
+}
+
+void TrialEnds::let_go(std::int64_t number) {
+  // Others may become copies of it.
+  if (state_.steering.clones_trials()) return;
+  state_.announce.later([this, number] { state_.trials.let_go(number); });
 }
 
 void TrialEnds::fail_run(StudyTrial& trial, const std::string& error, bool may_restart) {

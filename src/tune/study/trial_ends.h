@@ -32,6 +32,8 @@ class TrialEnds {
   /// The trial has ended: the search is told the outcome.
   void end(StudyTrial& trial, Fate fate, const std::string& reason);
   void write_policy();
+  /// When everybody has been told of its end, the trial need not be kept any more.
+  void let_go(std::int64_t number);
 
  private:
   void become_copy(StudyTrial& trial, const Ruling& ruling);

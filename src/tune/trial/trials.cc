@@ -26,7 +26,8 @@ TrialPhase phase_of(TrialStatus status) {
 }  // namespace
 
 StudyTrial& Trials::insert(std::unique_ptr<StudyTrial> trial) {
-  auto& inserted = *all_.emplace_back(std::move(trial));
+  auto& inserted = *kept_.emplace_hint(kept_.end(), size_, std::move(trial))->second;
+  ++size_;
   inserted.record.status = row_of(inserted.phase).status;
   ++counts_[static_cast<std::size_t>(inserted.record.status)];
   if (!inserted.ended()) live_.emplace(inserted.record.number, &inserted);
@@ -64,6 +65,26 @@ void Trials::set_status(StudyTrial& trial, TrialPhase phase) {
   --counts_[static_cast<std::size_t>(before)];
   ++counts_[static_cast<std::size_t>(status)];
   changed(trial);
+}
+
+StudyTrial* Trials::find(std::int64_t number) const {
+  const auto found = kept_.find(number);
+  return found == kept_.end() ? nullptr : found->second.get();
+}
+
+void Trials::let_go(std::int64_t number) {
+  constexpr std::size_t kLastEnded = 64;  // more than a table of trials shows
+  StudyTrial* trial = &at(number);
+  trial->config = {};  // its record has it as text
+  last_ended_.push_back(trial);
+  if (last_ended_.size() <= kLastEnded) return;
+  const StudyTrial* oldest = last_ended_.front();
+  last_ended_.pop_front();
+  const bool has_value = first_objective_ && !oldest->values.empty();
+  if (has_value && (oldest == best_ || best_of_past_ == nullptr ||
+                    better(oldest->values.front(), best_of_past_->values.front())))
+    std::swap(oldest, best_of_past_);
+  if (oldest != nullptr) kept_.erase(oldest->record.number);
 }
 
 std::vector<store::TrialRecord> Trials::take_changed() {
@@ -118,7 +139,7 @@ void Trials::note_values(const StudyTrial& trial) {
   } else if (best_ == &trial && better(best_value_, value)) {
     // The best has become worse: another may be the best now.
     best_value_ = value;
-    for (const auto& other : all_) {
+    for (const auto& [number, other] : kept_) {
       if (other->values.empty() || !better(other->values.front(), best_value_)) continue;
       best_ = other.get();
       best_value_ = other->values.front();

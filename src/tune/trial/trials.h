@@ -1,7 +1,11 @@
-// All trials of a study: their phases, how many there are of each status, and which have changed.
+// The trials of a study: their phases, how many there are of each status, and which have changed.
+//
+// A trial that has ended is kept for as long as somebody may need it (let_go()). Of all others the
+// database knows, and a study of a million trials has memory for the few that run.
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -35,18 +39,19 @@ class Trials {
   [[nodiscard]] bool any_changed() const noexcept { return !changed_.empty(); }
   std::vector<store::TrialRecord> take_changed();
 
-  [[nodiscard]] StudyTrial& at(std::int64_t number) {
-    return *all_.at(static_cast<std::size_t>(number));
+  /// Of a trial that is kept.
+  [[nodiscard]] StudyTrial& at(std::int64_t number) { return *kept_.at(number); }
+  /// None: the trial has ended and is not kept any more, or there was none.
+  [[nodiscard]] StudyTrial* find(std::int64_t number) const;
+  /// All trials that there were, kept or not.
+  [[nodiscard]] std::int64_t size() const noexcept { return size_; }
+  /// By number.
+  [[nodiscard]] const std::map<std::int64_t, std::unique_ptr<StudyTrial>>& kept() const noexcept {
+    return kept_;
   }
-  [[nodiscard]] const StudyTrial& at(std::int64_t number) const {
-    return *all_.at(static_cast<std::size_t>(number));
-  }
-  [[nodiscard]] std::int64_t size() const noexcept {
-    return static_cast<std::int64_t>(all_.size());
-  }
-  [[nodiscard]] const std::vector<std::unique_ptr<StudyTrial>>& all() const noexcept {
-    return all_;
-  }
+  /// The trial has ended, is in the database, and everybody has been told. It is kept among the
+  /// last few and while it is the best of these, for who looks at the study.
+  void let_go(std::int64_t number);
   /// Those that have not ended, by number.
   [[nodiscard]] const std::map<std::int64_t, StudyTrial*>& live() const noexcept { return live_; }
   /// A copy of live(), for loops that end trials.
@@ -78,7 +83,12 @@ class Trials {
   [[nodiscard]] bool better(double left, double right) const;
 
   std::optional<search::Direction> first_objective_;
-  std::vector<std::unique_ptr<StudyTrial>> all_;  // by number
+  std::map<std::int64_t, std::unique_ptr<StudyTrial>> kept_;
+  std::int64_t size_ = 0;
+  std::deque<StudyTrial*> last_ended_;  // those that were let go of last
+  /// The best of those that were let go of, which stays: when the best of all becomes worse, this
+  /// one may take its place.
+  const StudyTrial* best_of_past_ = nullptr;
   std::map<std::int64_t, StudyTrial*> live_;
   std::map<std::int64_t, StudyTrial*> changed_;
   /// Checkpoints that trials have named outside of their own directories.

@@ -45,6 +45,27 @@ TEST(SamplerTest, RefusesMisuse) {
             ErrorCode::invalid_argument);
 }
 
+TEST(TrialPlacesTest, KnowsAnyIds) {
+  TrialPlaces places;
+  const std::uint64_t ids[] = {0, 1, 7, 1'000'000, ~std::uint64_t{0}, 2, 70, 1000};
+  std::uint32_t place = 0;
+  for (const auto id : ids) EXPECT_TRUE(places.add(TrialId{id}, place++));
+  for (const auto id : ids) EXPECT_FALSE(places.add(TrialId{id}, 99));
+  for (std::uint32_t i = 0; i < place; ++i) EXPECT_EQ(places.find(TrialId{ids[i]}), i);
+  for (const std::uint64_t other : {3, 8, 71, 999, 2'000'000})
+    EXPECT_FALSE(places.find(TrialId{other}));
+  places.remove(TrialId{7});
+  places.remove(TrialId{1'000'000});
+  places.remove(TrialId{3});
+  EXPECT_FALSE(places.find(TrialId{7}));
+  EXPECT_FALSE(places.find(TrialId{1'000'000}));
+  EXPECT_TRUE(places.add(TrialId{7}, 5));
+  // An id that was far away is found when the others have come as far.
+  for (std::uint64_t id = 100; id < 1200; ++id)
+    EXPECT_EQ(places.add(TrialId{id}, 1), id != 1000) << id;
+  EXPECT_EQ(places.find(TrialId{1000}), 7U);
+}
+
 TEST(SamplerTest, ResultsThatAreNotFiniteCountAsFailures) {
   auto sampler = make_sampler("random", small_space());
   std::uint64_t next = 0;

@@ -173,5 +173,45 @@ TEST(Trials, FollowTheBestAlsoWhenItBecomesWorse) {
   EXPECT_EQ(report(2, std::numeric_limits<double>::infinity()), -1);
 }
 
+TEST(Trials, KeepTheBestAndTheLastOfThoseThatEnded) {
+  Trials trials(search::Direction::minimize);
+  const auto report = [&](StudyTrial& trial, double value) {
+    trial.values = {value};
+    trials.note_values(trial);
+  };
+  const auto end = [&](double value) {
+    StudyTrial& trial = add_trial(trials);
+    trials.set_status(trial, running);
+    report(trial, value);
+    trials.set_status(trial, ending);
+    trials.set_status(trial, terminated);
+    static_cast<void>(trials.take_changed());
+    trials.let_go(trial.record.number);
+  };
+  StudyTrial& runs = add_trial(trials);
+  trials.set_status(runs, running);
+  report(runs, 0);
+  end(5);
+  end(2);
+  end(2);
+  for (int i = 0; i < 1000; ++i) end(7);
+  EXPECT_EQ(trials.size(), 1004);
+  EXPECT_LT(trials.kept().size(), 100U);
+  EXPECT_EQ(trials.find(1), nullptr);
+  EXPECT_EQ(trials.find(2000), nullptr);
+  EXPECT_NE(trials.find(1003), nullptr);
+  EXPECT_EQ(trials.best(), &runs);
+  EXPECT_EQ(trials.counts()[static_cast<std::size_t>(TrialStatus::terminated)], 1003);
+  report(runs, 9);  // the best becomes worse, and one of long ago takes its place
+  ASSERT_NE(trials.best(), nullptr);
+  EXPECT_EQ(trials.best()->record.number, 2);
+  end(1);
+  EXPECT_EQ(trials.best()->record.number, 1004);
+  for (int i = 0; i < 1000; ++i) end(7);
+  EXPECT_EQ(trials.best()->record.number, 1004);
+  EXPECT_EQ(trials.best(), trials.find(1004));
+  EXPECT_EQ(trials.find(2), nullptr);
+}
+
 }  // namespace
 }  // namespace kolo::tune
