@@ -136,6 +136,11 @@ def run(
     if ranks and kind != "ranks":
         raise InvalidArgumentError("tune.run: a distributed trainable needs the executor 'ranks'")
     resources = dict(resources_per_trial or {"cpu": 1})
+    if "ranks" in resources:
+        raise InvalidArgumentError(
+            "tune.run: trials of Python keep their number of ranks, so resources_per_trial takes no "
+            "'ranks'; DistributedTrainableCreator(num_slots=N) gives each trial N of them"
+        )
     if ranks:
         resources["cpu"] = ranks.cpus_per_slot * ranks.num_slots
         resources["gpu"] = ranks.num_slots if ranks.use_gpu else 0

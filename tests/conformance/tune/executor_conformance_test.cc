@@ -441,6 +441,13 @@ TEST(Executors, SayWhatTheyLack) {
   EXPECT_EQ(error_of([&] { check_executor("ranks", setup); }), "");
   setup.shape.nodes = 2;
   EXPECT_THAT(error_of([&] { check_executor("ranks", setup); }), HasSubstr("as many hosts"));
+  // A number of ranks that changes.
+  setup.shape.nodes = 1;
+  setup.shape.most_ranks = 4;
+  EXPECT_EQ(error_of([&] { check_executor("ranks", setup); }), "");
+  setup.shape.cluster = "one";
+  EXPECT_THAT(error_of([&] { check_executor("ranks", setup); }),
+              HasSubstr("trials on a cluster reserve a fixed number of ranks"));
 }
 
 }  // namespace

@@ -229,6 +229,32 @@ case_tune_ring() {
   (($(said ring "rank 0 on ${hosts[0]} ") == 3)) || bad "not three rings: $(cat "$work"/results/ring/*/stdout)"
 }
 
+# The rank of a trial that has ended joins the other trial, which is on another host. Results are those of fixed ranks.
+case_tune_range() {
+  local study notes sums_fixed
+  export KOLO_REMOTE_KOLO="$kolo" KOLO_RESULTS="$work/results"
+  printf 'reports: {grid_search: [4, 60]}\n' >"$work/space.yaml"
+  for study in 'fixed 1' 'moved 1..2 --reuse-workers'; do
+    # shellcheck disable=SC2086
+    set -- $study
+    notes="$work/notes-$1"
+    mkdir "$notes"
+    "$hosts_dir/on-host" "${hosts[0]}" "$kolo" tune --name "$1" --np "${@:2}" --hosts "${hosts[0]}:1,${hosts[1]}:1" \
+      --space "$work/space.yaml" --metric loss --mode min --quiet -- \
+      "$study_program" 0.5 --reports {reports} --steps 5 --pause-us 2000 --notes "$notes" \
+      >"$work/launcher.log" 2>&1 </dev/null &
+    launcher=$!
+    wait_for_launcher 60
+    ((status == 0)) || bad "the study $1 ended with $status"
+  done
+  expect_none_left 5
+  sums() { cat "$work/results/$1"/*/result.json | grep -o '"sum":[0-9]*' | sort -u; }
+  sums_fixed="$(sums fixed)"
+  [[ -n "$sums_fixed" && "$(sums moved)" == "$sums_fixed" ]] || bad 'results depend on the number of ranks'
+  # Lines are: nanoseconds trial rank size step.
+  awk '$4 == 2 && $3 == 1 { found = 1 } END { exit !found }' "$work"/notes-moved/* || bad 'no trial has got a second rank'
+}
+
 # Nothing stays on any host when the controller is killed, and the study continues.
 case_tune_kill_controller() {
   tune killed --num-samples 2
