@@ -31,6 +31,8 @@ pybind11_add_module(kolo_python MODULE NO_EXTRAS
   ${python_sources}/search.cc
   ${python_sources}/study.cc
   ${python_sources}/study_results.cc
+  ${python_sources}/tensorflow.cc
+  ${python_sources}/tensorflow_interface.cc
   ${python_sources}/trainables.cc
   ${python_sources}/values.cc
   ${python_sources}/xla.cc)

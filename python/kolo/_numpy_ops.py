@@ -28,9 +28,12 @@ _TYPES = {
 }
 
 
-def _prepared(array: Any, what: str) -> Tuple[np.ndarray, int]:
+def _prepared(array: Any, what: str, is_moved: bool = False) -> Tuple[np.ndarray, int]:
+    """Contiguous, and the number of its type. What is only moved may be of a type of that size."""
     array = np.ascontiguousarray(array)
     name = array.dtype.name
+    if is_moved and name == "uint16":
+        name = "int16"
     if name not in _TYPES:
         raise InvalidArgumentError(f"{what}: arrays of type {name} cannot be exchanged")
     return array, _TYPES[name]
@@ -87,7 +90,7 @@ def allgather(
     array: Any, name: Optional[str] = None, process_set: ProcessSet = global_process_set
 ) -> np.ndarray:
     """The arrays of all ranks, one below the other."""
-    source, number = _prepared(array, "allgather")
+    source, number = _prepared(array, "allgather", is_moved=True)
     if np.ndim(array) == 0:
         raise InvalidArgumentError("allgather: the array is a scalar; it needs a dimension")
     pending = _core.allgather_async(
@@ -112,7 +115,7 @@ def broadcast(
 ) -> np.ndarray:
     """A new array: that of ``root_rank``."""
     shape = np.shape(array)
-    source, number = _prepared(array, "broadcast")
+    source, number = _prepared(array, "broadcast", is_moved=True)
     output = source.copy()
     pending = _core.broadcast_async(
         _name("broadcast", name),
@@ -134,7 +137,7 @@ def alltoall(
     process_set: ProcessSet = global_process_set,
 ) -> Tuple[np.ndarray, np.ndarray]:
     """What the ranks sent here, and how many rows came from each."""
-    source, number = _prepared(array, "alltoall")
+    source, number = _prepared(array, "alltoall", is_moved=True)
     pending = _core.alltoall_async(
         _name("alltoall", name),
         _address(source),

@@ -17,5 +17,6 @@ PYBIND11_MODULE(_core, m) {
   kolo::python::bind_search(m);
   kolo::python::bind_study(m);
   kolo::python::bind_elastic(m);
+  kolo::python::bind_tensorflow(m);
   kolo::python::bind_xla(m);
 }

@@ -15,6 +15,7 @@ void bind_gradient_buckets(pybind11::module_& m);
 void bind_search(pybind11::module_& m);
 void bind_study(pybind11::module_& m);
 void bind_elastic(pybind11::module_& m);
+void bind_tensorflow(pybind11::module_& m);
 void bind_xla(pybind11::module_& m);
 
 /// Of an object of the class Space.

@@ -55,6 +55,77 @@ class Collectives(RankTest):
         with self.assertRaises(ValueError):
             hvd.allreduce(tf.constant(["text"]))
 
+    def test_collectives_are_ops_of_the_graph(self):
+        @tf.function
+        def exchange(x):
+            twice = hvd.allreduce(2 * x, op=hvd.Sum, prescale_factor=1 / 3, name="twice")
+            largest = hvd.grouped_allreduce([x, tf.cast(x, tf.int64)], op=hvd.Max)
+            rows, counts = hvd.alltoall(tf.repeat(x[None], SIZE, 0), tf.ones([SIZE], tf.int32))
+            gathered = hvd.allgather(tf.cast(tf.repeat(x[None, 1], RANK + 1), tf.uint16))
+            part = hvd.reducescatter(tf.range(2 * SIZE + 1), op=hvd.Sum)
+            return twice, largest, rows, counts, gathered, part, hvd.broadcast(x, SIZE - 1)
+
+        given = tf.constant([1.0, float(RANK)], tf.float64)
+        graph = exchange.get_concrete_function(given).graph
+        kinds = [operation.type for operation in graph.get_operations()]
+        self.assertEqual(kinds.count("KoloAllreduce"), 2)
+        for kind in ("KoloAlltoall", "KoloAllgather", "KoloReducescatter", "KoloBroadcast"):
+            self.assertEqual(kinds.count(kind), 1)
+        self.assertNotIn("EagerPyFunc", kinds)
+        for _ in range(10):
+            twice, largest, rows, counts, gathered, part, last = exchange(given)
+        total = SIZE * (SIZE - 1) / 2
+        self.assertTrue(np.allclose(twice, [2 * SIZE / 3, 2 * total / 3], rtol=1e-12))
+        self.assertEqual([x.numpy().tolist() for x in largest], [[1, SIZE - 1], [1, SIZE - 1]])
+        self.assertEqual(rows.numpy().tolist(), [[1, rank] for rank in range(SIZE)])
+        self.assertEqual(counts.numpy().tolist(), [1] * SIZE)
+        expected = [rank for rank in range(SIZE) for _ in range(rank + 1)]
+        self.assertEqual(gathered.numpy().tolist(), expected)
+        begin = 2 * RANK + (RANK > 0)
+        mine = range(begin, begin + 2 + (RANK == 0))
+        self.assertEqual(part.numpy().tolist(), [SIZE * row for row in mine])
+        self.assertEqual(last.numpy().tolist(), [1, SIZE - 1])
+
+        @tf.function
+        def gradient(x):
+            with tf.GradientTape() as tape:
+                tape.watch(x)
+                y = hvd.allreduce(x * x, op=hvd.Sum)
+            return tape.gradient(y, x)
+
+        self.assertEqual(gradient(tf.constant(3.0)).numpy(), 6.0 * SIZE)
+
+    def test_types_of_errors_in_graphs(self):
+        for kind, call in {
+            "alltoall": lambda x: hvd.alltoall(x, [3] * SIZE),
+            "reducescatter": lambda x: hvd.reducescatter(x[0]),
+        }.items():
+            with self.subTest(kind), self.assertRaises(tf.errors.InvalidArgumentError):
+                tf.function(call)(tf.ones([2]))
+        if SIZE == 1:
+            return
+        for kind, call in {
+            "allreduce": hvd.allreduce,
+            "allgather": lambda x: hvd.allgather(x[None]),
+            "broadcast": lambda x: hvd.broadcast(x, 0),
+            "root": lambda x: hvd.broadcast(x[:2], RANK),
+            "alltoall": lambda x: hvd.alltoall(tf.repeat(x[None], SIZE, 0)),
+            "reducescatter": hvd.reducescatter,
+        }.items():
+            with self.subTest(kind), self.assertRaises(tf.errors.FailedPreconditionError):
+                tf.function(call)(tf.ones([2 + RANK]))
+        self.assertEqual(tf.function(hvd.allreduce)(tf.ones([1])).numpy(), [1.0])
+
+    def test_many_at_once_in_a_graph_without_order(self):
+        with tf.Graph().as_default():
+            sums = [hvd.allreduce(tf.fill([4], float(i)), op=hvd.Sum) for i in range(16)]
+            joined = tf.stack(sums)
+            with tf.compat.v1.Session() as session:
+                for _ in range(3):
+                    self.assertEqual(
+                        session.run(joined)[:, 0].tolist(), [i * SIZE for i in range(16)]
+                    )
+
     def test_types_of_errors(self):
         if SIZE == 1:
             return

@@ -78,5 +78,6 @@ from kolo.tensorflow.mpi_ops import (
 )
 from kolo.tensorflow.optimizer import BroadcastGlobalVariablesHook, DistributedOptimizer
 from kolo.tensorflow.sync_batch_norm import SyncBatchNormalization
+from kolo.tensorflow.util import _executing_eagerly
 
 __all__ = [name for name in dir() if not name.startswith("_")]

@@ -1,8 +1,8 @@
-"""Collectives on tensors of TensorFlow, in eager mode and inside tf.function.
+"""Collectives on tensors of TensorFlow, in eager mode and in graphs.
 
-Inside tf.function each is a call of Python from the graph (tf.py_function): the graph is not
-serialisable then, and XLA cannot compile it. TensorFlow may run such calls in any order, so each has
-a name, which is the same on every rank because all ranks trace the same function.
+In a graph each is an op; with a TensorFlow that does not take the ops, a call of Python from the
+graph (tf.py_function). XLA can compile neither. TensorFlow may run them in any order, so each has a
+name, which is the same on every rank because all ranks build the same graph.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from kolo.process_sets import (
     id_of,
     remove_process_set,  # noqa: F401
 )
+from kolo.tensorflow import _graph_op
 from kolo.tensorflow._errors import as_tensorflow_errors
 from kolo.tensorflow.compression import Compression
 
@@ -47,12 +48,22 @@ def check_num_rank_power_of_2(num_rank: int) -> bool:
     return num_rank > 0 and num_rank & (num_rank - 1) == 0
 
 
-def _call(function: Any, inputs: List[Any], types: List[Any], name: Optional[str]) -> List[Any]:
-    """Runs function(name, arrays) now, or puts it into the graph that is being traced."""
+def _call(
+    kind: str,
+    function: Any,
+    inputs: List[Any],
+    types: List[Any],
+    name: Optional[str],
+    process_set: ProcessSet,
+    **options: Any,
+) -> List[Any]:
+    """Runs function(name, arrays) now, or puts the operation into the graph that is being built."""
     if tf.executing_eagerly():
         with as_tensorflow_errors():
             return [tf.convert_to_tensor(a) for a in function(name, [t.numpy() for t in inputs])]
     label = name or f"graph.{next(_traced)}"
+    if _graph_op.is_there():
+        return _graph_op.add(kind, inputs, label, id_of(process_set), **options)
 
     def run(*tensors: Any) -> Any:
         with as_tensorflow_errors():
@@ -104,6 +115,7 @@ def grouped_allreduce(
     def reduce(*inputs: Any) -> Any:
         packed = [compression.compress(value) for value in inputs]
         outputs = _call(
+            "allreduce",
             lambda label, arrays: _numpy_ops.grouped_allreduce(
                 arrays,
                 name=label,
@@ -115,6 +127,10 @@ def grouped_allreduce(
             [value for value, _ in packed],
             [value.dtype for value, _ in packed],
             name,
+            process_set,
+            op=op,
+            prescale_factor=prescale_factor,
+            postscale_factor=postscale_factor,
         )
         for output, value in zip(outputs, inputs):
             output.set_shape(value.shape)
@@ -208,6 +224,7 @@ def reducescatter(
     def scatter(given: Any) -> Any:
         value, context = compression.compress(given)
         result = _call(
+            "reducescatter",
             lambda label, arrays: [
                 _numpy_ops.reducescatter(
                     arrays[0], label, op, prescale_factor, postscale_factor, process_set
@@ -216,6 +233,10 @@ def reducescatter(
             [value],
             [value.dtype],
             name,
+            process_set,
+            op=op,
+            prescale_factor=prescale_factor,
+            postscale_factor=postscale_factor,
         )[0]
         result.set_shape(_one_below_the_other(value))
 
@@ -268,10 +289,12 @@ def allgather(
     @tf.custom_gradient
     def gather(given: Any) -> Any:
         result = _call(
+            "allgather",
             lambda label, arrays: [_numpy_ops.allgather(arrays[0], label, process_set)],
             [given],
             [given.dtype],
             name,
+            process_set,
         )[0]
         result.set_shape(_one_below_the_other(given))
 
@@ -310,10 +333,13 @@ def broadcast(
     @tf.custom_gradient
     def send(given: Any) -> Any:
         result = _call(
+            "broadcast",
             lambda label, arrays: [_numpy_ops.broadcast(arrays[0], root_rank, label, process_set)],
             [given],
             [given.dtype],
             name,
+            process_set,
+            root_rank=root_rank,
         )[0]
         result.set_shape(given.shape)
 
@@ -362,6 +388,7 @@ def alltoall(
     @tf.custom_gradient
     def exchange(given: Any) -> Any:
         output, received = _call(
+            "alltoall",
             lambda label, arrays: list(
                 _numpy_ops.alltoall(
                     arrays[0], arrays[1] if len(arrays) > 1 else None, label, process_set
@@ -370,6 +397,7 @@ def alltoall(
             [given, *rows],
             [given.dtype, tf.int32],
             name,
+            process_set,
         )
         output.set_shape(_one_below_the_other(given))
         received.set_shape([process_set.size()])
@@ -386,9 +414,9 @@ def alltoall(
 # --- meeting --------------------------------------------------------------------------------------
 
 
-def join() -> int:
-    """This rank has no more data. Returns the rank that joined last."""
-    return _core.join(0)
+def join() -> Any:
+    """This rank has no more data. Returns the rank that joined last; in a graph, as a tensor."""
+    return _core.join(0) if tf.executing_eagerly() else _number(lambda: _core.join(0))
 
 
 def barrier(process_set: ProcessSet = global_process_set) -> None:
