@@ -105,9 +105,10 @@ def _failure_behind(error: BaseException) -> Optional[BaseException]:
     if _errors.last_failure is not None and str(_errors.last_failure) in str(error):
         return _errors.last_failure
     in_graph = _core.last_failure_in_graph()
-    if in_graph is not None and in_graph[1] in str(error):
-        return _errors.make_error(*in_graph, in_operation=True)
-    return None
+    if in_graph is None:
+        return None
+    code, message, rank = in_graph
+    return _errors.make_error(code, message, rank, True) if message in str(error) else None
 
 
 def _work(job: Job, call: Callable[[], Any]) -> Any:

@@ -139,16 +139,32 @@ void PythonCallback::call(const char* name, const tune::TrialInfo& trial) {
   }
 }
 
-std::unique_ptr<search::Stopper> to_stopper(const Held& function) {
-  return search::function_stopper([function](search::TrialId trial, const Value& result) {
-    py::gil_scoped_acquire lock;
+/// Rules in Python: `trial` for each result, and `study`, which may be None, for the whole study.
+class PythonStopper final : public search::Stopper {
+ public:
+  PythonStopper(Held trial, Held study) : trial_(std::move(trial)), study_(std::move(study)) {}
+
+  bool stop(search::TrialId trial, const Value& result) override {
+    return ask([&] {
+      return trial_.get()(static_cast<std::uint64_t>(trial), to_python(result)).cast<bool>();
+    });
+  }
+  [[nodiscard]] bool stop_all(std::chrono::duration<double>) const override {
+    return ask([&] { return !study_.get().is_none() && study_.get()().cast<bool>(); });
+  }
+
+ private:
+  template <class Question>
+  static bool ask(Question question) {
+    const py::gil_scoped_acquire lock;
     try {
-      return function.get()(static_cast<std::uint64_t>(trial), to_python(result)).cast<bool>();
+      return question();
     } catch (py::error_already_set& error) {
       throw_error(ErrorCode::invalid_argument, "stop: {}", describe_exception(error));
     }
-  });
-}
+  }
+  Held trial_, study_;
+};
 
 tune::Options to_options(const Reader& given) {
   tune::Options options;
@@ -169,7 +185,9 @@ tune::Options to_options(const Reader& given) {
   given.read("seed", options.seed);
   given.read("stop", options.stop);
   if (given.has("stopper"))
-    options.stopper = [held = Held(given.at("stopper"))] { return to_stopper(held); };
+    options.stopper = [trial = Held(given.at("stopper")), study = Held(given.at("stop_all"))] {
+      return std::make_unique<PythonStopper>(trial, study);
+    };
   given.read("time_budget", options.time_budget);
   given.read("trial_time_limit", options.trial_time_limit);
   options.resources_per_trial = to_resources(given.at("resources_per_trial"));

@@ -11,7 +11,8 @@ analysis = tune.run(train, config={"lr": tune.loguniform(1e-4, 1e-1)}, num_sampl
 print(analysis.best_config)
 """
 
-from kolo.tune import result, schedulers, stopper, suggest
+from kolo.tune import result, schedulers, stopper, suggest, variant_generator
+from kolo.tune._functions import with_parameters, wrap_function
 from kolo.tune._run import Callback, TuneError, run
 from kolo.tune._session import (
     TrialStopped,
@@ -49,6 +50,6 @@ from kolo.tune.sample import (
 from kolo.tune.schedulers import create_scheduler
 from kolo.tune.stopper import Stopper
 from kolo.tune.suggest import create_searcher
-from kolo.tune.trainable import DistributedTrainableCreator, Trainable, with_parameters
+from kolo.tune.trainable import DistributedTrainableCreator, Trainable
 
 __all__ = [name for name in dir() if not name.startswith("_")]

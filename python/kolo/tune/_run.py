@@ -20,7 +20,7 @@ from kolo.tune._custom import CustomScheduler, CustomSearch, trial_id_of, watche
 from kolo.tune._space import Constants, prepare
 from kolo.tune.analysis import ExperimentAnalysis, Trial, results_of
 from kolo.tune.schedulers import TrialScheduler, create_scheduler
-from kolo.tune.stopper import Stopper
+from kolo.tune.stopper import CombinedStopper, Stopper
 from kolo.tune.trainable import Prepared
 
 
@@ -95,6 +95,15 @@ def run(
         )
     constants = Constants()
     trainable = Prepared(run_or_experiment, constants)
+    for option, value in (
+        ("checkpoint_at_end", checkpoint_at_end),
+        ("checkpoint_freq", checkpoint_freq),
+    ):
+        if value and trainable.saves_by_itself:
+            raise InvalidArgumentError(
+                f"tune.run: {option} cannot be used with a function that takes checkpoint_dir: the "
+                "function writes its checkpoints itself, by tune.checkpoint_dir"
+            )
     search = suggest.create_searcher(search_alg) if isinstance(search_alg, str) else search_alg
     search = search or suggest.BasicVariantGenerator()
     if not isinstance(search, suggest.Searcher):
@@ -285,11 +294,18 @@ def _mutations(mutations: Dict[str, Any]) -> Dict[str, Any]:
 
 def _stop(stop: Any) -> Dict[str, Any]:
     if stop is None:
-        return {"stop": None, "stopper": None}
+        return {"stop": None, "stopper": None, "stop_all": None}
     if isinstance(stop, Mapping):
-        return {"stop": {str(key): float(value) for key, value in stop.items()}, "stopper": None}
+        limits = {str(key): float(value) for key, value in stop.items()}
+        return {"stop": limits, "stopper": None, "stop_all": None}
+    if isinstance(stop, (list, tuple)) and all(isinstance(one, Stopper) for one in stop):
+        stop = CombinedStopper(*stop)
     if callable(stop):
-        return {"stop": None, "stopper": lambda number, result: stop(trial_id_of(number), result)}
+        return {
+            "stop": None,
+            "stopper": lambda number, result: stop(trial_id_of(number), result),
+            "stop_all": stop.stop_all if isinstance(stop, Stopper) else None,
+        }
     raise InvalidArgumentError(
         f"tune.run: stop is {stop!r}; use a dictionary of limits, a function, or a Stopper"
     )

@@ -7,6 +7,7 @@ import os
 import shutil
 import sys
 import tempfile
+import threading
 import traceback
 import types
 from typing import Any, Dict, Iterator, Optional
@@ -33,6 +34,23 @@ def describe_exception(error: BaseException, trace: Optional[types.TracebackType
     return f"{type(error).__name__}: {error}{where}"
 
 
+_thread = threading.local()
+
+
+@contextlib.contextmanager
+def local(session: Any) -> Iterator[None]:
+    """Inside, this thread runs a function without a study: ``session`` takes what it says."""
+    _thread.session = session
+    try:
+        yield
+    finally:
+        _thread.session = None
+
+
+def _local() -> Any:
+    return getattr(_thread, "session", None)
+
+
 def report(_metric: Any = None, **kwargs: Any) -> None:
     """Reports a result: tune.report(loss=0.3), or tune.report({"loss": 0.3}). Returns when the study
     has stored it and decided that the trial goes on."""
@@ -42,7 +60,8 @@ def report(_metric: Any = None, **kwargs: Any) -> None:
     elif _metric is not None:
         metrics["_metric"] = _metric
     metrics.update(kwargs)
-    if not _core.trial_report(metrics):
+    session = _local()
+    if not (session.report(metrics) if session else _core.trial_report(metrics)):
         raise TrialStopped
 
 
@@ -56,38 +75,44 @@ def checkpoint_dir(step: int) -> Iterator[str]:
         def write(directory: str) -> None:
             shutil.copytree(folder, directory, dirs_exist_ok=True)
 
-        _core.trial_save(write)
+        session = _local()
+        (session.save if session else _core.trial_save)(write)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
 def get_checkpoint() -> Optional[str]:
     """The folder of the checkpoint to start from, if there is one."""
-    return _core.trial_checkpoint()
+    session = _local()
+    return session.checkpoint if session else _core.trial_checkpoint()
 
 
 def should_stop() -> bool:
     """Whether the trial has to stop."""
-    return _core.trial_should_stop()
+    session = _local()
+    return session.is_stopped if session else _core.trial_should_stop()
 
 
 def get_trial_dir() -> str:
     """The folder of this trial."""
-    return _core.trial_dir()
+    session = _local()
+    return session.folder if session else _core.trial_dir()
 
 
 def get_trial_name() -> str:
     """The name of this trial."""
-    return _core.trial_name()
+    return "default" if _local() else _core.trial_name()
 
 
 def get_trial_id() -> str:
     """The number of this trial, as text."""
-    return _core.trial_id()
+    return "default" if _local() else _core.trial_id()
 
 
 def is_session_enabled() -> bool:
     """Whether the calling thread runs a trial."""
+    if _local():
+        return True
     try:
         _core.trial_id()
     except ValueError:

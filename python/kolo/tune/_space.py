@@ -59,7 +59,7 @@ def prepare(value: Any, constants: Constants) -> Any:
             ]
             return Domain("grid_search", entries)
         if set(value) == {"eval"} and isinstance(value["eval"], str):
-            return _evaluated(value["eval"])
+            return evaluated(value["eval"])
         return {str(key): prepare(item, constants) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [prepare(item, constants) for item in value]
@@ -81,7 +81,9 @@ def plain(value: Any, constants: Constants) -> Any:
     return constants.mark(value)
 
 
-def _evaluated(text: str) -> Domain:
+def evaluated(text: str) -> sample_from:
+    """A value that is written as an expression."""
+
     def value(spec: Any) -> Any:
         import random
 

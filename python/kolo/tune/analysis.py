@@ -112,7 +112,8 @@ class Trial:
     def __repr__(self) -> str:
         return f"Trial({self.name}, {self.status})"
 
-    __str__ = __repr__
+    def __str__(self) -> str:
+        return self.name
 
 
 class Analysis:

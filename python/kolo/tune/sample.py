@@ -193,6 +193,11 @@ def grid_search(values: Sequence[Any]) -> Dict[str, List[Any]]:
     return {"grid_search": list(values)}
 
 
+def spec_of(read: Callable[[str], Any]) -> Any:
+    """What a function of sample_from sees, of values that read(path) gives."""
+    return _Spec(read)
+
+
 class _Spec:
     """What a function of sample_from sees: values by spec.config.x, spec.config["x"] or spec["x"]."""
 
@@ -231,11 +236,8 @@ class sample_from(Domain):
         except (TypeError, ValueError):
             needs = 1
         self.func = func
-
-        def call(read: Callable[[str], Any]) -> Any:
-            return func(_Spec(read)) if needs else func()
-
-        super().__init__("sample_from", call)
+        self.call: Callable[[Any], Any] = func if needs else lambda spec: func()
+        super().__init__("sample_from", lambda read: self.call(_Spec(read)))
 
 
 Function = sample_from

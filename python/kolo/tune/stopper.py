@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import datetime
 import statistics
+import time
 from collections import defaultdict, deque
-from typing import Any, Callable, Deque, Dict, Optional
+from typing import Any, Callable, Deque, Dict, List, Optional, Union
+
+from kolo._errors import InvalidArgumentError
 
 
 class Stopper:
@@ -82,6 +86,68 @@ class TrialPlateauStopper(Stopper):
             if self._mode == "max" and value < self._threshold:
                 return False
         return statistics.pstdev(values) <= self._std
+
+
+class ExperimentPlateauStopper(Stopper):
+    """Stops the whole study when its best results are alike."""
+
+    def __init__(
+        self, metric: str, std: float = 0.001, top: int = 10, mode: str = "min", patience: int = 0
+    ) -> None:
+        if mode not in ("min", "max"):
+            raise InvalidArgumentError(f"mode must be 'min' or 'max', not {mode!r}")
+        if patience < 0:
+            raise InvalidArgumentError(f"patience must be a positive number, not {patience!r}")
+        if not isinstance(top, int) or top <= 1:
+            raise InvalidArgumentError(f"top must be a whole number above 1, not {top!r}")
+        if not isinstance(std, float) or std <= 0:
+            raise InvalidArgumentError(f"std must be a positive number, not {std!r}")
+        self._metric = metric
+        self._std = std
+        self._top = top
+        self._mode = mode
+        self._patience = patience
+        self._iterations = 0
+        self._best: List[float] = []
+
+    def __call__(self, trial_id: str, result: Dict[str, Any]) -> bool:
+        self._best.append(result[self._metric])
+        self._best = sorted(self._best, reverse=self._mode == "max")[: self._top]
+        self._iterations = self._iterations + 1 if self._is_flat() else 0
+        return self.stop_all()
+
+    def _is_flat(self) -> bool:
+        return len(self._best) == self._top and statistics.pstdev(self._best) <= self._std
+
+    def stop_all(self) -> bool:
+        return self._is_flat() and self._iterations >= self._patience
+
+
+class TimeoutStopper(Stopper):
+    """Stops the whole study after a time, which a study that is resumed goes on with."""
+
+    def __init__(self, timeout: Union[int, float, datetime.timedelta]) -> None:
+        if isinstance(timeout, datetime.timedelta):
+            timeout = timeout.total_seconds()
+        if isinstance(timeout, bool) or not isinstance(timeout, (int, float)):
+            raise InvalidArgumentError(
+                f"TimeoutStopper: timeout must be seconds or a timedelta, not {timeout!r}"
+            )
+        self._left = float(timeout)
+        self._seen: Optional[float] = None
+
+    def __call__(self, trial_id: str, result: Dict[str, Any]) -> bool:
+        return False
+
+    def stop_all(self) -> bool:
+        now = time.monotonic()
+        if self._seen is not None:
+            self._left -= now - self._seen
+        self._seen = now
+        return self._left <= 0
+
+    def __getstate__(self) -> Dict[str, Any]:
+        return {**self.__dict__, "_seen": None}  # the clock of another process is another one
 
 
 class CombinedStopper(Stopper):

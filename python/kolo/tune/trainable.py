@@ -65,6 +65,18 @@ class Trainable:
         """Goes on from a folder that save() returned."""
         _load(self, checkpoint_path)
 
+    def save_to_object(self) -> bytes:
+        """A checkpoint as bytes."""
+        with tempfile.TemporaryDirectory(prefix="kolo-checkpoint-") as directory:
+            _save(self, directory)
+            return pack(directory)
+
+    def restore_from_object(self, obj: bytes) -> None:
+        """Goes on from what save_to_object() returned."""
+        with tempfile.TemporaryDirectory(prefix="kolo-checkpoint-") as directory:
+            unpack(obj, directory)
+            _load(self, directory)
+
     def stop(self) -> None:
         """The end."""
         self.cleanup()
@@ -115,6 +127,26 @@ class Trainable:
 _STATE = "state.pkl"
 
 
+def pack(directory: str) -> bytes:
+    """All files below a folder."""
+    files = {}
+    for folder, _, names in os.walk(directory):
+        for name in names:
+            path = os.path.join(folder, name)
+            with open(path, "rb") as file:
+                files[os.path.relpath(path, directory)] = file.read()
+    return pickle.dumps(files)
+
+
+def unpack(packed: bytes, directory: str) -> None:
+    """Writes the files of pack() below a folder."""
+    for name, content in pickle.loads(packed).items():
+        path = os.path.join(directory, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "wb") as file:
+            file.write(content)
+
+
 def _save(trainable: Any, directory: str) -> None:
     state = trainable.save_checkpoint(directory)
     kept = {"iteration": trainable.iteration, "is_dict": isinstance(state, dict)}
@@ -163,12 +195,18 @@ class _ClassAdapter:
         self._trainable.cleanup()
 
 
-def _call_function(function: Callable[..., Any], config: Dict[str, Any]) -> None:
+def call_function(function: Callable[..., Any], config: Dict[str, Any]) -> None:
     """A function of Tune: reports by tune.report, by a reporter, by yield, or by what it returns."""
-    names = list(inspect.signature(function).parameters)
+    parameters = inspect.signature(function).parameters
+    names = list(parameters)
     arguments: Dict[str, Any] = {}
     if "checkpoint_dir" in names:
-        arguments["checkpoint_dir"] = _session.get_checkpoint()
+        checkpoint = _session.get_checkpoint()
+        if (
+            checkpoint is not None
+            or parameters["checkpoint_dir"].default is inspect.Parameter.empty
+        ):
+            arguments["checkpoint_dir"] = checkpoint
     if len(names) > 1 and names[1] == "reporter":
         arguments["reporter"] = _session.report
     result = function(config, **arguments)
@@ -180,6 +218,13 @@ def _call_function(function: Callable[..., Any], config: Dict[str, Any]) -> None
     elif result is not None:
         _session.report(result)
     sys.stdout.flush()
+
+
+def _takes_checkpoint(function: Callable[..., Any]) -> bool:
+    try:
+        return "checkpoint_dir" in inspect.signature(function).parameters
+    except (TypeError, ValueError):
+        return False
 
 
 class Prepared:
@@ -199,6 +244,7 @@ class Prepared:
         self.trainable = trainable
         self.constants = constants
         self.is_class = inspect.isclass(trainable)
+        self.saves_by_itself = not self.is_class and _takes_checkpoint(trainable)
         if self.is_class and not hasattr(trainable, "step"):
             raise InvalidArgumentError(
                 f"tune.run: the class {trainable.__name__} has no function step; derive it from "
@@ -211,7 +257,7 @@ class Prepared:
     def __call__(self, *arguments: Any) -> Any:
         if self.is_class:
             return _ClassAdapter(self.trainable, self.constants.restore)
-        return _call_function(self.trainable, self.constants.restore(arguments[0]))
+        return call_function(self.trainable, self.constants.restore(arguments[0]))
 
 
 class Ranks:
@@ -268,29 +314,3 @@ def DistributedTrainableCreator(
         raise InvalidArgumentError(f"DistributedTrainableCreator: {func!r} is not a function")
     cpus = num_cpus_per_slot if cpus_per_slot is None else cpus_per_slot
     return DistributedTrainable(func, Ranks(num_hosts, num_slots, cpus, use_gpu, timeout_s, hosts))
-
-
-def with_parameters(trainable: Callable[..., Any], **kwargs: Any) -> Callable[..., Any]:
-    """The trainable with some of its arguments given, which may be large."""
-    if inspect.isclass(trainable):
-
-        class Inner(trainable):  # type: ignore[misc,valid-type]
-            def setup(self, config: Dict[str, Any]) -> None:
-                super().setup(config, **kwargs)
-
-        Inner.__name__ = trainable.__name__
-        return Inner
-
-    if "checkpoint_dir" in inspect.signature(trainable).parameters:
-
-        def with_checkpoint(config: Dict[str, Any], checkpoint_dir: Optional[str] = None) -> Any:
-            return trainable(config, checkpoint_dir=checkpoint_dir, **kwargs)
-
-        with_checkpoint.__name__ = getattr(trainable, "__name__", "trainable")
-        return with_checkpoint
-
-    def inner(config: Dict[str, Any]) -> Any:
-        return trainable(config, **kwargs)
-
-    inner.__name__ = getattr(trainable, "__name__", "trainable")
-    return inner

@@ -8,6 +8,7 @@ from typing import Any, Dict, List, Optional, Sequence, Set
 from kolo import _core
 from kolo._errors import InvalidArgumentError, unknown_name
 from kolo._run import pickler
+from kolo.tune.suggest._variants import Variants
 
 
 class Searcher:
@@ -168,6 +169,29 @@ class BasicVariantGenerator(Searcher):
             max_concurrent=max_concurrent,
             random_state=random_state,
         )
+        self.constant_grid_search = constant_grid_search
+        self._variants: Optional[Variants] = None
+
+    # --- trials one by one, without a study ---
+
+    @property
+    def total_samples(self) -> int:
+        """How many trials the specifications that were added stand for."""
+        return self._variants.total if self._variants else 0
+
+    def add_configurations(self, experiments: Any) -> None:
+        """Takes specifications by name: {"name": {"run": ..., "config": ..., "num_samples": 2}}."""
+        if self._variants is None:
+            self._variants = Variants(self.points_to_evaluate, self.constant_grid_search, self.seed)
+        self._variants.add(experiments)
+
+    def next_trial(self) -> Any:
+        """The next trial of what was added; None at the end."""
+        return self._variants.next() if self._variants else None
+
+    def is_finished(self) -> bool:
+        """Whether next_trial() has given all."""
+        return self._variants is None or self._variants.is_finished
 
 
 class BayesOptSearch(Searcher):
