@@ -46,6 +46,12 @@ class Part {
   virtual void restore() { load(saved_); }
   /// Root's value, on every rank of `group`. Collective.
   virtual void broadcast(Communicator& group, int root);
+  /// Before a commit: other ranks keep what only this one has of the value. Collective. Returns
+  /// whether there is such a thing, alike on every rank; what was handed over counts with save().
+  virtual bool hand_over(Communicator& /*group*/) { return false; }
+  /// Before ranks leave, and before a commit goes to disk: every rank gets what others have handed
+  /// over. Collective.
+  virtual void gather(Communicator& /*group*/) {}
   /// A group was formed, also the first one, and the value is that of the job.
   virtual void enter(Communicator& /*group*/) {}
 

@@ -11,6 +11,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "base/env.h"
@@ -18,6 +19,7 @@
 #include "base/log.h"
 #include "kolo/torch/threads.h"
 #include "train/dtype.h"
+#include "train/elastic/rank_owned.h"
 #include "train/elastic/updates.h"
 #include "train/gradient_exchange.h"
 #include "train/optim/serialization.h"
@@ -135,7 +137,7 @@ void assign_groups(std::vector<ParameterInfo>& infos, const std::vector<torch::T
 
 }  // namespace
 
-struct DistributedOptimizer::State {
+struct DistributedOptimizer::State final : train::RankOwned {
   torch::optim::Optimizer& optimizer;
   Options options;
   Engine* engine = nullptr;
@@ -148,11 +150,22 @@ struct DistributedOptimizer::State {
   bool is_synchronized = false;
   bool skips = false;
   bool has_warned = false;
+  std::optional<train::OwnsAlone> owns_alone;
 
   State(torch::optim::Optimizer& wrapped, Options chosen)
       : optimizer(wrapped), options(std::move(chosen)) {}
 
   void step_with_adasum();
+
+  // --- RankOwned --------------------------------------------------------------------------------
+  [[nodiscard]] bool is_sharded() const override {
+    return shards != nullptr && shards->has_taken_over();
+  }
+  [[nodiscard]] std::string shard() const override { return shards->own_state(); }
+  [[nodiscard]] std::string residuals() const override { return exchange->residuals(); }
+  [[nodiscard]] std::vector<std::vector<torch::Tensor>> groups() const override {
+    return shards->groups();
+  }
 
   /// The exchange, if there are virtual ranks.
   [[nodiscard]] GradientExchange& with_share() const {
@@ -198,6 +211,7 @@ DistributedOptimizer::DistributedOptimizer(
     state.share = std::make_unique<VirtualShare>(
         VirtualRanks(virtual_ranks, state.engine->size(set)), state.engine->rank(set));
   }
+  const std::vector<std::string> residuals = train::take_residuals(optimizer);
   if (state.is_alone && state.share == nullptr) return;
 
   const double factor = state.options.gradient_predivide_factor;
@@ -209,9 +223,11 @@ DistributedOptimizer::DistributedOptimizer(
   exchange.op = state.options.op;
   exchange.rules.bucket_bytes = bucket_bytes_of(state.options);
   const auto kind = state.options.compression.kind;
+  const bool keeps_residuals =
+      kind == Compression::Kind::power_sgd || kind == Compression::Kind::top_k;
   exchange.autotune = (state.options.autotune || setting_flag("AUTOTUNE").value_or(false)) &&
                       !state.options.shard_optimizer_state && state.share == nullptr &&
-                      kind != Compression::Kind::power_sgd && kind != Compression::Kind::top_k;
+                      !keeps_residuals;
   exchange.autotune_log = !state.options.autotune_log.empty()
                               ? state.options.autotune_log
                               : setting("AUTOTUNE_LOG").value_or("");
@@ -235,6 +251,8 @@ DistributedOptimizer::DistributedOptimizer(
   if (state.share != nullptr)
     train::check_same_bits(state.exchange->pipeline().communicator(), virtual_ranks,
                            state.options.seed);
+  if (keeps_residuals && !residuals.empty()) state.exchange->load_residuals(residuals);
+  if (keeps_residuals || state.shards != nullptr) state.owns_alone.emplace(optimizer, state);
   if (state.shards == nullptr) return;
   state.exchange->refuse_zeros();
   state.exchange->when_planned([&state](Communicator& communicator) {

@@ -14,9 +14,11 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "base/errors.h"
+#include "base/log.h"
 #include "train/dtype.h"
 #include "train/optim/serialization.h"
 
@@ -61,6 +63,19 @@ class Shards::Reducer final : public GradientReducer {
 
 Shards::Shards(torch::optim::Optimizer& optimizer)
     : optimizer_(optimizer), elementwise_(is_elementwise(optimizer)) {}
+
+Shards::~Shards() {
+  if (shards_.empty()) return;
+  try {
+    torch::NoGradGuard no_grad;
+    auto& groups = optimizer_.param_groups();
+    for (std::size_t g = 0; g < groups.size(); ++g) groups[g].params() = groups_[g];
+    optimizer_.state().clear();
+    for (torch::Tensor& parameter : parameters_) parameter.set_data(parameter.detach().clone());
+  } catch (const std::exception& error) {
+    log::error("the parameters cannot be taken out of shared memory: {}", error.what());
+  }
+}
 
 std::unique_ptr<GradientReducer> Shards::make_reducer(ReduceOp op, Scaling scaling) {
   return std::make_unique<Reducer>(*this, op, scaling);
@@ -200,7 +215,6 @@ std::string Shards::own_state() const {
 }
 
 std::string Shards::gather_state(Communicator& communicator) {
-  torch::NoGradGuard no_grad;
   if (shards_.empty()) return communicator.rank() == 0 ? optimizer_bytes(optimizer_) : "";
   const std::string mine = own_state();
   std::string all;
@@ -212,13 +226,29 @@ std::string Shards::gather_state(Communicator& communicator) {
                                            return all.data();
                                          });
   if (communicator.rank() != 0) return "";
-
-  std::map<const void*, NamedValues> states;  // by parameter
+  std::vector<std::string> of_ranks;
   std::size_t place = 0;
   for (const std::size_t size : sizes) {
-    torch::serialize::InputArchive archive;
-    load_archive(archive, all.substr(place, size));
+    of_ranks.push_back(all.substr(place, size));
     place += size;
+  }
+  return whole_state(optimizer_, groups_, of_ranks);
+}
+
+std::string whole_state(const torch::optim::Optimizer& optimizer,
+                        const std::vector<std::vector<torch::Tensor>>& groups,
+                        const std::vector<std::string>& of_ranks) {
+  torch::NoGradGuard no_grad;
+  const bool elementwise = is_elementwise(optimizer);
+  std::vector<torch::Tensor> parameters;  // as they are numbered: each once
+  std::set<const void*> seen;
+  for (const auto& group : groups)
+    for (const torch::Tensor& parameter : group)
+      if (seen.insert(parameter.unsafeGetTensorImpl()).second) parameters.push_back(parameter);
+  std::map<const void*, NamedValues> states;  // by parameter
+  for (const std::string& bytes : of_ranks) {
+    torch::serialize::InputArchive archive;
+    load_archive(archive, bytes);
     const auto pieces = read<std::int64_t>(archive, "pieces");
     for (std::int64_t i = 0; i < pieces; ++i) {
       torch::serialize::InputArchive entry, state;
@@ -227,10 +257,10 @@ std::string Shards::gather_state(Communicator& communicator) {
       const auto first = read<std::int64_t>(entry, "first");
       const auto count = read<std::int64_t>(entry, "count");
       const torch::Tensor& parameter =
-          parameters_[static_cast<std::size_t>(read<std::int64_t>(entry, "parameter"))];
+          parameters.at(static_cast<std::size_t>(read<std::int64_t>(entry, "parameter")));
       NamedValues& whole = states[parameter.unsafeGetTensorImpl()];
       for (const auto& [key, value] : values_of(state)) {
-        if (!elementwise_ || !is_tensor_of(value, {count})) {
+        if (!elementwise || !is_tensor_of(value, {count})) {
           whole[key] = value;
           continue;
         }
@@ -254,7 +284,7 @@ std::string Shards::gather_state(Communicator& communicator) {
     write_values(found->second, state);
     return true;
   };
-  save_groups(optimizer_, groups_, write_state, archive);
+  save_groups(optimizer, groups, write_state, archive);
   return archive_bytes(archive);
 }
 

@@ -29,9 +29,19 @@ namespace kolo::train {
 /// Whether an optimizer's update of an element depends on that element alone.
 bool is_elementwise(const torch::optim::Optimizer& optimizer);
 
+/// The optimizer as one process would have it, as optimizer_bytes(), from what own_state() gave on
+/// each rank. `groups` are its parameters when nothing is shared out.
+std::string whole_state(const torch::optim::Optimizer& optimizer,
+                        const std::vector<std::vector<torch::Tensor>>& groups,
+                        const std::vector<std::string>& of_ranks);
+
 class Shards {
  public:
   explicit Shards(torch::optim::Optimizer& optimizer);
+  /// The optimizer has its parameters again, in memory of their own, and no state.
+  ~Shards();
+  Shards(const Shards&) = delete;
+  Shards& operator=(const Shards&) = delete;
 
   /// Moves the parameters into flat tensors and gives the optimizer this rank's part of them, and
   /// of the state it has.
@@ -55,6 +65,11 @@ class Shards {
   std::string gather_state(Communicator& communicator);
   /// The other way, on every rank.
   void load_state(const std::string& bytes);
+  [[nodiscard]] bool has_taken_over() const noexcept { return !shards_.empty(); }
+  /// This rank's part of the state.
+  [[nodiscard]] std::string own_state() const;
+  /// Of the optimizer, before take_over().
+  [[nodiscard]] const std::vector<std::vector<torch::Tensor>>& groups() const { return groups_; }
 
  private:
   /// What the optimizer has here of one parameter.
@@ -79,7 +94,6 @@ class Shards {
   void take_whole(Communicator& communicator, Shard& shard, const BucketPlan::Bucket& planned);
   /// The optimizer has whole parameters and their state: it gets its pieces instead.
   void share_out();
-  [[nodiscard]] std::string own_state() const;
 
   torch::optim::Optimizer& optimizer_;
   const bool elementwise_;

@@ -51,6 +51,7 @@ class Session {
     membership_->heed_notice();
     if (!std::exchange(state_.contents_->counts_told, true))
       state_.add(comm::elastic::told_count());
+    state_.contents_->before_commit = [this] { hand_over(); };
     state_.contents_->at_end_of_step = [this] { end_step(); };
     state_.contents_->ask_again = [this] {
       state_.contents_->is_synced = false;
@@ -63,6 +64,7 @@ class Session {
     state_.save();  // something to go back to before the first commit
   }
   ~Session() {
+    state_.contents_->before_commit = nullptr;
     state_.contents_->at_end_of_step = nullptr;
     state_.contents_->at_beginning = nullptr;
     state_.contents_->ask_again = nullptr;
@@ -80,6 +82,8 @@ class Session {
     if (state_.contents_->has_copy) return state_.restore();
     state_.contents_->is_synced = false;
   }
+  void hand_over();
+  void gather();
   void end_step();
   bool read_commit();
   void write_commit();
@@ -93,8 +97,9 @@ class Session {
   std::optional<CommitFiles> files_;
   std::uint64_t every_ = static_cast<std::uint64_t>(
       std::max<std::int64_t>(1, setting_integer("COMMIT_EVERY").value_or(kCommitEvery)));
-  bool is_writer_ = false;     // of files: rank 0 of the last group
-  bool has_returned_ = false;  // the user's function, in this group
+  bool is_writer_ = false;        // of files: rank 0 of the last group
+  bool has_returned_ = false;     // the user's function, in this group
+  bool has_handed_over_ = false;  // in the last commit: ranks have something of their own
   bool is_first_ = true;
 };
 
@@ -152,8 +157,27 @@ void Session::enter_group() {
 void Session::end_step() {
   auto wish = static_cast<std::int32_t>(membership_->wish());
   wish = meeting_->allreduce(wish, ReduceOp::max);
-  if (wish != static_cast<std::int32_t>(Wish::go_on)) throw EndOfGroup{};
-  if (state_.commits() % every_ == 0) write_commit();
+  if (wish != static_cast<std::int32_t>(Wish::go_on)) {
+    gather();
+    throw EndOfGroup{};
+  }
+  if (!files_ || state_.commits() % every_ != 0) return;
+  gather();
+  write_commit();
+}
+
+/// When the barrier is behind one rank, every rank has handed over: whoever makes this commit, the
+/// others can follow.
+void Session::hand_over() {
+  has_handed_over_ = false;
+  for (const auto& part : state_.contents_->parts)
+    if (part->hand_over(*meeting_)) has_handed_over_ = true;
+  if (has_handed_over_) meeting_->barrier();
+}
+
+void Session::gather() {
+  if (!has_handed_over_) return;
+  for (const auto& part : state_.contents_->parts) part->gather(*meeting_);
 }
 
 void Session::write_commit() {

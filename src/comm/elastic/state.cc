@@ -117,11 +117,13 @@ void State::save() {
 }
 
 void State::commit() {
+  if (contents_->before_commit) contents_->before_commit();
   save();
   end_step();
 }
 
 void State::commit_in_place() {
+  if (contents_->before_commit) contents_->before_commit();
   contents_->has_copy = true;
   for (const auto& part : contents_->parts) part->mark();
   end_step();

@@ -8,7 +8,7 @@ namespace kolo::elastic {
 struct State::Contents {
   std::vector<std::unique_ptr<Part>> parts;
   std::vector<std::function<void()>> callbacks;
-  std::function<void()> at_end_of_step;  ///< inside run()
+  std::function<void()> before_commit, at_end_of_step;  ///< inside run()
   /// Inside run(), on one rank, when nobody has the state: takes what is on disk, if it is to.
   /// Returns whether it has.
   std::function<bool()> at_beginning;

@@ -50,9 +50,11 @@ std::vector<Metrics> Trainer::fit_elastic(const Dataset& train, const Dataset* v
   for (auto& callback : callbacks_)
     state.add([&callback] { return callback->state(); },
               [&callback](const std::string& text) { callback->load_state(text); });
-  // Callbacks come between the optimizer's step and the commit, and may fail there.
-  commit_ = callbacks_.empty() ? [&state] { state.commit_in_place(); }
-                               : std::function<void()>([&state] { state.commit(); });
+  // Callbacks come between the optimizer's step and the commit, and may fail there. So may the
+  // exchange of parameters by ranks that have updated a part of them each.
+  const bool in_place = callbacks_.empty() && !options_.distributed.shard_optimizer_state;
+  commit_ = in_place ? [&state] { state.commit_in_place(); }
+                     : std::function<void()>([&state] { state.commit(); });
 
   const auto ending = elastic::run(state, [&](elastic::State&) {
     struct Group {
