@@ -103,6 +103,15 @@ class Values(RankTest):
         self.assertEqual(hvd.allgather(np.array([RANK])).tolist(), list(range(SIZE)))
         self.assertEqual(float(hvd.broadcast(float(RANK), SIZE - 1)), SIZE - 1)
         self.assertEqual(hvd.reducescatter(np.ones(SIZE), op=hvd.Sum).tolist(), [SIZE])
+        tensor = keras.ops.convert_to_tensor([float(RANK)] * SIZE)
+        for result in (
+            hvd.allreduce(tensor),
+            hvd.allgather(tensor),
+            hvd.broadcast(tensor, 0),
+            hvd.reducescatter(tensor),
+        ):
+            self.assertTrue(keras.ops.is_tensor(result))
+            self.assertEqual(result.dtype, tensor.dtype)
         with self.assertRaises(ValueError):
             hvd.allreduce(1.0, average=True, op=hvd.Sum)
 

@@ -21,38 +21,47 @@ def allreduce(
     op: Any = None,
     compression: Any = None,
 ) -> Any:
-    """The average (or ``op``) of a value over all ranks, as an array. ``compression`` changes
-    nothing."""
+    """The average (or ``op``) of a value over all ranks: a tensor of a tensor, else an array.
+    ``compression`` changes nothing."""
     if op is not None and average is not None:
         raise InvalidArgumentError("the parameters 'average' and 'op' exclude each other; use 'op'")
     if average is not None:
         op = Average if average else Sum
-    return _numpy_ops.allreduce(
+    reduced = _numpy_ops.allreduce(
         _array(value),
         name=name,
         op=Average if op is None else op,
         prescale_factor=prescale_factor,
         postscale_factor=postscale_factor,
     )
+    return _like(value, reduced)
 
 
 def allgather(value: Any, name: Optional[str] = None) -> Any:
     """The values of all ranks, one below the other."""
-    return _numpy_ops.allgather(_array(value), name)
+    return _like(value, _numpy_ops.allgather(_array(value), name))
 
 
 def broadcast(value: Any, root_rank: int, name: Optional[str] = None) -> Any:
     """The value of ``root_rank``."""
-    return _numpy_ops.broadcast(_array(value), root_rank, name)
+    return _like(value, _numpy_ops.broadcast(_array(value), root_rank, name))
 
 
 def reducescatter(value: Any, name: Optional[str] = None, op: int = Average) -> Any:
     """Reduced over all ranks, and of that this rank's rows."""
-    return _numpy_ops.reducescatter(_array(value), name, op)
+    return _like(value, _numpy_ops.reducescatter(_array(value), name, op))
 
 
 def _array(value: Any) -> Any:
     return keras.ops.convert_to_numpy(value)
+
+
+def _like(value: Any, array: Any) -> Any:
+    """What was given as a tensor comes back as one."""
+    if not keras.ops.is_tensor(value):
+        return array
+    dtype = keras.backend.standardize_dtype(value.dtype)
+    return keras.ops.convert_to_tensor(array, dtype=dtype)
 
 
 def load_model(
