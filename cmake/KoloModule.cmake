@@ -43,6 +43,12 @@ if(KOLO_SANITIZE)
   add_link_options(-fsanitize=${KOLO_SANITIZE})
 endif()
 
+# kolo_compiles_quickly(TARGET): for code that waits for others most of its time, or is seldom run. What
+# optimising it would cost those who build is more than they would gain.
+function(kolo_compiles_quickly target)
+  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
+endfunction()
+
 # kolo_module(NAME SOURCES … [DEPENDS …] [PRIVATE_DEPENDS …])
 # Makes the static library kolo_NAME with the alias kolo::NAME. DEPENDS are other modules or libraries.
 function(kolo_module name)
