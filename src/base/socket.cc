@@ -8,6 +8,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <sys/un.h>
 
 #include <algorithm>
 #include <charconv>
@@ -71,6 +72,16 @@ SocketAddress SocketAddress::from_numeric(const std::string& host, std::uint16_t
 }
 
 SocketAddress SocketAddress::parse(std::string_view text) {
+  // The name begins with a zero byte, which str() writes as '@'. Without any, the kernel gives one.
+  if (text.starts_with('@')) {
+    sockaddr_un local{};
+    if (text.size() > sizeof local.sun_path)
+      throw_error(ErrorCode::invalid_argument, "'{}' is too long for the name of a socket", text);
+    local.sun_family = AF_UNIX;
+    std::copy(text.begin() + 1, text.end(), local.sun_path + 1);
+    return from_raw(reinterpret_cast<const sockaddr*>(&local),
+                    static_cast<socklen_t>(sizeof(sa_family_t) + (text == "@" ? 0 : text.size())));
+  }
   const auto colon = text.rfind(':');
   std::string_view host = text.substr(0, colon);
   if (host.size() > 2 && host.front() == '[' && host.back() == ']')
@@ -87,6 +98,7 @@ SocketAddress SocketAddress::parse(std::string_view text) {
 }
 
 std::string SocketAddress::host() const {
+  if (family() == AF_UNIX) return "this host";
   char name[NI_MAXHOST];
   if (::getnameinfo(raw(), length_, name, sizeof name, nullptr, 0, NI_NUMERICHOST) != 0) return "?";
   return name;
@@ -99,6 +111,13 @@ std::uint16_t SocketAddress::port() const noexcept {
 }
 
 std::string SocketAddress::str() const {
+  if (family() == AF_UNIX) {
+    const auto& local = reinterpret_cast<const sockaddr_un&>(storage_);
+    std::string name(local.sun_path, length_ - sizeof(sa_family_t));
+    name.resize(std::max<std::size_t>(1, name.size()));
+    name.front() = '@';
+    return name;
+  }
   return family() == AF_INET6 ? fmt::format("[{}]:{}", host(), port())
                               : fmt::format("{}:{}", host(), port());
 }
@@ -112,7 +131,7 @@ SocketAddress SocketAddress::with_port(std::uint16_t port) const {
   SocketAddress copy = *this;
   if (family() == AF_INET)
     reinterpret_cast<sockaddr_in&>(copy.storage_).sin_port = htons(port);
-  else
+  else if (family() == AF_INET6)
     reinterpret_cast<sockaddr_in6&>(copy.storage_).sin6_port = htons(port);
   return copy;
 }

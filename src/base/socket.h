@@ -1,4 +1,4 @@
-// TCP sockets with deadlines, and the addresses of this machine.
+// Stream sockets with deadlines, and the addresses of this machine.
 #pragma once
 
 #include <sys/socket.h>
@@ -15,14 +15,14 @@
 
 namespace kolo {
 
-/// A numeric IPv4 or IPv6 address with a port.
+/// A numeric IPv4 or IPv6 address with a port, or "@NAME": a local socket that has no file.
 class SocketAddress {
  public:
   SocketAddress() = default;
 
   /// "127.0.0.1", "fe80::1%eth0". Throws invalid_argument; names are not looked up.
   static SocketAddress from_numeric(const std::string& host, std::uint16_t port = 0);
-  /// "127.0.0.1:80", "[::1]:80", as str() writes it. Throws invalid_argument.
+  /// "127.0.0.1:80", "[::1]:80", "@NAME" ("@": any free one). Throws invalid_argument.
   static SocketAddress parse(std::string_view text);
   static SocketAddress from_raw(const sockaddr* raw, socklen_t length);
   static SocketAddress loopback() { return from_numeric("127.0.0.1"); }

@@ -1,7 +1,8 @@
-// The leader listens on ports of its own and broadcasts its addresses and a fresh secret over the
-// communicator. Members connect and prove that they know the secret, as ranks do at the rendezvous.
-// After that all sockets are non-blocking: send() queues what the socket does not take at once, and
-// wait() is one poll(2) over all sockets and an eventfd by which other threads wake it.
+// The leader listens and broadcasts its addresses and a fresh secret over the communicator: on
+// several hosts on ports of its own, inside one host on a local socket. Members connect and prove
+// that they know the secret, as ranks do at the rendezvous. After that all sockets are
+// non-blocking: send() queues what the socket does not take at once, and wait() is one poll(2) over
+// all sockets and an eventfd by which other threads wake it.
 #include "engine/star.h"
 
 #include <poll.h>
@@ -62,7 +63,9 @@ void Star::lead(Communicator& members, Deadline deadline) {
   const Secret secret = Secret::random();
   std::vector<Fd> listeners;
   std::vector<std::string> addresses;
-  for (const auto& place : comm::addresses_to_listen(members.topology().host_count() == 1)) {
+  const bool is_one_host = members.topology().host_count() == 1;
+  for (const auto& place :
+       is_one_host ? std::vector{SocketAddress::parse("@")} : comm::addresses_to_listen(false)) {
     listeners.push_back(listen_tcp(place));
     addresses.push_back(local_address_of(listeners.back().get()).str());
   }
@@ -82,8 +85,11 @@ void Star::lead(Communicator& members, Deadline deadline) {
                .poll_timeout_ms());
     throw_if_lost(members);
     if (deadline.passed())
-      throw_error(ErrorCode::timeout, "engine: {} of {} members did not connect to their leader",
-                  missing, members.size() - 1);
+      throw_error(ErrorCode::timeout,
+                  "engine: {} of {} members did not connect to their leader in time; the first of "
+                  "them is rank {} of the process set",
+                  missing, members.size() - 1,
+                  std::find(is_missing.begin(), is_missing.end(), true) - is_missing.begin());
     for (auto& guest : door.admit()) {
       if (!expects(guest.hello)) continue;  // it came twice at once
       is_missing[static_cast<std::size_t>(guest.hello.rank)] = false;

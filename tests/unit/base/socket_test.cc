@@ -11,17 +11,19 @@ namespace kolo {
 namespace {
 
 using namespace std::chrono_literals;
+using namespace std::string_literals;
 
 TEST(SocketAddressTest, IsReadAsItIsWritten) {
-  for (const char* text : {"127.0.0.1:80", "[::1]:65535", "10.0.0.7:1", "[fe80::1]:9"})
+  for (const char* text :
+       {"127.0.0.1:80", "[::1]:65535", "10.0.0.7:1", "[fe80::1]:9", "@kolo", "@"})
     EXPECT_EQ(SocketAddress::parse(text).str(), text);
   EXPECT_EQ(SocketAddress::parse("[::1]:7").host(), "::1");
   EXPECT_EQ(SocketAddress::parse("[::1]:7").port(), 7);
 }
 
 TEST(SocketAddressTest, RefusesWhatIsNone) {
-  for (const char* text : {"", "127.0.0.1", "127.0.0.1:", "127.0.0.1:x", "127.0.0.1:70000",
-                           "localhost:80", ":80", "[::1]"}) {
+  for (const auto& text : {""s, "127.0.0.1"s, "127.0.0.1:"s, "127.0.0.1:x"s, "127.0.0.1:70000"s,
+                           "localhost:80"s, ":80"s, "[::1]"s, "@"s + std::string(108, 'x')}) {
     try {
       SocketAddress::parse(text);
       ADD_FAILURE() << text;
@@ -68,6 +70,28 @@ TEST_F(ConnectionTest, CarriesMoreThanFitsInItsBuffers) {
   recv_exactly(server.get(), got.data(), got.size(), Deadline::after(20s), "the client");
   sending.get();
   EXPECT_TRUE(got == sent);
+}
+
+TEST(LocalSocketTest, ConnectsByTheNameThatTheKernelGave) {
+  Fd listener = listen_tcp(SocketAddress::parse("@"));
+  const auto address = local_address_of(listener.get());
+  EXPECT_EQ(address.port(), 0);
+  EXPECT_EQ(address.str().front(), '@');
+  EXPECT_GT(address.str().size(), 1U);
+  Fd client = connect_tcp(SocketAddress::parse(address.str()), Deadline::after(10s));
+  Fd server(::accept4(listener.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+  send_all(client.get(), "hello", Deadline::after(10s), "the server");
+  std::string got(5, '\0');
+  recv_exactly(server.get(), got.data(), got.size(), Deadline::after(10s), "the client");
+  EXPECT_EQ(got, "hello");
+  listener = Fd();
+  try {
+    static_cast<void>(connect_tcp(address, Deadline::after(10s)));
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::unavailable);
+    EXPECT_THAT(error.what(), testing::HasSubstr(address.str()));
+  }
 }
 
 TEST_F(ConnectionTest, WaitsEndInTimeAndNameThePeer) {
