@@ -122,6 +122,11 @@ void Doorkeeper::read_from(Id id) {
       send_all(stranger.socket.get(), frame(Message::welcome, ""), Deadline::after(kAtOnce), "it");
   } catch (const Error& error) {
     log::debug("dropped a connection that did not prove itself: {}", error.message());
+    // A rank of another version would take silence for a crowd and try again until its time is up.
+    if (error.code() == ErrorCode::unsupported) {
+      const std::string refusal = frame(Message::goodbye, "");
+      ::send(stranger.socket.get(), refusal.data(), refusal.size(), MSG_NOSIGNAL);
+    }
     strangers_.erase(id);
     return;
   }

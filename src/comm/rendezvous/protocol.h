@@ -6,8 +6,8 @@
 //   C→S  proof      proof("client", hello + challenge)
 //   S→C  welcome    nothing; only now is C sure that it was not dropped in a crowd of strangers
 // where proof(label, text) is an HMAC under the job's secret. Each side proves that it knows the
-// secret, for this connection and this rank only; the secret itself is never sent. Then, depending
-// on the purpose:
+// secret, for this connection and this rank only; the secret itself is never sent. A hello of
+// another version is answered by goodbye. Then, depending on the purpose:
 //   meetings  C→S meet, answered by S→C met or failure; one at a time
 //   news      S→C departure, for each rank that is gone, past ones first; C→S activity, what the
 //             rank does (../activity.h), to servers that have asked for it by KOLO_ACTIVITY

@@ -16,6 +16,7 @@
 
 #include "base/errors.h"
 #include "base/interrupt.h"
+#include "comm/shm/late_process.h"
 
 namespace kolo::comm {
 namespace {
@@ -195,10 +196,10 @@ void ShmGroup::look(int member, Deadline deadline, HasArrived has_arrived) {
   }
   if (deadline.passed()) {
     member = furthest_behind(member, has_arrived);
-    fail(member, fmt::format("{} did not arrive within {:g} s (KOLO_TIMEOUT_SECONDS); it is alive, "
-                             "but stopped, stuck or late",
+    fail(member, fmt::format("{} did not arrive within {:g} s (KOLO_TIMEOUT_SECONDS); {}",
                              describe_member(member),
-                             std::chrono::duration<double>(options_.timeout).count()));
+                             std::chrono::duration<double>(options_.timeout).count(),
+                             why_late(members_[member].segment->owner())));
   }
 }
 
@@ -255,8 +256,10 @@ void ShmGroup::fail(int member, const std::string& why) {
 
 std::optional<int> ShmGroup::lost_member() const {
   if (!liveness_->any_departed()) return std::nullopt;
-  for (int r = 0; r < size(); ++r)
-    if (r != rank() && liveness_->departure_of(members_[r].world_rank)) return r;
+  // Who was lost first is the cause; the others may have gone because of it.
+  for (const Departure& departure : liveness_->departures())
+    for (int r = 0; r < size(); ++r)
+      if (r != rank() && members_[r].world_rank == departure.rank) return r;
   return std::nullopt;
 }
 

@@ -6,6 +6,7 @@
 #include <condition_variable>
 #include <csignal>
 
+#include "comm/shm/late_process.h"
 #include "support/memory_bootstrap.h"
 
 namespace kolo::comm {
@@ -167,6 +168,18 @@ TEST_F(LivenessTest, UnlistenWaitsForACallbackUnderWay) {
   }
   declarer.join();
   EXPECT_FALSE(returned_too_early);
+}
+
+TEST(LateProcess, IsSaidToBeStoppedOrHeld) {
+  Sleeper other;
+  EXPECT_EQ(why_late(other.pid()), "it is alive, but stuck or late");
+  ::setenv("KOLO_TRIAL_ID", "study_00001", 1);
+  EXPECT_NE(why_late(other.pid()).find("the study holds the trial"), std::string::npos);
+  ::unsetenv("KOLO_TRIAL_ID");
+  ::kill(other.pid(), SIGSTOP);
+  int status = 0;
+  ASSERT_EQ(::waitpid(other.pid(), &status, WUNTRACED), other.pid());
+  EXPECT_NE(why_late(other.pid()).find("kill -CONT"), std::string::npos);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <future>
 
+#include "comm/rendezvous/caller.h"
 #include "kolo/error.h"
 #include "rendezvous_fixture.h"
 
@@ -138,6 +139,30 @@ TEST_F(StrangerTest, ARankWithAnotherSecretIsToldSo) {
     EXPECT_THAT(error.what(), HasSubstr("does not know the secret of this job"));
   }
   EXPECT_TRUE(server_->joined().empty());
+}
+
+TEST_F(StrangerTest, ARankOfAnotherVersionIsToldSoAtOnce) {
+  start(2);
+  std::string hello = encode(Hello{Purpose::meetings, 0, std::string(kNonceBytes, 'n')});
+  hello[4] = 99;
+  Fd old = connect();
+  say(old, frame(Message::hello, hello));
+  const Frame answer =
+      receive_frame(old.get(), kHandshakeLimit, Deadline::after(10s), "the server");
+  EXPECT_EQ(answer.type, static_cast<std::uint8_t>(Message::goodbye));
+  EXPECT_TRUE(is_dropped(old));
+  // To a rank that answer is an error, and no reason to try again.
+  Fd listener = listen_tcp(SocketAddress::loopback());
+  Caller caller(local_address_of(listener.get()), Purpose::news, 0, Deadline::after(10s), "it");
+  Fd other(::accept4(listener.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+  send_all(other.get(), frame(Message::goodbye, ""), Deadline::after(10s), "the rank");
+  try {
+    static_cast<void>(caller.prove(secret_, Deadline::after(10s)));
+    FAIL() << "must throw";
+  } catch (const Error& error) {
+    EXPECT_FALSE(Caller::was_dropped(error));
+    EXPECT_THAT(error.what(), HasSubstr("in the same version"));
+  }
 }
 
 TEST_F(StrangerTest, AClientEndsWhenWhatAnswersIsNoServer) {
