@@ -68,6 +68,7 @@ int Custodian::run() {
     const Time now = Clock::now();
     lose_silent_owners(now);
     tell_ends(now);
+    obey_those_that_waited();
     settle_reservations();
     end_if_idle(now);
   }
@@ -157,9 +158,13 @@ void Custodian::start(OwnerId id, Owner& owner, Task task) {
       ground.secret = file.get();
     }
     StartedTask started = start_task(task, passed, ground);
-    outputs_[{id, task.id}] = {
-        std::move(started.out), std::move(started.err), std::move(started.said_in),
-        started.said_from,      task.tell_exit,         task.reservation};
+    outputs_[{id, task.id}] = {std::move(started.out),
+                               std::move(started.err),
+                               std::move(started.said_in),
+                               started.said_from,
+                               task.tell_exit,
+                               task.reservation,
+                               owner.family};
     table_.add(id, task, started.leader, std::move(ground.mark));
   } catch (const Error& error) {
     tell(id, frame(Kind::ended, encode(TaskEnd{task.id, 0, {}, error.message()})));

@@ -68,6 +68,9 @@ class Custodian final : private Processes {
     std::chrono::milliseconds lease{0};
     std::optional<Time> lost_at;  // unless it speaks before
     Environment environment;
+    /// Of a custodian that listens: tasks begin when those of earlier owners of it have ended.
+    std::string family;
+    std::vector<Frame> waiting;                      // orders about tasks, until then
     std::map<std::string, Fd, std::less<>> secrets;  // sealed files, by content
     bool has_news = false;                           // since the last end of a line
   };
@@ -77,6 +80,7 @@ class Custodian final : private Processes {
     std::size_t said_from = 0;
     bool tell_exit = false;
     ReservationId reservation = 0;
+    std::string family{};
   };
   using TaskKey = std::pair<OwnerId, TaskId>;
 
@@ -101,6 +105,9 @@ class Custodian final : private Processes {
   void shut_down_because(const std::string& reason);
   void end_if_idle(Time now);
   static void renew_lease(Owner& owner);
+  void obey_about_task(OwnerId id, Owner& owner, const Frame& order);
+  [[nodiscard]] bool is_anything_left_of(const std::string& family, OwnerId but) const;
+  void obey_those_that_waited();
   void start(OwnerId id, Owner& owner, Task task);
   void lose(OwnerId id);
   void lose_silent_owners(Time now);

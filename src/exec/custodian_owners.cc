@@ -135,9 +135,9 @@ void Custodian::obey(OwnerId id, Owner& owner, const Frame& order) {
     case Kind::environment:
       owner.environment = merge_environment(environment_, decode_environment(order.payload));
       break;
-    case Kind::start: start(id, owner, decode_task(order.payload)); break;
-    case Kind::end: table_.end(id, decode_task_id(order.payload), Clock::now()); break;
-    case Kind::kill: table_.kill(id, decode_task_id(order.payload), Clock::now()); break;
+    case Kind::start:
+    case Kind::end:
+    case Kind::kill: obey_about_task(id, owner, order); break;
     case Kind::renew: break;
     case Kind::lease:
       owner.lease = decode_lease(order.payload);
@@ -145,9 +145,9 @@ void Custodian::obey(OwnerId id, Owner& owner, const Frame& order) {
       renew_lease(owner);
       break;
     case Kind::family:
-      if (!owner.is_bound)
-        throw_error(ErrorCode::failed_precondition, "this custodian serves several families");
-      family_lock_ = lock_family_of_host(order.payload);
+      // Others than this custodian may have left something, unless it stands.
+      if (owner.is_bound) family_lock_ = lock_family_of_host(order.payload);
+      owner.family = order.payload;
       break;
     case Kind::finish: owner.is_finished = true; break;
     case Kind::reserve: reserve(id, owner, decode_reservation(order.payload)); break;
@@ -167,6 +167,38 @@ void Custodian::obey(OwnerId id, Owner& owner, const Frame& order) {
     case Kind::listen: begin_to_listen(id, owner, decode_listen_order(order.payload)); break;
     default: throw_error(ErrorCode::corruption, "an order of kind {} is unknown", order.type);
   }
+}
+
+void Custodian::obey_about_task(OwnerId id, Owner& owner, const Frame& order) {
+  if (!owner.waiting.empty() || is_anything_left_of(owner.family, id)) {
+    owner.waiting.push_back(order);
+    return;
+  }
+  switch (static_cast<Kind>(order.type)) {
+    case Kind::end: table_.end(id, decode_task_id(order.payload), Clock::now()); break;
+    case Kind::kill: table_.kill(id, decode_task_id(order.payload), Clock::now()); break;
+    default: start(id, owner, decode_task(order.payload)); break;
+  }
+}
+
+bool Custodian::is_anything_left_of(const std::string& family, OwnerId but) const {
+  return !family.empty() && std::any_of(outputs_.begin(), outputs_.end(), [&](const auto& entry) {
+    return entry.first.first != but && entry.second.family == family;
+  });
+}
+
+void Custodian::obey_those_that_waited() {
+  std::vector<OwnerId> unintelligible;
+  for (auto& [id, owner] : owners_) {
+    if (owner.waiting.empty() || is_anything_left_of(owner.family, id)) continue;
+    const auto orders = std::exchange(owner.waiting, {});
+    try {
+      for (const Frame& order : orders) obey_about_task(id, owner, order);
+    } catch (const Error&) {
+      unintelligible.push_back(id);
+    }
+  }
+  for (const OwnerId id : unintelligible) lose(id);
 }
 
 void Custodian::welcome(OwnerId id, Owner& owner, const Claim& claim) {

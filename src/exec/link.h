@@ -75,8 +75,8 @@ class Link {
   /// cut off: call renew() more often. 0 = only a closed line tells.
   void set_lease(std::chrono::milliseconds lease);
   void renew();
-  /// To be said before the first task, to a custodian that was started for this link. Tasks that an
-  /// earlier custodian of the same user and family has on that host end before new ones begin.
+  /// To be said before the first task. Tasks that earlier owners of the same user and family have
+  /// on that host end before new ones begin.
   void set_family(std::string_view family);
   /// No task will follow. A custodian that was started for this link then ends by itself when its
   /// tasks have, even if the link is cut and nobody can tell it.

@@ -36,7 +36,7 @@ enum class Kind : std::uint8_t {
   renew = 6,        ///< the lease begins anew
   finish = 7,       ///< no task will follow: the custodian may end when all have ended
   lease = 8,        ///< milliseconds: an owner that is silent for longer is lost; 0 = never
-  family = 14,      ///< text: what an earlier custodian of this family left here has ended first
+  family = 14,      ///< text: what earlier owners of this family left here has ended first
   // to a custodian that listens
   reserve = 9,     ///< ReservationOrder; `reserved` or `refused` follows
   release = 10,    ///< ReservationId: free as soon as no task of it is left

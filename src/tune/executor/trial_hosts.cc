@@ -145,8 +145,8 @@ void TrialHosts::open(TrialHost& host) {
     } else {
       host.link = exec::Link::through(way_to(host.name), host.name);
       host.link->set_lease(setup_.lease);
-      host.link->set_family(setup_.study_directory.string());
     }
+    host.link->set_family(setup_.study_directory.string());
     host.link->set_environment(exec::forwardable(current_environment()));
     host.answer_by = Deadline::after(setup_.start_timeout);
   }

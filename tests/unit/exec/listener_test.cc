@@ -97,6 +97,32 @@ TEST_F(ListenerTest, TwoOwnersDoNotSeeEachOther) {
   EXPECT_TRUE(second.wait_for_end(1));
 }
 
+// A study that is resumed on a cluster, while a trial of its last session still takes its time.
+TEST_F(ListenerTest, TasksOfAFamilyBeginWhenThoseOfItsLastOwnerHaveEnded) {
+  const TempDir dir;
+  const std::string go = (dir.path() / "go").string(), over = (dir.path() / "over").string();
+  Owner first(link(secret_)), second(link(secret_)), stranger(link(secret_));
+  first.link().set_family("a study");
+  Task slow = Owner::shell(1, "trap 'until [ -e " + go + " ]; do sleep 0.01; done; : > " + over +
+                                  "; exit' TERM; echo up; while :; do sleep 0.01; done");
+  slow.grace.owner_lost = 60s;
+  first.link().start(slow);
+  ASSERT_TRUE(first.wait_for_output(1, "up"));
+  first.close();
+  second.link().set_family("a study");
+  stranger.link().set_family("another");
+  const std::string look = "[ -e " + over + " ] && echo after || echo before";
+  second.link().start(Owner::shell(1, look));
+  second.link().start(Owner::shell(2, "exec sleep 1000"));
+  second.link().kill(2);
+  stranger.link().start(Owner::shell(1, look));
+  EXPECT_TRUE(stranger.wait_for_output(1, "before"));
+  write_file_atomically(go, "");
+  ASSERT_TRUE(second.wait_for_end(1));
+  EXPECT_EQ(second.out[1], "after\n");
+  EXPECT_TRUE(second.wait_for_end(2));
+}
+
 TEST_F(ListenerTest, AWrongSecretIsRefused) {
   try {
     link(Secret::random());
