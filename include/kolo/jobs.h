@@ -113,6 +113,8 @@ struct JobFilter {
   std::string workflow{};  ///< its name, or a pattern of shells: "TEST*"
   std::string name{};      ///< its name, or a pattern
   std::int64_t limit = -1;
+  /// By number, from the last one down; else from the first one up.
+  bool newest_first = false;
 };
 
 struct StateCount {

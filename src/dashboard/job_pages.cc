@@ -1,7 +1,5 @@
 #include "dashboard/job_pages.h"
 
-#include <algorithm>
-
 #include "base/errors.h"
 #include "jobs/database/explain.h"
 #include "jobs/database/fields.h"
@@ -14,9 +12,9 @@ namespace {
 /// Of a larger workflow, applications are drawn instead of jobs.
 constexpr std::int64_t kDrawnJobs = 60;
 
-Json counts_json(jobs::JobDatabase& database) {
+Json counts_json(const std::vector<jobs::StateCount>& all) {
   Json counts = Json::array();
-  for (const auto& count : database.count_by_state())
+  for (const auto& count : all)
     counts.push_back({{"workflow", count.workflow},
                       {"state", jobs::to_string(count.state)},
                       {"jobs", count.jobs}});
@@ -44,24 +42,26 @@ auto JobPages::with_jobs(Work work) {
                 "`kolo init DIR`");
   const MutexLock lock(mutex_);
   try {
-    if (!database_) database_ = jobs::JobDatabase::open(folder_);
-    return work(*database_);
+    if (!open_) open_.emplace(Open{jobs::JobDatabase::open(folder_)});
+    return work(*open_);
   } catch (const Error& error) {
-    if (error.code() == ErrorCode::unavailable || error.code() == ErrorCode::io) database_.reset();
+    if (error.code() == ErrorCode::unavailable || error.code() == ErrorCode::io) open_.reset();
     throw;
   }
 }
 
 Json JobPages::jobs(const std::string& state, std::size_t limit) {
-  return with_jobs([&](jobs::JobDatabase& database) {
+  return with_jobs([&](Open& open) {
     jobs::JobFilter filter;
     if (!state.empty()) filter.state = jobs::parse_state(state);
-    auto found = database.find(filter);
-    const std::size_t matching = found.size();
-    std::reverse(found.begin(), found.end());
-    if (found.size() > limit) found.resize(limit);
+    filter.newest_first = true;
+    filter.limit = static_cast<std::int64_t>(limit);
+    const auto& counts = open.counts.of(open.database);
+    std::int64_t matching = 0;
+    for (const auto& count : counts)
+      if (!filter.state || count.state == *filter.state) matching += count.jobs;
     Json rows = Json::array();
-    for (const auto& job : found)
+    for (const auto& job : open.database.find(filter))
       rows.push_back({{"id", static_cast<std::int64_t>(job.id)},
                       {"name", job.name},
                       {"workflow", job.workflow},
@@ -70,15 +70,15 @@ Json JobPages::jobs(const std::string& state, std::size_t limit) {
                       {"created", job.created}});
     return Json{{"jobs", std::move(rows)},
                 {"matching", matching},
-                {"counts", counts_json(database)},
-                {"launchers", launchers_json(database)},
-                {"folder", std::filesystem::absolute(database.folder()).string()}};
+                {"counts", counts_json(counts)},
+                {"launchers", launchers_json(open.database)},
+                {"folder", std::filesystem::absolute(open.database.folder()).string()}};
   });
 }
 
 Json JobPages::graph(const std::string& workflow) {
-  return with_jobs([&](jobs::JobDatabase& database) {
-    const auto graph = jobs::workflow_graph(database, workflow, kDrawnJobs);
+  return with_jobs([&](Open& open) {
+    const auto graph = jobs::workflow_graph(open.database, workflow, kDrawnJobs);
     Json json{{"grouped", graph.is_grouped}, {"nodes", Json::array()}, {"edges", graph.edges}};
     for (const auto& node : graph.nodes) {
       Json states = Json::object();
@@ -93,49 +93,50 @@ Json JobPages::graph(const std::string& workflow) {
 }
 
 Json JobPages::job(std::int64_t id) {
-  return with_jobs([&](jobs::JobDatabase& database) {
-    const auto job = database.job(jobs::JobId{id});
+  return with_jobs([&](Open& open) {
+    const auto job = open.database.job(jobs::JobId{id});
     Json json{{"id", id},
               {"name", job.name},
               {"state", jobs::to_string(job.state)},
               {"ended", jobs::is_end(job.state)},
               {"fields", jobs::job_json(job)},
-              {"explain", jobs::explain(database, job.id)},
+              {"explain", jobs::explain(open.database, job.id)},
               {"history", Json::array()},
               {"parents", Json::array()},
               {"children", Json::array()}};
     json["fields"].erase("environ");  // keys and passwords are often there
-    for (const auto& entry : database.history(job.id))
+    for (const auto& entry : open.database.history(job.id))
       json["history"].push_back({{"state", jobs::to_string(entry.state)},
                                  {"time", entry.time},
                                  {"reason", entry.reason}});
-    for (const auto parent : database.parents(job.id))
+    for (const auto parent : open.database.parents(job.id))
       json["parents"].push_back(static_cast<std::int64_t>(parent));
-    for (const auto child : database.children(job.id))
+    for (const auto child : open.database.children(job.id))
       json["children"].push_back(static_cast<std::int64_t>(child));
-    json["folder"] = database.folder_of(job).string();
+    json["folder"] = open.database.folder_of(job).string();
     return json;
   });
 }
 
 std::filesystem::path JobPages::output_of(std::int64_t id) {
-  return with_jobs([&](jobs::JobDatabase& database) {
-    const auto job = database.job(jobs::JobId{id});
-    return database.folder_of(job) / (job.name + ".out");
+  return with_jobs([&](Open& open) {
+    const auto job = open.database.job(jobs::JobId{id});
+    return open.database.folder_of(job) / (job.name + ".out");
   });
 }
 
 std::int64_t JobPages::kill(std::int64_t id) {
-  return with_jobs([&](jobs::JobDatabase& database) {
-    static_cast<void>(database.job(jobs::JobId{id}));  // throws not_found
-    return database.kill({jobs::JobId{id}}, false);
+  return with_jobs([&](Open& open) {
+    static_cast<void>(open.database.job(jobs::JobId{id}));  // throws not_found
+    open.counts.forget();
+    return open.database.kill({jobs::JobId{id}}, false);
   });
 }
 
 std::string JobPages::version() {
-  return with_jobs([](jobs::JobDatabase& database) {
-    std::string text = json_text(counts_json(database));
-    for (const auto& launcher : jobs::launchers(database, true))
+  return with_jobs([](Open& open) {
+    std::string text = json_text(counts_json(open.counts.of(open.database)));
+    for (const auto& launcher : jobs::launchers(open.database, true))
       text += fmt::format(" {}", launcher.id);
     return text;
   });

@@ -7,6 +7,7 @@
 
 #include "base/json.h"
 #include "base/mutex.h"
+#include "jobs/database/state_counts.h"
 #include "kolo/jobs.h"
 
 namespace kolo::dashboard {
@@ -32,12 +33,17 @@ class JobPages {
   std::string version();
 
  private:
+  struct Open {
+    jobs::JobDatabase database;
+    jobs::StateCounts counts{};
+  };
+
   template <class Work>
   auto with_jobs(Work work) KOLO_EXCLUDES(mutex_);
 
   const std::filesystem::path folder_;
   Mutex mutex_;
-  std::optional<jobs::JobDatabase> database_ KOLO_GUARDED_BY(mutex_);
+  std::optional<Open> open_ KOLO_GUARDED_BY(mutex_);
 };
 
 }  // namespace kolo::dashboard

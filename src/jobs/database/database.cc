@@ -176,7 +176,7 @@ std::vector<Job> JobDatabase::find(const JobFilter& filter) {
   const NamePattern workflow(filter.workflow), name(filter.name);
   if (!workflow.selects_all()) sql += " AND " + workflow.condition(kind, "j.workflow", ++next);
   if (!name.selects_all()) sql += " AND " + name.condition(kind, "j.name", ++next);
-  sql += " ORDER BY j.id";
+  sql += filter.newest_first ? " ORDER BY j.id DESC" : " ORDER BY j.id";
   if (filter.limit >= 0) sql += fmt::format(" LIMIT ${}", ++next);
 
   std::vector<Job> jobs;

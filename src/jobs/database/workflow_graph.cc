@@ -14,6 +14,14 @@ void add_edge(WorkflowGraph& graph, const std::map<Key, std::size_t>& places, co
     graph.edges.emplace_back(parent->second, child->second);
 }
 
+bool has_more_than(store::Database& store, const std::string& workflow, std::int64_t most) {
+  auto& row = store.prepare("SELECT 1 FROM jobs WHERE workflow = $1 LIMIT 1 OFFSET $2");
+  row.bind(1, workflow).bind(2, most);
+  const bool has = row.next();
+  row.reset();
+  return has;
+}
+
 void add_jobs(store::Database& store, const std::string& workflow, WorkflowGraph& graph) {
   std::map<std::int64_t, std::size_t> places;
   auto& job = store.prepare("SELECT id, name, state FROM jobs WHERE workflow = $1 ORDER BY id");
@@ -55,11 +63,9 @@ void add_applications(store::Database& store, const std::string& workflow, Workf
 }  // namespace
 
 WorkflowGraph workflow_graph(JobDatabase& jobs, const std::string& workflow, std::int64_t most) {
-  std::int64_t all = 0;
-  for (const auto& count : jobs.count_by_state(workflow)) all += count.jobs;
-  WorkflowGraph graph;
-  graph.is_grouped = all > most;
   auto& store = *body_of(jobs).store;
+  WorkflowGraph graph;
+  graph.is_grouped = has_more_than(store, workflow, most);
   graph.is_grouped ? add_applications(store, workflow, graph) : add_jobs(store, workflow, graph);
   return graph;
 }

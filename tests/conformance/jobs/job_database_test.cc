@@ -2,6 +2,7 @@
 #include <thread>
 
 #include "conformance/jobs/jobs_fixture.h"
+#include "jobs/database/state_counts.h"
 #include "store/migrations.h"
 
 namespace kolo::test {
@@ -128,6 +129,21 @@ TEST_P(JobDatabaseTest, KillsWithAllBelow) {
   EXPECT_EQ(jobs_->kill({a}, true), 0);
 }
 
+TEST_P(JobDatabaseTest, CountsFollowChangesByOthersAndByOneself) {
+  auto watching = JobDatabase::open(folder());
+  jobs::StateCounts counts;
+  EXPECT_TRUE(counts.of(watching).empty());
+  const JobId a = add("a"), b = add("b");
+  ASSERT_EQ(counts.of(watching).size(), 1U);
+  EXPECT_EQ(counts.of(watching)[0].jobs, 2);
+  jobs_->kill({a}, false);
+  EXPECT_EQ(counts.of(watching).size(), 2U);
+  counts.forget();
+  watching.kill({b}, false);
+  ASSERT_EQ(counts.of(watching).size(), 1U);
+  EXPECT_EQ(counts.of(watching)[0].state, JobState::user_killed);
+}
+
 TEST_P(JobDatabaseTest, FindsRemovesAndModifies) {
   const JobId a = add("search");
   jobs_->create(std::vector<Job>{plain_job("task1", "TEST2"), plain_job("task2", "other_100%")});
@@ -143,6 +159,9 @@ TEST_P(JobDatabaseTest, FindsRemovesAndModifies) {
   EXPECT_EQ(jobs_->count_by_state("TEST").size(), 1U);
   EXPECT_EQ(jobs_->find({.state = JobState::failed}).size(), 0U);
   EXPECT_EQ(jobs_->find({.limit = 1}).size(), 1U);
+  const auto newest = jobs_->find({.limit = 1, .newest_first = true});
+  ASSERT_EQ(newest.size(), 1U);
+  EXPECT_EQ(newest[0].id, jobs_->find({}).back().id);
   jobs_->modify(a, "num-nodes", "4");
   jobs_->modify(a, "env", "A=$(b)");
   EXPECT_EQ(jobs_->job(a).num_nodes, 4);
