@@ -20,8 +20,6 @@
 namespace kolo::app {
 namespace {
 
-using cluster::kAnswerTime;
-
 std::chrono::milliseconds seconds(double value) {
   return std::chrono::milliseconds(static_cast<std::int64_t>(value * 1000));
 }
@@ -143,8 +141,8 @@ int run_status(StatusCommand& options) {
     fmt::print("cluster {} has no hosts yet: {}\n", found.name, cluster::describe_job(*found.job));
     return 1;
   }
-  const auto members =
-      cluster::link_all(found, cluster::owner_name("kolo status"), Deadline::after(kAnswerTime));
+  const auto members = cluster::link_all(found, cluster::owner_name("kolo status"),
+                                         Deadline::after(cluster::answer_time(found)));
   if (options.json)
     fmt::print("{}\n", json_text(cluster::status_json(found.name, members), 2));
   else

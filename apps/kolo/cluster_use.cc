@@ -93,7 +93,7 @@ int run_exec(ExecCommand& options) {
   std::vector<cluster::LinkedMember> members;
   for (const auto& member : options.which.of(found))
     members.push_back(cluster::link_one(found, member, cluster::owner_name("kolo exec"),
-                                        Deadline::after(cluster::kAnswerTime)));
+                                        Deadline::after(cluster::answer_time(found))));
   const auto environment = exec::forwardable(current_environment());
   for (auto& linked : members) {
     linked.link->set_environment(environment);

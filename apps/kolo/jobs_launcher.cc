@@ -126,7 +126,7 @@ std::vector<LauncherNode> nodes_of_cluster(const LauncherCommandOptions& options
                 "--cluster excludes --hosts, --nodes and --offset-nodes");
   const auto found = cluster::load_cluster(cluster_named(options.cluster));
   auto members = std::make_shared<std::vector<cluster::LinkedMember>>(cluster::link_all(
-      found, cluster::owner_name("kolo launcher"), Deadline::after(cluster::kAnswerTime)));
+      found, cluster::owner_name("kolo launcher"), Deadline::after(cluster::answer_time(found))));
   const std::size_t most =
       options.limit_nodes ? static_cast<std::size_t>(*options.limit_nodes) : members->size();
   std::vector<LauncherNode> nodes;

@@ -50,7 +50,7 @@ void remove_others(Cluster& cluster, const ClusterFile& file, const Tell& tell) 
     }
     try {
       LinkedMember linked =
-          link_one(cluster, *it, owner_name("kolo up"), Deadline::after(kAnswerTime));
+          link_one(cluster, *it, owner_name("kolo up"), Deadline::after(answer_time(cluster)));
       if (!linked.holdings.held.empty()) {
         linked.link->drain(true);
         tell({it->host,

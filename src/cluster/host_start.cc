@@ -23,7 +23,7 @@ std::string slots_of(const LinkedMember& linked) {
 }
 
 LinkedMember link_to(const Cluster& cluster, const Member& member) {
-  return link_one(cluster, member, owner_name("kolo up"), Deadline::after(kAnswerTime));
+  return link_one(cluster, member, owner_name("kolo up"), Deadline::after(answer_time(cluster)));
 }
 
 /// A command of the file.

@@ -99,8 +99,8 @@ std::vector<launch::Host> hosts_of_cluster(const std::string& name,
                                            const exec::Amounts& each_rank) {
   const Cluster cluster = load_cluster(cluster_name_or_only(name));
   std::vector<launch::Host> hosts;
-  for (const auto& linked :
-       link_all(cluster, owner_name("a look at the cluster"), Deadline::after(kAnswerTime))) {
+  for (const auto& linked : link_all(cluster, owner_name("a look at the cluster"),
+                                     Deadline::after(answer_time(cluster)))) {
     if (linked.answers())
       hosts.push_back({linked.member.host, slots_for(linked.holdings, each_rank)});
     else
@@ -118,8 +118,9 @@ int slots_for(exec::Holdings host, const exec::Amounts& each_rank) {
 }
 
 int print_slots_for(const std::string& name, const std::string& owner) {
-  for (const auto& linked : link_all(load_cluster(name), owner_name("a look at the cluster"),
-                                     Deadline::after(kAnswerTime))) {
+  const Cluster cluster = load_cluster(name);
+  for (const auto& linked : link_all(cluster, owner_name("a look at the cluster"),
+                                     Deadline::after(answer_time(cluster)))) {
     if (!linked.answers() || linked.holdings.is_draining) continue;
     int slots = linked.holdings.free.slots;
     for (const auto& held : linked.holdings.held)

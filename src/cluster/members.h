@@ -1,6 +1,7 @@
 // Links to the custodians of a cluster, and what the hosts say about themselves.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <functional>
 #include <memory>
@@ -17,6 +18,10 @@ namespace kolo::cluster {
 
 /// A custodian that stands answers within milliseconds.
 inline constexpr std::chrono::seconds kAnswerTime{5};
+/// Who does not answer for `keep_alive` is lost, also at the beginning.
+inline std::chrono::seconds answer_time(const Cluster& cluster) {
+  return std::min(kAnswerTime, cluster.keep_alive);
+}
 
 /// "WHAT of USER@HOST (process 123)": how others see who has what.
 std::string owner_name(const std::string& what);

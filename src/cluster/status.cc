@@ -50,7 +50,7 @@ Json status_json(const std::string& name, const std::vector<LinkedMember>& membe
 
 exec::Holdings drain_host(const Cluster& cluster, const std::string& host, bool is_draining,
                           const std::string& owner) {
-  const Deadline deadline = Deadline::after(kAnswerTime);
+  const Deadline deadline = Deadline::after(answer_time(cluster));
   std::vector<LinkedMember> one;
   one.push_back(link_one(cluster, cluster.at(host), owner, deadline));
   LinkedMember& linked = one.front();
