@@ -23,6 +23,9 @@ functions() {
     --max-evals 10 --num-workers 2 --log-dir process --quiet)" '10 evaluations, 0 failed'
   has "$("$kolo" hps tpe --problem benchmark.hps.branin --evaluator ranks --num-ranks-per-node 2 --max-evals 4 \
     --log-dir ranks --quiet)" '4 evaluations, 0 failed'
+  # Where there is no cluster, Ray's word means processes of this machine.
+  has "$("$kolo" hps random --problem benchmark.hps.branin --evaluator ray --max-evals 3 --log-dir ray --quiet)" \
+    '3 evaluations, 0 failed'
   # The starting point is tried first.
   has "$(grep ',0,DONE,' process/results.csv)" '10.0,10.0,10.0'
   # The seed decides.
