@@ -60,8 +60,10 @@ TEST(StandingCustodianTest, SigtermEndsItsTasksFirstAndSaysSo) {
   const Secret secret = Secret::random();
   Fd listener = listen_tcp(SocketAddress::loopback());
   const auto address = local_address_of(listener.get());
-  const pid_t guard = start_standing_custodian(
-      std::move(listener), {.secret = secret, .has = {2, 0, {}}, .note = note, .log = log}, Fd());
+  Standing standing{.secret = secret, .has = {2, 0, {}}};
+  standing.note = note;
+  standing.log = log;
+  const pid_t guard = start_standing_custodian(std::move(listener), std::move(standing), Fd());
   auto link =
       Link::to_socket(connect_tcp(address, Deadline::after(10s)), secret, "test", "owner", 0ms);
   std::ignore = link->wait_for_hello(Deadline::after(10s));
