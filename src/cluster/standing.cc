@@ -72,19 +72,23 @@ class Note {
       ::usleep(10'000);
     }
   }
-  void remove() const { ::unlink(path_.c_str()); }
+  /// With what the last custodian said about its end.
+  void remove() const {
+    ::unlink(path_.c_str());
+    ::unlink(log().c_str());
+  }
   /// A new file for why the custodian ended.
   [[nodiscard]] fs::path new_log() const {
-    fs::path log = path_;
-    log += ".log";
-    ::unlink(log.c_str());
-    return log;
+    ::unlink(log().c_str());
+    return log();
   }
   [[nodiscard]] const fs::path& path() const noexcept { return path_; }
   /// For the custodian and its tasks: the lock is free when all of them are gone.
   [[nodiscard]] Fd lock_copy() const { return Fd(::fcntl(file_.get(), F_DUPFD_CLOEXEC, 3)); }
 
  private:
+  [[nodiscard]] fs::path log() const { return path_.string() + ".log"; }
+
   fs::path path_;
   Fd file_;
 };
