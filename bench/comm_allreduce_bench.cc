@@ -37,8 +37,8 @@ struct Settings {
   void declare(kolo::cli::OptionSet& set);
 };
 constexpr kolo::cli::Option<Settings> kOptions[] = {
-    {&Settings::bin, "bin", "DIR", "Find the programs in this directory.", {.is_needed = true}},
-    {&Settings::scratch, "scratch", "DIR", "Use this empty directory.", {.is_needed = true}},
+    {&Settings::bin, "bin", "DIR", "Find the programs in this directory.", kolo::cli::is_needed},
+    {&Settings::scratch, "scratch", "DIR", "Use this empty directory.", kolo::cli::is_needed},
     {&Settings::json, "json", "FILE", "Write all figures to this file as well."},
     {&Settings::quick, "quick", "", "Finish within 50 s."},
 };

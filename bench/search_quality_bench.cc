@@ -322,11 +322,8 @@ constexpr kolo::cli::Option<Options> kTables[] = {
     {&Options::no_curves, "no-curves", "", "Use no learning curves."},
 };
 constexpr kolo::cli::Option<Command> kChoices[] = {
-    {&Command::seeds,
-     "seeds",
-     "N",
-     "Run N searches for each sampler and problem.",
-     {.least = 1, .most = 100000}},
+    {&Command::seeds, "seeds", "N", "Run N searches for each sampler and problem.",
+     kolo::cli::least(1), kolo::cli::most(100000)},
     {&Command::samplers, "samplers", "NAME,…", "Measure these samplers."},
     {&Command::only, "only", "NAME,…", "Measure these problems alone."},
     {&Command::describe, "describe", "", "Print the problems."},
