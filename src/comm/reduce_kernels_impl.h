@@ -53,10 +53,15 @@ struct AccumulatorOf<Truth> {
   using type = uint8_t;
 };
 
-/// An element where the caller has it, which need not be aligned.
-template <class T>
+/// An element where the caller has it, which need not be aligned. GCC drops the alignment of such a
+/// name in a template unless may_alias makes a type of its own of it.
+template <class T, bool IsByte = alignof(T) == 1>
 struct LooseOf {
-  using type __attribute__((aligned(1))) = T;
+  using type = T;
+};
+template <class T>
+struct LooseOf<T, false> {
+  using type __attribute__((aligned(1), may_alias)) = T;
 };
 template <class T>
 using Loose = typename LooseOf<T>::type;
