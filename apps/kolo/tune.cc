@@ -29,7 +29,7 @@ int run_study(tune::ProgramStudy study, const WatchOptions& watch) {
     dashboard = dashboard_beside(study.options);
     fmt::print(stderr, "dashboard: {}\n", dashboard->address());
   }
-  tune::ProgramRun run;
+  tune::ProgramStudyCaller run;
   run.observers = observers_for(watch.json, watch.quiet);
   run.interrupted = catch_interrupts();
   run.kolo = fs::read_symlink("/proc/self/exe").string();

@@ -87,7 +87,7 @@ TrialShape shape_of(const ProgramStudy& study) {
               study.np, shape.threads_per_rank, slots);
 }
 
-ExecutorSetup executor_setup(const ProgramStudy& study, const ProgramRun& run) {
+ExecutorSetup executor_setup(const ProgramStudy& study, const ProgramStudyCaller& run) {
   ExecutorSetup setup;
   setup.directory = study.directory;
   setup.metric = study.first_metric();
@@ -123,7 +123,7 @@ void check_program(const std::vector<std::string>& program, const search::Space&
     find_program(program.front(), environment("PATH").value_or("/usr/bin:/bin"), directory);
 }
 
-ProgramResult run_program_study(ProgramStudy study, const ProgramRun& run) {
+ProgramResult run_program_study(ProgramStudy study, const ProgramStudyCaller& run) {
   if (study.directory.empty()) study.directory = fs::current_path().string();
   if (study.options.space) check_program(study.program, *study.options.space, study.directory);
   const RankRange ranks = study.options.resources_per_trial.ranks;

@@ -48,7 +48,8 @@ struct ProgramStudy {
 void check_program(const std::vector<std::string>& program, const search::Space& space,
                    const std::filesystem::path& directory = {});
 
-struct ProgramRun {
+/// What the program that runs a study gives it.
+struct ProgramStudyCaller {
   std::vector<std::shared_ptr<Observer>> observers;
   const std::atomic<bool>* interrupted = nullptr;
   std::string kolo;  ///< path of this program, for `kolo run`
@@ -60,6 +61,6 @@ struct ProgramResult {
 };
 
 /// Runs it to its end. Throws as tune::run does.
-ProgramResult run_program_study(ProgramStudy study, const ProgramRun& run);
+ProgramResult run_program_study(ProgramStudy study, const ProgramStudyCaller& run);
 
 }  // namespace kolo::tune
