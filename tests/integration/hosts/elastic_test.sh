@@ -3,21 +3,10 @@
 # Ends with 77 where hosts cannot be made.
 set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/hosts.sh"
+source "$(dirname "${BASH_SOURCE[0]}")/job_log.sh"
 
 kolo="$1"
 program="$2"
-
-bad() {
-  printf 'FAILED: %s\n' "$*" >&2
-  cat "$log" >&2
-  exit 1
-}
-
-# until_said SECONDS TEXT [COUNT]
-until_said() {
-  said() { (($(grep -c -- "$1" "$log") >= $2)); }
-  _hosts_until "$1" said "$2" "${3:-1}" || bad "not within $1 s: $2"
-}
 
 list() { printf '%s\n' "$@" >"$hosts_dir/list.new" && mv "$hosts_dir/list.new" "$hosts_dir/list"; }
 

@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "options.h"
+#include "rank_main.h"
 
 namespace {
 
@@ -68,13 +69,4 @@ int run(int argc, char** argv) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  try {
-    const int status = run(argc, argv);
-    kolo::shutdown();
-    return status;
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "owned_rank: %s\n", error.what());
-    return EXIT_FAILURE;
-  }
-}
+int main(int argc, char** argv) { return kolo::test::rank_main("owned_rank", run, argc, argv); }

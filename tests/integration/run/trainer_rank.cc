@@ -12,6 +12,7 @@
 
 #include "base/hash.h"
 #include "options.h"
+#include "rank_main.h"
 
 namespace {
 
@@ -74,13 +75,4 @@ int run(int argc, char** argv) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  try {
-    const int status = run(argc, argv);
-    kolo::shutdown();
-    return status;
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "trainer_rank: %s\n", error.what());
-    return EXIT_FAILURE;
-  }
-}
+int main(int argc, char** argv) { return kolo::test::rank_main("trainer_rank", run, argc, argv); }

@@ -8,19 +8,9 @@ here="$(dirname "${BASH_SOURCE[0]}")"
 source "$here/slurm.sh"
 # shellcheck source=../hosts/hosts.sh
 source "$here/../hosts/hosts.sh"
+# shellcheck source=../hosts/job_log.sh
+source "$here/../hosts/job_log.sh"
 kolo="$1" program="$2"
-
-bad() {
-  printf 'FAILED: %s\n' "$*" >&2
-  cat "$log" >&2
-  exit 1
-}
-
-# until_said TEXT COUNT
-until_said() {
-  said() { (($(grep -c -- "$1" "$log") >= $2)); }
-  _hosts_until 30 said "$1" "$2" || bad "not within 30 s: $1"
-}
 
 hosts_up 2
 slurm_up_on_hosts
@@ -40,18 +30,18 @@ chmod +x "$hosts_dir/nodes.sh"
 "$slurm_dir/at" "${hosts[0]}" salloc -Q -K -J elastic -w "${hosts[0]}" "$kolo" run --min-np 1 \
   --host-discovery-script "$hosts_dir/nodes.sh" "$program" --steps 100000 --pause-ms 10 >"$log" 2>&1 </dev/null &
 launcher=$!
-until_said 'is rank 0 of 1' 1
+until_said 30 'is rank 0 of 1' 1
 
 at sbatch -Q -J elastic -w "$other" -o /dev/null --wrap 'sleep 300' >/dev/null
-until_said 'is rank 1 of 2' 1
+until_said 30 'is rank 1 of 2' 1
 
 at scontrol update NodeName="$other" State=DRAIN Reason=test
-until_said "host $other is no longer listed" 1
-until_said 'is rank 0 of 1' 2
-until_said 'has left at step [0-9]*, correct' 1
+until_said 30 "host $other is no longer listed" 1
+until_said 30 'is rank 0 of 1' 2
+until_said 30 'has left at step [0-9]*, correct' 1
 
 at scontrol update NodeName="$other" State=RESUME
-until_said 'is rank 1 of 2' 2
+until_said 30 'is rank 1 of 2' 2
 if grep 'is rank 1 of 2 from step 0 on' "$log" >&2; then bad 'a new rank did not get the state'; fi
 if grep 'was killed\|exited with' "$log" >&2; then bad 'a rank has failed'; fi
 
