@@ -28,9 +28,9 @@ RosterOptions options() {
 
 }  // namespace
 
-RegroupSimulation::RegroupSimulation(std::uint64_t number, Plant plant)
+RegroupSimulation::RegroupSimulation(std::uint64_t number, RegroupDefect defect)
     : random_(Random(number).stream("regroup")),
-      plant_(plant),
+      defect_(defect),
       roster_(options(), HostPool(Cooldown{1s, 8s}, [] { return 0.5; })),
       misfortunes_(static_cast<int>(random_.below(6))) {}
 
@@ -183,7 +183,8 @@ void RegroupSimulation::form(const FormGroup& group) {
     if (!process.is_heard)
       fail(fmt::format("worker {} of a host that is cut off is put into generation {}", member,
                        group.generation));
-    if (plant_ != Plant::plans_get_lost || random_.below(10) != 0) process.inbox.emplace_back(plan);
+    if (defect_ != RegroupDefect::plans_get_lost || random_.below(10) != 0)
+      process.inbox.emplace_back(plan);
     ++plan.rank;
   }
 }
@@ -283,7 +284,7 @@ void RegroupSimulation::end(int worker, int code) {
     else if (std::get_if<Leaving>(&message) != nullptr)
       carry_out(roster_.leaving(worker, now_));
   }
-  if (process.is_heard && !(plant_ == Plant::deaths_are_not_told && code == 137))
+  if (process.is_heard && !(defect_ == RegroupDefect::deaths_are_not_told && code == 137))
     ends_.push_back({worker, code});
 }
 

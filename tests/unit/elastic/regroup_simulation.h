@@ -15,11 +15,11 @@
 namespace kolo::test {
 
 /// Defects that the simulation must find.
-enum class Plant { none, plans_get_lost, deaths_are_not_told };
+enum class RegroupDefect { none, plans_get_lost, deaths_are_not_told };
 
 class RegroupSimulation {
  public:
-  explicit RegroupSimulation(std::uint64_t number, Plant plant = Plant::none);
+  explicit RegroupSimulation(std::uint64_t number, RegroupDefect defect = RegroupDefect::none);
 
   /// Plays it to its end. Returns what went wrong, "" for nothing.
   std::string run();
@@ -59,7 +59,7 @@ class RegroupSimulation {
   }
 
   Random random_;
-  const Plant plant_;
+  const RegroupDefect defect_;
   launch::elastic::Time now_{0};
   launch::elastic::Roster roster_;
   bool is_launcher_alive_ = true;

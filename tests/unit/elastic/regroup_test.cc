@@ -11,12 +11,14 @@ TEST(RegroupTest, SchedulesOfDeathsJoinsAndCutsEndWell) {
 }
 
 TEST(RegroupTest, FindsDefects) {
-  for (const Plant plant : {Plant::plans_get_lost, Plant::deaths_are_not_told}) {
-    EXPECT_NE(
-        first_failure(
-            1000, [plant](std::uint64_t number) { return RegroupSimulation(number, plant).run(); }),
-        0U)
-        << static_cast<int>(plant);
+  for (const RegroupDefect defect :
+       {RegroupDefect::plans_get_lost, RegroupDefect::deaths_are_not_told}) {
+    EXPECT_NE(first_failure(1000,
+                            [defect](std::uint64_t number) {
+                              return RegroupSimulation(number, defect).run();
+                            }),
+              0U)
+        << static_cast<int>(defect);
   }
 }
 

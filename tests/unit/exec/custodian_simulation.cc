@@ -15,15 +15,15 @@ constexpr long kLimit = 100'000;  // of events; a schedule needs some hundreds
 
 }  // namespace
 
-CustodianSimulation::CustodianSimulation(std::uint64_t number, Plant plant)
-    : random_(Random(number).stream("custodian")), plant_(plant) {
+CustodianSimulation::CustodianSimulation(std::uint64_t number, CustodianDefect defect)
+    : random_(Random(number).stream("custodian")), defect_(defect) {
   processes_.on_wrong = [this](const std::string& text) { fail(text); };
   processes_.on_signal = [this](pid_t pid, const SimulatedProcesses::Process& process) {
     if (!tasks_.at(process.task).must_end)
       fail(
           fmt::format("process {} of task {} is signalled, which need not end", pid, process.task));
   };
-  processes_.forgets_the_dying = plant == Plant::forgets_the_dying;
+  processes_.forgets_the_dying = defect == CustodianDefect::forgets_the_dying;
   for (std::uint64_t i = 0, count = 1 + random_.below(3); i < count; ++i)
     owners_[i + 1].to_start = 1 + static_cast<int>(random_.below(5));
 }
@@ -226,12 +226,12 @@ void CustodianSimulation::reap() {
     const auto process = processes_.all.at(pid);
     // Whatever the leader leaves must end with it.
     if (process.is_leader) tasks_.at(process.task).must_end = true;
-    if (plant_ == Plant::reaps_too_early) processes_.all.erase(pid);
+    if (defect_ == CustodianDefect::reaps_too_early) processes_.all.erase(pid);
     table_.about_to_reap(pid);
     processes_.all.erase(pid);
     if (const auto exit = table_.reaped(pid, process.status, now_)) {
       tell(exit->owner, frame(Kind::exited, encode(Exited{exit->id, exit->status})));
-      if (plant_ == Plant::tells_with_the_exit)
+      if (defect_ == CustodianDefect::tells_with_the_exit)
         tell(exit->owner, frame(Kind::ended, encode(TaskEnd{exit->id, exit->status, {}, {}})));
     }
   }

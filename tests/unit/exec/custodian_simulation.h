@@ -22,11 +22,12 @@
 namespace kolo::test {
 
 /// Defects that the simulation must find.
-enum class Plant { none, reaps_too_early, forgets_the_dying, tells_with_the_exit };
+enum class CustodianDefect { none, reaps_too_early, forgets_the_dying, tells_with_the_exit };
 
 class CustodianSimulation {
  public:
-  explicit CustodianSimulation(std::uint64_t number, Plant plant = Plant::none);
+  explicit CustodianSimulation(std::uint64_t number,
+                               CustodianDefect defect = CustodianDefect::none);
 
   /// Plays it to its end. Returns what went wrong, "" for nothing.
   std::string run();
@@ -74,7 +75,7 @@ class CustodianSimulation {
   }
 
   Random random_;
-  const Plant plant_;
+  const CustodianDefect defect_;
   Time now_{std::chrono::hours(1)};
   SimulatedProcesses processes_{random_};
   exec::TaskTable table_{processes_};

@@ -12,14 +12,15 @@ TEST(CustodianSimulationTest, EveryEndIsToldOnceWhenNothingIsLeft) {
 }
 
 TEST(CustodianSimulationTest, FindsDefects) {
-  for (const Plant plant :
-       {Plant::reaps_too_early, Plant::forgets_the_dying, Plant::tells_with_the_exit}) {
+  for (const CustodianDefect defect :
+       {CustodianDefect::reaps_too_early, CustodianDefect::forgets_the_dying,
+        CustodianDefect::tells_with_the_exit}) {
     EXPECT_NE(first_failure(1000,
-                            [plant](std::uint64_t number) {
-                              return CustodianSimulation(number, plant).run();
+                            [defect](std::uint64_t number) {
+                              return CustodianSimulation(number, defect).run();
                             }),
               0U)
-        << static_cast<int>(plant);
+        << static_cast<int>(defect);
   }
 }
 
