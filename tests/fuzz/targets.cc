@@ -233,6 +233,7 @@ constexpr Target kTargets[] = {
     {"json", json},
     {"membership", membership},
     {"optuna_journal", optuna_journal},
+    {"ppo_files", ppo_files, 100},
     {"ray_folder", ray_folder, 4},
     {"rendezvous", rendezvous},
     {"results", results},

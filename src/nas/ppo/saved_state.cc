@@ -1,6 +1,9 @@
 // The state of a learner as bytes, in the format of checkpoint files (versions and checksums).
+#include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <map>
+#include <span>
 #include <string>
 
 #include "base/errors.h"
@@ -28,6 +31,12 @@ void read_part(const std::map<std::string, std::string>& parts, const char* name
   std::memcpy(data, found->second.data(), found->second.size());
 }
 
+void check_numbers(std::span<const float> values, const char* name, const std::string& origin) {
+  if (!std::ranges::all_of(values, [](float value) { return std::isfinite(value); }))
+    throw_error(ErrorCode::failed_precondition,
+                "{} cannot be used: its part '{}' has values that are no numbers", origin, name);
+}
+
 }  // namespace
 
 std::string Learner::save(std::uint64_t word) const {
@@ -46,9 +55,13 @@ std::uint64_t Learner::load(const std::string& bytes, const std::string& origin)
   std::uint64_t numbers[2] = {};
   std::vector<float> weights(weights_.size()), first(weights.size()), second(weights.size());
   read_part(content.parts, "ppo numbers", numbers, 2, origin);
-  read_part(content.parts, "ppo weights", weights.data(), weights.size(), origin);
-  read_part(content.parts, "ppo first moments", first.data(), weights.size(), origin);
-  read_part(content.parts, "ppo second moments", second.data(), weights.size(), origin);
+  const auto read_values = [&](const char* name, std::vector<float>& values) {
+    read_part(content.parts, name, values.data(), values.size(), origin);
+    check_numbers(values, name, origin);
+  };
+  read_values("ppo weights", weights);
+  read_values("ppo first moments", first);
+  read_values("ppo second moments", second);
   const auto steps_per_update = static_cast<std::uint64_t>(options_.noptepochs) *
                                 static_cast<std::uint64_t>(options_.nminibatches);
   // Some may have been left out, but more would end Adam's corrections in a number that is none.

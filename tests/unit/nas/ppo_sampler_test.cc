@@ -287,6 +287,15 @@ TEST_F(PpoFiles, WithCountsThatCannotBeAreLeftAside) {
   expect_resumes(events);
 }
 
+TEST_F(PpoFiles, WithWeightsThatAreNoNumbersAreLeftAside) {
+  const auto events = first_run();
+  auto content = train::decode_checkpoint(read_file(file_), file_);
+  const float none = std::numeric_limits<float>::quiet_NaN();
+  std::memcpy(content.parts.at("ppo weights").data(), &none, sizeof none);
+  write_file_atomically(file_, train::encode_checkpoint(content));
+  expect_resumes(events);
+}
+
 TEST_F(PpoFiles, OfAnotherSearchAreLeftAside) {
   const auto events = first_run();
   // A new search begins where the file of an old one lies.
