@@ -55,6 +55,18 @@ class Optimizer(RankTest):
             expected = 0.5 - factor * 0.1 * 2 * (0.5 - MEAN)
             self.assertAlmostEqual(weight(model), expected, places=5)
 
+    def test_passes_are_counted(self):
+        optimizer = hvd.DistributedOptimizer(keras.optimizers.Adam(0.1), backward_passes_per_step=2)
+        model = compiled(optimizer)
+        for number in range(1, 4):
+            model.fit(X, Y, verbose=0)
+            self.assertEqual(int(optimizer.iterations), number)
+            self.assertEqual(int(optimizer._agg_helper.counter), number % 2)
+        self.assertEqual(optimizer._agg_helper.backward_passes_per_step, 2)
+        # The first step of Adam is as long as the rate. With a count of passes it would be shorter.
+        self.assertAlmostEqual(weight(model), 0.6, places=4)
+        self.assertIsNone(hvd.DistributedOptimizer(keras.optimizers.SGD())._agg_helper)
+
     def test_local_layers_keep_their_gradients(self):
         model = compiled(keras.optimizers.SGD(0.1))
         optimizer = hvd.PartialDistributedOptimizer(
@@ -79,11 +91,44 @@ class Optimizer(RankTest):
             path = os.path.join(folder, "model.keras")
             model.save(path)
             loaded = hvd.load_model(path, custom_objects={"half": half})
-        self.assertEqual(loaded.optimizer.__class__.__name__, "SGD")
+            plain = keras.models.load_model(path, custom_objects={"half": half})
+        self.assertIs(type(plain.optimizer), keras.optimizers.SGD)
+        self.assertEqual(type(loaded.optimizer).__name__, "SGD")
+        self.assertEqual(type(loaded.optimizer).__module__, "kolo.keras")
         self.assertTrue(callable(loaded.optimizer.variables))
         for one in (model, loaded):
             one.fit(X, Y, verbose=0)
         self.assertAlmostEqual(weight(loaded), weight(model), places=5)
+
+    def test_optimizers_of_ones_own_are_loaded(self):
+        @keras.saving.register_keras_serializable("tests")
+        class Registered(keras.optimizers.SGD):
+            pass
+
+        class Own(keras.optimizers.SGD):
+            pass
+
+        def make(**settings):
+            return hvd.DistributedOptimizer(Own(**settings))
+
+        for cls, options in (
+            (Registered, {}),
+            (Own, {"custom_optimizers": [Own]}),
+            (Own, {"custom_objects": {"Own": make}}),
+        ):
+            model = compiled(hvd.DistributedOptimizer(cls(0.1)))
+            model.fit(X, Y, verbose=0)
+            with tempfile.TemporaryDirectory() as folder:
+                path = os.path.join(folder, "model.keras")
+                model.save(path)
+                known = {"half": half, **options.pop("custom_objects", {})}
+                loaded = hvd.load_model(path, custom_objects=known, **options)
+            self.assertEqual(type(loaded.optimizer).__name__, cls.__name__)
+            # Wrapped once, not twice.
+            self.assertIs(type(loaded.optimizer)._kolo_class, cls)
+            loaded.fit(X, Y, verbose=0)
+            model.fit(X, Y, verbose=0)
+            self.assertAlmostEqual(weight(loaded), weight(model), places=5)
 
 
 class StoreRates(keras.callbacks.Callback):

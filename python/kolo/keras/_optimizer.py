@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, List, Sequence
+import sys
+from typing import Any, Callable, List, Optional, Sequence
 
 import keras
 
@@ -87,21 +88,60 @@ def _scaled(gradient: Any, factor: float) -> Any:
     return gradient if gradient is None or factor == 1.0 else gradient * factor
 
 
+class LocalGradientAggregation:
+    """How far the gradients of several backward passes are added up, in Horovod's words."""
+
+    def __init__(self, optimizer: Any) -> None:
+        self._optimizer = optimizer
+        self.backward_passes_per_step: int = optimizer.gradient_accumulation_steps
+
+    @property
+    def counter(self) -> Any:
+        """Passes since the weights were changed the last time."""
+        return keras.ops.mod(self._optimizer._iterations, self.backward_passes_per_step)
+
+    @property
+    def locally_aggregated_grads(self) -> List[Any]:
+        """The sums so far, by variable; none before the first pass."""
+        return list(getattr(self._optimizer, "_accumulated_gradients", []))
+
+
+def _is_saved_as(cls: Any, base: Any) -> bool:
+    """Has Keras write the name of ``base`` where it would write that of ``cls``, so that saved models
+    load without kolo. False if this Keras keeps its names elsewhere."""
+    try:
+        from keras.src import api_export
+        from keras.src.saving import object_registration
+
+        tables = (api_export.REGISTERED_OBJS_TO_NAMES, object_registration.GLOBAL_CUSTOM_NAMES)
+    except (ImportError, AttributeError):
+        return False
+    known = [table for table in tables if base in table]
+    for table in known:
+        table[cls] = table[base]
+    return bool(known)
+
+
+def is_distributed(optimizer: Any) -> bool:
+    """Whether it was wrapped already."""
+    return hasattr(optimizer, "_kolo_class")
+
+
 def _distributed_class(
     base: Any, reduction: Any, scale_local_gradients: bool, sum_of_passes: int
 ) -> Any:
-    """A class with the name and the module of ``base``, so that saved models load without kolo."""
-    local: List[Any] = []
+    """A class with the name of ``base``."""
 
     def register_local_var(self: Any, var: Any) -> None:
         """The gradient of this variable stays that of the rank."""
-        local.append(var)
+        # Not by the attribute: what is assigned to one becomes a part of saved models.
+        self.__dict__.setdefault("_kolo_local", []).append(var)
 
     def apply(self: Any, grads: Any, trainable_variables: Any = None) -> Any:
         """Reduces the gradients and applies them."""
         gradients = list(grads)
         variables = list(trainable_variables or self._trainable_variables)
-        own = {id(variable) for variable in local}
+        own = {id(variable) for variable in self.__dict__.get("_kolo_local", [])}
         is_own = [id(variable) in own for variable in variables] + [False] * len(gradients)
         shared = iter(reduction([g for g, mine in zip(gradients, is_own) if not mine]))
         factor = 1.0 / (reduction.process_set.size() or 1) if scale_local_gradients else 1.0
@@ -111,16 +151,35 @@ def _distributed_class(
         ]
         # Keras itself takes the mean over the passes.
         gradients = [_scaled(gradient, float(sum_of_passes)) for gradient in gradients]
-        return base.apply(self, gradients, trainable_variables)
+        self._kolo_updates = True
+        try:
+            return base.apply(self, gradients, trainable_variables)
+        finally:
+            self._kolo_updates = False
+
+    def iterations(self: Any) -> Any:
+        """Backward passes so far, as Horovod counts. The formulas of an optimizer see the updates
+        so far, as those of Keras mean it."""
+        return base.iterations.fget(self) if self._kolo_updates else self._iterations
+
+    def agg_helper(self: Any) -> Optional[LocalGradientAggregation]:
+        """With several backward passes per step: how far they are."""
+        return LocalGradientAggregation(self) if self.gradient_accumulation_steps else None
 
     body = {
         "apply": apply,
         "register_local_var": register_local_var,
+        "iterations": property(iterations),
         "variables": property(lambda self: _CallableList(base.variables.fget(self))),
-        "__module__": base.__module__,
+        "_agg_helper": property(agg_helper),
         "_kolo_class": base,
+        "_kolo_updates": False,
+        "__module__": "horovod._keras" if "horovod" in sys.modules else "kolo.keras",
     }
-    return type(base.__name__, (base,), body)
+    cls = type(base.__name__, (base,), body)
+    if not _is_saved_as(cls, base):
+        cls.__module__ = base.__module__
+    return cls
 
 
 def DistributedOptimizer(

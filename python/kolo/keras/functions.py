@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Optional
+import inspect
+from typing import Any, Callable, Optional
 
 import keras
 
 from kolo import _numpy_ops
 from kolo._errors import InvalidArgumentError
 from kolo._numpy_ops import Average, Sum
-from kolo.keras._optimizer import wrap_in_place
+from kolo.keras._optimizer import is_distributed, wrap_in_place
 
 
 def allreduce(
@@ -71,10 +72,35 @@ def load_model(
     compression: Any = None,
     legacy_opts: bool = False,
 ) -> Any:
-    """A saved model, with its optimizer, its state included, wrapped again."""
+    """A saved model, with its optimizer, its state included, wrapped again.
+
+    ``custom_objects`` may have functions that make an optimizer of its settings:
+    ``lambda **settings: DistributedOptimizer(MyOptimizer(**settings))``.
+    """
     known = {cls.__name__: cls for cls in custom_optimizers or []}
-    known.update(custom_objects or {})
+    for name, given in (custom_objects or {}).items():
+        known[name] = _Maker(given) if _makes_of_settings(given) else given
     model = keras.models.load_model(filepath, custom_objects=known)
-    if getattr(model, "optimizer", None) is not None:
-        wrap_in_place(model.optimizer, compression)
+    optimizer = getattr(model, "optimizer", None)
+    if optimizer is not None and not is_distributed(optimizer):
+        wrap_in_place(optimizer, compression)
     return model
+
+
+class _Maker:
+    """A function in the place of a class: Keras makes objects of a class by its from_config."""
+
+    def __init__(self, make: Callable[..., Any]) -> None:
+        self._make = make
+
+    def from_config(self, config: Any) -> Any:
+        """An object with these settings."""
+        return self._make(**config)
+
+
+def _makes_of_settings(given: Any) -> bool:
+    """Whether it is a function of settings alone. Initializers and losses have other arguments."""
+    if not inspect.isfunction(given):
+        return False
+    kinds = {parameter.kind for parameter in inspect.signature(given).parameters.values()}
+    return kinds == {inspect.Parameter.VAR_KEYWORD}
