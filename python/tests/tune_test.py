@@ -277,7 +277,9 @@ class TuneTest(StudyCase):
         analysis = self.run_study(
             fail, config={"x": tune.grid_search([1, 2])}, raise_on_failed_trial=False
         )
-        self.assertEqual(analysis.stats(), {"TERMINATED": 1, "ERROR": 1})
+        stats = analysis.stats()
+        self.assertEqual((stats["TERMINATED"], stats["ERROR"]), (1, 1))
+        self.assertLessEqual(stats["start_time"], stats["timestamp"])
 
     def test_a_process_that_is_killed(self):
         def die(config):
@@ -320,7 +322,7 @@ class TuneTest(StudyCase):
             self.run_study(slow, **options)
         self.assertLess(time.monotonic() - begin, 15)
         analysis = self.run_study(lambda config: tune.report(step=1), resume=True, **options)
-        self.assertEqual(analysis.stats(), {"TERMINATED": 2})
+        self.assertEqual(analysis.stats()["TERMINATED"], 2)
 
     # --- searches, schedulers, stoppers ---
 
@@ -402,6 +404,16 @@ class TuneTest(StudyCase):
             return
         self.assertEqual(len(analysis.dataframe()), 3)
         self.assertIn("config/x", analysis.dataframe().columns)
+        best = analysis.best_trial
+        last = best.last_result["score"]
+        self.assertTrue(all(analysis.best_dataframe["trial_id"] == best.trial_id))
+        self.assertEqual(analysis.results_df.loc[best.trial_id, "score"], last)
+        self.assertEqual(analysis.best_result_df.loc[best.trial_id, "score"], last)
+        lowest = [min(trial.metric("score")) for trial in analysis.trials]
+        self.assertEqual(analysis.dataframe("score", "min")["score"].tolist(), lowest)
+        frames = analysis.trial_dataframes
+        self.assertEqual(len(frames[best.logdir]), len(best.results))
+        self.assertEqual(set(frames), {trial.logdir for trial in analysis.trials})
 
     def test_misspelt_names_are_corrected(self):
         for options, meant in (

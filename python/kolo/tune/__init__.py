@@ -11,7 +11,7 @@ analysis = tune.run(train, config={"lr": tune.loguniform(1e-4, 1e-1)}, num_sampl
 print(analysis.best_config)
 """
 
-from kolo.tune import result, schedulers, stopper, suggest, variant_generator
+from kolo.tune import checkpoint, result, schedulers, stopper, suggest, trial, variant_generator
 from kolo.tune._functions import with_parameters, wrap_function
 from kolo.tune._run import Callback, TuneError, run
 from kolo.tune._session import (
@@ -25,7 +25,8 @@ from kolo.tune._session import (
     report,
     should_stop,
 )
-from kolo.tune.analysis import Analysis, Checkpoint, ExperimentAnalysis, Trial
+from kolo.tune.analysis import Analysis, ExperimentAnalysis
+from kolo.tune.checkpoint import Checkpoint
 from kolo.tune.registry import register_trainable
 from kolo.tune.sample import (
     Categorical,
@@ -51,5 +52,6 @@ from kolo.tune.schedulers import create_scheduler
 from kolo.tune.stopper import Stopper
 from kolo.tune.suggest import create_searcher
 from kolo.tune.trainable import DistributedTrainableCreator, Trainable
+from kolo.tune.trial import Trial
 
 __all__ = [name for name in dir() if not name.startswith("_")]

@@ -10,10 +10,10 @@ from typing import Any, Callable, Dict, List, Optional
 
 from kolo._errors import InvalidArgumentError
 from kolo.tune._space import NUMBER, SUGGESTION, Constants, plain
-from kolo.tune.analysis import Trial
 from kolo.tune.sample import Domain, randint, sample_from
 from kolo.tune.schedulers import TrialScheduler
 from kolo.tune.suggest import Searcher
+from kolo.tune.trial import Trial
 
 
 def trial_id_of(number: int) -> str:

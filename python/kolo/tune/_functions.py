@@ -13,7 +13,8 @@ from typing import Any, Callable, Dict, Optional, Type
 
 from kolo._errors import InvalidArgumentError
 from kolo.tune import _session
-from kolo.tune.trainable import Trainable, call_function
+from kolo.tune._prepared import call_function
+from kolo.tune.trainable import Trainable
 
 
 def _own(values: Dict[str, Any]) -> Dict[str, Any]:
@@ -126,7 +127,7 @@ class FunctionTrainable(Trainable):
     def save_checkpoint(self, checkpoint_dir: str) -> str:
         latest = self._session.checkpoint if self._session is not None else self._start
         if latest is not None:
-            shutil.copytree(latest, os.path.join(checkpoint_dir, "checkpoint"))
+            shutil.copytree(latest, os.path.join(checkpoint_dir, "checkpoint"), dirs_exist_ok=True)
         return checkpoint_dir
 
     def load_checkpoint(self, checkpoint: str) -> None:

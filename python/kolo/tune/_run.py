@@ -17,11 +17,12 @@ from kolo._files import command_path
 from kolo._run import dump_function, python_path
 from kolo.tune import suggest
 from kolo.tune._custom import CustomScheduler, CustomSearch, trial_id_of, watched
+from kolo.tune._prepared import Prepared
 from kolo.tune._space import Constants, prepare
-from kolo.tune.analysis import ExperimentAnalysis, Trial, results_of
+from kolo.tune.analysis import ExperimentAnalysis, results_of
 from kolo.tune.schedulers import TrialScheduler, create_scheduler
 from kolo.tune.stopper import CombinedStopper, Stopper
-from kolo.tune.trainable import Prepared
+from kolo.tune.trial import Trial
 
 
 class TuneError(FailureError):

@@ -13,6 +13,8 @@ import types
 from typing import Any, Dict, Iterator, Optional
 
 from kolo import _core
+from kolo._errors import InvalidArgumentError
+from kolo.tune.checkpoint import Checkpoint
 
 
 class TrialStopped(BaseException):
@@ -52,11 +54,15 @@ def _local() -> Any:
 
 
 def report(_metric: Any = None, **kwargs: Any) -> None:
-    """Reports a result: tune.report(loss=0.3), or tune.report({"loss": 0.3}). Returns when the study
-    has stored it and decided that the trial goes on."""
+    """Reports a result: tune.report(loss=0.3), or tune.report({"loss": 0.3}), which may have a
+    checkpoint=Checkpoint.from_dict(...) that belongs to it. Returns when the study has stored it and
+    decided that the trial goes on."""
     metrics: Dict[str, Any] = {}
     if isinstance(_metric, dict):
         metrics.update(_metric)
+        checkpoint = kwargs.pop("checkpoint", None)
+        if checkpoint is not None:
+            save_folder(checkpoint)
     elif _metric is not None:
         metrics["_metric"] = _metric
     metrics.update(kwargs)
@@ -71,20 +77,31 @@ def checkpoint_dir(step: int) -> Iterator[str]:
     folder = tempfile.mkdtemp(prefix=".checkpoint-")
     try:
         yield folder
-
-        def write(directory: str) -> None:
-            shutil.copytree(folder, directory, dirs_exist_ok=True)
-
-        session = _local()
-        (session.save if session else _core.trial_save)(write)
+        save_folder(folder)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def get_checkpoint() -> Optional[str]:
-    """The folder of the checkpoint to start from, if there is one."""
+def save_folder(folder: str) -> None:
+    """A copy of the folder is the checkpoint of the next report."""
+    if not isinstance(folder, str) or not os.path.isdir(folder):
+        raise InvalidArgumentError(
+            f"report: checkpoint is {folder!r}, which is no folder; make one by "
+            "Checkpoint.from_dict or Checkpoint.from_directory"
+        )
+
+    def write(directory: str) -> None:
+        shutil.copytree(folder, directory, dirs_exist_ok=True)
+
     session = _local()
-    return session.checkpoint if session else _core.trial_checkpoint()
+    (session.save if session else _core.trial_save)(write)
+
+
+def get_checkpoint() -> Optional[Checkpoint]:
+    """The checkpoint to start from, which is also the path of its folder, if there is one."""
+    session = _local()
+    found = session.checkpoint if session else _core.trial_checkpoint()
+    return None if found is None else Checkpoint(found)
 
 
 def should_stop() -> bool:

@@ -4,116 +4,14 @@ from __future__ import annotations
 
 import math
 import os
-import shutil
 import warnings
-from contextlib import contextmanager
-from typing import Any, Dict, Iterator, List, Optional, Tuple, Union
+from typing import Any, Dict, List, Optional, Tuple, Union
 
 from kolo import _core
-from kolo._errors import FailedPreconditionError, InvalidArgumentError, NotFoundError, unknown_name
+from kolo._errors import FailedPreconditionError, InvalidArgumentError, NotFoundError
 from kolo.tune._space import Constants
-
-
-def flatten(value: Dict[str, Any], separator: str = "/", prefix: str = "") -> Dict[str, Any]:
-    """Nested dictionaries as one, with joined keys."""
-    flat: Dict[str, Any] = {}
-    for key, item in value.items():
-        if isinstance(item, dict):
-            flat.update(flatten(item, separator, f"{prefix}{key}{separator}"))
-        else:
-            flat[f"{prefix}{key}"] = item
-    return flat
-
-
-class Checkpoint(str):
-    """The path of a checkpoint's folder, with the members that Tune's checkpoints have."""
-
-    @property
-    def dir_or_data(self) -> str:
-        """The folder."""
-        return str(self)
-
-    _local_path = dir_or_data
-    local_path = dir_or_data
-    path = dir_or_data
-
-    @classmethod
-    def from_directory(cls, path: str) -> Checkpoint:
-        """Of a folder that is there."""
-        return cls(path)
-
-    def to_directory(self, path: Optional[str] = None) -> str:
-        """The folder, or a copy of it at ``path``."""
-        if path is None:
-            return str(self)
-        shutil.copytree(self, path, dirs_exist_ok=True)
-        return path
-
-    @contextmanager
-    def as_directory(self) -> Iterator[str]:
-        """The folder, for a while."""
-        yield str(self)
-
-
-class Trial:
-    """A trial with everything it reported."""
-
-    PENDING, RUNNING, PAUSED, TERMINATED, ERROR = (
-        "PENDING",
-        "RUNNING",
-        "PAUSED",
-        "TERMINATED",
-        "ERROR",
-    )
-
-    def __init__(self, row: Dict[str, Any], config: Dict[str, Any]) -> None:
-        self.number: int = row["number"]
-        self.trial_id: str = row["trial_id"]
-        self.name: str = row["name"]
-        self.status: str = row["status"]
-        self.config = config
-        self.last_result: Dict[str, Any] = row["last_result"] or {}
-        self.logdir: str = row["logdir"]
-        self.error: str = row["error"]
-        self.why: str = row["why"]
-        self.stopped: bool = row["stopped"]
-        self.num_failures: int = row["num_failures"]
-        self.results: List[Dict[str, Any]] = row.get("results", [])
-        self.checkpoints: List[Tuple[str, int]] = [
-            (Checkpoint(path), iteration) for path, iteration in row.get("checkpoints", [])
-        ]
-
-    @property
-    def evaluated_params(self) -> Dict[str, Any]:
-        """The configuration, flat."""
-        return flatten(self.config)
-
-    def metric(self, name: str) -> List[float]:
-        """The values of a metric, where it was reported."""
-        return [flat[name] for flat in map(flatten, self.results) if name in flat]
-
-    @property
-    def metric_analysis(self) -> Dict[str, Dict[str, float]]:
-        """For each number that was reported: max, min, avg, last, last-5-avg and last-10-avg."""
-        names = {name for result in self.results for name in flatten(result)}
-        analysis = {}
-        for name in sorted(names):
-            values = self.metric(name)
-            if all(isinstance(value, (int, float)) for value in values):
-                scopes = {one: _in_scope(values, "max", one) for one in _SCOPES if one != "all"}
-                analysis[name] = {"max": max(values), "min": min(values), **scopes}
-        return analysis  # type: ignore[return-value]
-
-    @property
-    def checkpoint(self) -> Optional[Checkpoint]:
-        """The folder of the last checkpoint."""
-        return self.checkpoints[-1][0] if self.checkpoints else None  # type: ignore
-
-    def __repr__(self) -> str:
-        return f"Trial({self.name}, {self.status})"
-
-    def __str__(self) -> str:
-        return self.name
+from kolo.tune.checkpoint import Checkpoint
+from kolo.tune.trial import Trial, flatten, in_scope
 
 
 class Analysis:
@@ -162,7 +60,7 @@ class Analysis:
         return self.best_trial.last_result
 
     @property
-    def best_checkpoint(self) -> Optional[str]:
+    def best_checkpoint(self) -> Optional[Checkpoint]:
         """Its best checkpoint."""
         return self.get_best_checkpoint(self.best_trial)
 
@@ -212,7 +110,7 @@ class Analysis:
         sign = -1.0 if mode == "max" else 1.0
         best: Optional[Tuple[float, Trial]] = None
         for trial in self.trials:
-            value = _in_scope(trial.metric(metric), mode, scope)
+            value = in_scope(trial.metric(metric), mode, scope)
             if value is None or math.isnan(value):
                 continue
             if filter_nan_and_inf and math.isinf(value):
@@ -265,8 +163,10 @@ class Analysis:
         trial: Union[Trial, str],
         metric: Optional[str] = None,
         mode: Optional[str] = None,
-    ) -> Optional[str]:
-        """The checkpoint of a trial, or of its folder, at which the metric was best, or None."""
+        return_path: bool = False,
+    ) -> Optional[Checkpoint]:
+        """The checkpoint of a trial, or of its folder, at which the metric was best, or None. It is
+        also the path of its folder, so ``return_path`` changes nothing."""
         metric, mode = self._objective(metric, mode)
         scored = [
             (p, v)
@@ -277,7 +177,7 @@ class Analysis:
             warnings.warn(f"{trial} has no checkpoint with a value of {metric!r}", stacklevel=2)
             return None
         choose = max if mode == "max" else min
-        return choose(scored, key=lambda pair: pair[1])[0]
+        return Checkpoint(choose(scored, key=lambda pair: pair[1])[0])
 
     def get_last_checkpoint(
         self,
@@ -346,18 +246,36 @@ class Analysis:
         }
 
     def stats(self) -> Dict[str, Any]:
-        """How many trials there are, by status."""
-        counts: Dict[str, Any] = {}
+        """How many trials there are, by status; when the study began and when it was told the last
+        result, in seconds since 1970, unless there is none."""
+        stats: Dict[str, Any] = {}
         for trial in self.trials:
-            counts[trial.status] = counts.get(trial.status, 0) + 1
-        return counts
+            stats[trial.status] = stats.get(trial.status, 0) + 1
+        times = [
+            (result["timestamp"] - result["time_total_s"], result["timestamp"])
+            for trial in self.trials
+            for result in trial.results
+            if "timestamp" in result and "time_total_s" in result
+        ]
+        if times:
+            stats["start_time"] = min(begin for begin, _ in times)
+            stats["timestamp"] = max(end for _, end in times)
+        return stats
+
+    def runner_data(self) -> Dict[str, Any]:
+        """What is known of the study as a whole."""
+        return {
+            "name": self.name,
+            "was_interrupted": self.was_interrupted,
+            "_local_checkpoint_dir": self.directory,
+        }
 
 
 class ExperimentAnalysis(Analysis):
     """A study that has run, from its folder: what tune.run has returned then.
 
-    ``experiment_checkpoint_path`` is local_dir/name. The database is kolo.db beside that folder, or
-    that of ``storage`` or KOLO_STORAGE.
+    ``experiment_checkpoint_path`` is local_dir/name, or local_dir for all that have a folder in there.
+    The database is kolo.db of local_dir, or that of ``storage`` or KOLO_STORAGE.
     """
 
     def __init__(
@@ -368,15 +286,9 @@ class ExperimentAnalysis(Analysis):
         default_mode: Optional[str] = None,
         storage: Optional[str] = None,
     ) -> None:
-        path = os.path.normpath(os.path.expanduser(os.fspath(experiment_checkpoint_path)))
-        folder, name = os.path.split(os.path.abspath(path))
-        storage = storage or os.environ.get("KOLO_STORAGE") or os.path.join(folder, "kolo.db")
-        try:
-            raw = _core.read_study(storage, name)
-        except NotFoundError as error:
-            raise InvalidArgumentError(
-                f"ExperimentAnalysis: {experiment_checkpoint_path!r} is no study: {error}"
-            ) from None
+        path = os.path.abspath(os.path.expanduser(os.fspath(experiment_checkpoint_path)))
+        storage = storage or os.environ.get("KOLO_STORAGE")
+        raw = _read(path, storage)
         if default_metric and default_mode:
             raw["objectives"] = [(default_metric, default_mode)]
         if trials is None:
@@ -384,26 +296,36 @@ class ExperimentAnalysis(Analysis):
         super().__init__(raw, trials)
 
 
+def _read(path: str, storage: Optional[str]) -> Dict[str, Any]:
+    """A study by its folder, or all those of a folder as one."""
+    folder, name = os.path.split(path)
+    database = storage or os.path.join(folder, "kolo.db")
+    try:
+        return _core.read_study(database, name)
+    except NotFoundError as error:
+        reason = error
+    database = storage or os.path.join(path, "kolo.db")
+    names = sorted(os.listdir(path)) if os.path.isdir(path) else []
+    studies = []
+    for name in names:
+        try:
+            studies.append(_core.read_study(database, name))
+        except NotFoundError:  # a file, or a folder of something else
+            continue
+    if not studies:
+        raise InvalidArgumentError(f"ExperimentAnalysis: {path!r} is no study: {reason}")
+    objectives = studies[0]["objectives"]
+    return {
+        "name": os.path.basename(path),
+        "directory": path,
+        "was_interrupted": any(study["was_interrupted"] for study in studies),
+        "objectives": objectives if all(s["objectives"] == objectives for s in studies) else [],
+        "trials": [trial for study in studies for trial in study["trials"]],
+    }
+
+
 def results_of(raw: Dict[str, Any], trials: List[Trial]) -> ExperimentAnalysis:
     """Of a study that has just run."""
     analysis = ExperimentAnalysis.__new__(ExperimentAnalysis)
     Analysis.__init__(analysis, raw, trials)
     return analysis
-
-
-_SCOPES = ("last", "all", "avg", "last-5-avg", "last-10-avg")
-
-
-def _in_scope(values: List[float], mode: str, scope: str) -> Optional[float]:
-    if not values:
-        return None
-    if scope == "last":
-        return values[-1]
-    if scope == "all":
-        return max(values) if mode == "max" else min(values)
-    if scope == "avg":
-        return sum(values) / len(values)
-    if scope in ("last-5-avg", "last-10-avg"):
-        last = values[-5:] if scope == "last-5-avg" else values[-10:]
-        return sum(last) / len(last)
-    raise unknown_name("scope", scope, _SCOPES)

@@ -1,18 +1,19 @@
-"""Trainables: functions, classes, and either of them as a ring of ranks."""
+"""Classes that are trained step by step, and trainables as rings of ranks."""
 
 from __future__ import annotations
 
-import inspect
+import glob
 import os
-import pickle
-import sys
+import shutil
+import socket
 import tempfile
 import time
+import warnings
 from typing import Any, Callable, Dict, Optional, Sequence
 
 from kolo._errors import InvalidArgumentError
 from kolo.tune import _session
-from kolo.tune.registry import registered
+from kolo.tune.checkpoint import load_object, pack, save_object, unpack
 
 
 class Trainable:
@@ -30,52 +31,104 @@ class Trainable:
         sync_timeout: Any = None,
     ) -> None:
         """With a config the object is set up, for use without a study: train(), save(), restore()
-        and stop(). The other parameters have no meaning here."""
+        and stop(). Checkpoints are in the folder ``logdir`` of what logger_creator(config) returns.
+        The other parameters have no meaning here."""
         self.config: Dict[str, Any] = {}
         self.iteration = 0
         self._time_total = 0.0
+        self._since_restore = (0, 0.0)
+        self._logdir = getattr(logger_creator(config or {}), "logdir", "") if logger_creator else ""
+        self._is_set_up = False
         if config is not None:
-            self.config = dict(config)
-            self.setup(dict(config))
+            self._set_up(config)
+
+    def _set_up(self, config: Optional[Dict[str, Any]] = None) -> None:
+        """Once. An object without a config has none when it is used first."""
+        if not self._is_set_up:
+            self._is_set_up = True
+            self.config = dict(config or {})
+            self.setup(dict(self.config))
 
     def train(self) -> Dict[str, Any]:
         """One step, and what is reported of it."""
+        self._set_up()
         begin = time.monotonic()
-        result = dict(self.step())
+        result = dict(step_of(self))
         self.iteration += 1
         took = time.monotonic() - begin
         self._time_total += took
+        steps, seconds = self._since_restore
         result.setdefault("done", False)
         return {
             **result,
+            **_here(),
+            "trial_id": self.trial_id,
             "training_iteration": self.iteration,
+            "iterations_since_restore": self.iteration - steps,
             "time_this_iter_s": took,
             "time_total_s": self._time_total,
+            "time_since_restore": self._time_total - seconds,
             "config": self.config,
         }
 
     def save(self, checkpoint_dir: Optional[str] = None) -> str:
-        """Writes a checkpoint, and returns its folder."""
-        directory = checkpoint_dir or tempfile.mkdtemp(prefix="kolo-checkpoint-")
+        """Writes a checkpoint, and returns its folder: checkpoint_dir, or one of logdir."""
+        self._set_up()
+        directory = checkpoint_dir
+        if directory is None:
+            directory = os.path.join(self.logdir, f"checkpoint_{self.iteration:06d}")
+            shutil.rmtree(directory, ignore_errors=True)
         os.makedirs(directory, exist_ok=True)
-        _save(self, directory)
+        save_object(self, directory)
         return directory
 
-    def restore(self, checkpoint_path: str) -> None:
-        """Goes on from a folder that save() returned."""
-        _load(self, checkpoint_path)
+    def restore(self, checkpoint_path: str, fallback_to_latest: bool = True) -> None:
+        """Goes on from a folder that save() returned. If it is gone, ``fallback_to_latest`` takes the
+        newest of logdir, with a warning."""
+        path = os.fspath(checkpoint_path)
+        if fallback_to_latest and not os.path.isdir(path):
+            latest = self._get_latest_available_checkpoint()
+            if latest is not None:
+                warnings.warn(f"there is no checkpoint {path!r}: {latest!r} is used", stacklevel=2)
+                path = latest
+        self._set_up()
+        load_object(self, path)
+        self._since_restore = (self.iteration, self._time_total)
+
+    def _get_latest_available_checkpoint(self) -> Optional[str]:
+        found = sorted(glob.glob(os.path.join(glob.escape(self.logdir), "checkpoint_*")))
+        return found[-1] if found else None
+
+    def delete_checkpoint(self, checkpoint_dir: str) -> None:
+        """Removes what save() has written; nothing if it is gone."""
+        shutil.rmtree(checkpoint_dir, ignore_errors=True)
 
     def save_to_object(self) -> bytes:
         """A checkpoint as bytes."""
+        self._set_up()
         with tempfile.TemporaryDirectory(prefix="kolo-checkpoint-") as directory:
-            _save(self, directory)
+            save_object(self, directory)
             return pack(directory)
 
     def restore_from_object(self, obj: bytes) -> None:
         """Goes on from what save_to_object() returned."""
         with tempfile.TemporaryDirectory(prefix="kolo-checkpoint-") as directory:
             unpack(obj, directory)
-            _load(self, directory)
+            self.restore(directory)
+
+    def reset_config(self, new_config: Dict[str, Any]) -> bool:
+        """Override it to take another configuration without a new object, and return True."""
+        return False
+
+    def reset(self, new_config: Dict[str, Any], logger_creator: Any = None) -> bool:
+        """Begins anew with another configuration. False if reset_config() does not take it."""
+        if not self.reset_config(new_config):
+            return False
+        self.config = dict(new_config)
+        self.iteration = 0
+        self._time_total = 0.0
+        self._since_restore = (0, 0.0)
+        return True
 
     def stop(self) -> None:
         """The end."""
@@ -120,144 +173,33 @@ class Trainable:
 
     @property
     def logdir(self) -> str:
-        """The folder of the trial."""
-        return _session.get_trial_dir()
+        """The folder of the trial; without a study, that of logger_creator's logger or a new one."""
+        if _session.is_session_enabled():
+            return _session.get_trial_dir()
+        self._logdir = self._logdir or tempfile.mkdtemp(prefix="kolo-trainable-")
+        return self._logdir
 
 
-_STATE = "state.pkl"
+def _here() -> Dict[str, Any]:
+    """Where and when a result is made."""
+    now = time.time()
+    return {
+        "date": time.strftime("%Y-%m-%d_%H-%M-%S", time.localtime(now)),
+        "timestamp": int(now),
+        "pid": os.getpid(),
+        "hostname": socket.gethostname(),
+    }
 
 
-def pack(directory: str) -> bytes:
-    """All files below a folder."""
-    files = {}
-    for folder, _, names in os.walk(directory):
-        for name in names:
-            path = os.path.join(folder, name)
-            with open(path, "rb") as file:
-                files[os.path.relpath(path, directory)] = file.read()
-    return pickle.dumps(files)
-
-
-def unpack(packed: bytes, directory: str) -> None:
-    """Writes the files of pack() below a folder."""
-    for name, content in pickle.loads(packed).items():
-        path = os.path.join(directory, name)
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(path, "wb") as file:
-            file.write(content)
-
-
-def _save(trainable: Any, directory: str) -> None:
-    state = trainable.save_checkpoint(directory)
-    kept = {"iteration": trainable.iteration, "is_dict": isinstance(state, dict)}
-    if isinstance(state, dict):
-        kept["state"] = state
-    elif isinstance(state, str):
-        kept["path"] = os.path.relpath(state, directory)
-    with open(os.path.join(directory, _STATE), "wb") as file:
-        pickle.dump(kept, file)
-
-
-def _load(trainable: Any, directory: str) -> None:
-    with open(os.path.join(directory, _STATE), "rb") as file:
-        kept = pickle.load(file)
-    trainable.iteration = kept["iteration"]
-    where = os.path.normpath(os.path.join(directory, kept.get("path", ".")))
-    trainable.load_checkpoint(kept["state"] if kept["is_dict"] else where)
-
-
-class _ClassAdapter:
-    """What the compiled module calls of a class."""
-
-    def __init__(self, cls: type, restore: Callable[[Any], Any]) -> None:
-        self._trainable = cls()
-        self._restore = restore
-
-    def setup(self, config: Dict[str, Any]) -> None:
-        config = self._restore(config)
-        self._trainable.config = config
-        if not hasattr(self._trainable, "iteration"):
-            self._trainable.iteration = 0
-        self._trainable.setup(config)
-
-    def step(self) -> Any:
-        result = self._trainable.step()
-        self._trainable.iteration += 1
-        return result
-
-    def save(self, directory: str) -> None:
-        _save(self._trainable, directory)
-
-    def load(self, directory: str) -> None:
-        _load(self._trainable, directory)
-
-    def cleanup(self) -> None:
-        self._trainable.cleanup()
-
-
-def call_function(function: Callable[..., Any], config: Dict[str, Any]) -> None:
-    """A function of Tune: reports by tune.report, by a reporter, by yield, or by what it returns."""
-    parameters = inspect.signature(function).parameters
-    names = list(parameters)
-    arguments: Dict[str, Any] = {}
-    if "checkpoint_dir" in names:
-        checkpoint = _session.get_checkpoint()
-        if (
-            checkpoint is not None
-            or parameters["checkpoint_dir"].default is inspect.Parameter.empty
-        ):
-            arguments["checkpoint_dir"] = checkpoint
-    if len(names) > 1 and names[1] == "reporter":
-        arguments["reporter"] = _session.report
-    result = function(config, **arguments)
-    if inspect.isgenerator(result):
-        for item in result:
-            _session.report(item)
-    elif isinstance(result, dict):
-        _session.report(**result)
-    elif result is not None:
-        _session.report(result)
-    sys.stdout.flush()
-
-
-def _takes_checkpoint(function: Callable[..., Any]) -> bool:
-    try:
-        return "checkpoint_dir" in inspect.signature(function).parameters
-    except (TypeError, ValueError):
-        return False
-
-
-class Prepared:
-    """A trainable as the compiled module takes it; it travels to other processes as a whole."""
-
-    def __init__(self, trainable: Any, constants: Any) -> None:
-        self.ranks: Optional[Ranks] = None
-        if isinstance(trainable, DistributedTrainable):
-            self.ranks = trainable.ranks
-            trainable = trainable.function
-        if isinstance(trainable, str):
-            trainable = registered(trainable)
-        if not callable(trainable):
-            raise InvalidArgumentError(
-                f"tune.run: {trainable!r} is neither a function nor a class of Trainable"
-            )
-        self.trainable = trainable
-        self.constants = constants
-        self.is_class = inspect.isclass(trainable)
-        self.saves_by_itself = not self.is_class and _takes_checkpoint(trainable)
-        if self.is_class and not hasattr(trainable, "step"):
-            raise InvalidArgumentError(
-                f"tune.run: the class {trainable.__name__} has no function step; derive it from "
-                "tune.Trainable"
-            )
-        self.name = getattr(trainable, "__name__", type(trainable).__name__)
-        if self.name == "<lambda>":
-            self.name = "lambda"
-
-    def __call__(self, *arguments: Any) -> Any:
-        if self.is_class:
-            return _ClassAdapter(self.trainable, self.constants.restore)
-        return call_function(self.trainable, self.constants.restore(arguments[0]))
+def step_of(trainable: Any) -> Dict[str, Any]:
+    """What its step() reports."""
+    result = trainable.step()
+    if not isinstance(result, dict):
+        raise InvalidArgumentError(
+            f"{type(trainable).__name__}.step() must return a dictionary of metrics, such as "
+            f'{{"loss": 0.3}}; it returned {result!r}'
+        )
+    return result
 
 
 class Ranks:

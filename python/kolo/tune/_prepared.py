@@ -1,0 +1,107 @@
+"""A trainable, whatever it is, as the compiled module takes it."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from typing import Any, Callable, Dict, Optional
+
+from kolo._errors import InvalidArgumentError
+from kolo.tune import _session
+from kolo.tune.checkpoint import load_object, save_object
+from kolo.tune.registry import registered
+from kolo.tune.trainable import DistributedTrainable, Ranks, step_of
+
+
+class _ClassAdapter:
+    """What the compiled module calls of a class."""
+
+    def __init__(self, cls: type, restore: Callable[[Any], Any]) -> None:
+        self._trainable = cls()
+        self._restore = restore
+
+    def setup(self, config: Dict[str, Any]) -> None:
+        config = self._restore(config)
+        self._trainable.config = config
+        if not hasattr(self._trainable, "iteration"):
+            self._trainable.iteration = 0
+        self._trainable.setup(config)
+
+    def step(self) -> Any:
+        result = step_of(self._trainable)
+        self._trainable.iteration += 1
+        return result
+
+    def save(self, directory: str) -> None:
+        save_object(self._trainable, directory)
+
+    def load(self, directory: str) -> None:
+        load_object(self._trainable, directory)
+
+    def cleanup(self) -> None:
+        self._trainable.cleanup()
+
+
+def call_function(function: Callable[..., Any], config: Dict[str, Any]) -> None:
+    """A function of Tune: reports by tune.report, by a reporter, by yield, or by what it returns."""
+    parameters = inspect.signature(function).parameters
+    names = list(parameters)
+    arguments: Dict[str, Any] = {}
+    if "checkpoint_dir" in names:
+        checkpoint = _session.get_checkpoint()
+        if (
+            checkpoint is not None
+            or parameters["checkpoint_dir"].default is inspect.Parameter.empty
+        ):
+            arguments["checkpoint_dir"] = checkpoint
+    if len(names) > 1 and names[1] == "reporter":
+        arguments["reporter"] = _session.report
+    result = function(config, **arguments)
+    if inspect.isgenerator(result):
+        for item in result:
+            _session.report(item)
+    elif isinstance(result, dict):
+        _session.report(**result)
+    elif result is not None:
+        _session.report(result)
+    sys.stdout.flush()
+
+
+def _takes_checkpoint(function: Callable[..., Any]) -> bool:
+    try:
+        return "checkpoint_dir" in inspect.signature(function).parameters
+    except (TypeError, ValueError):
+        return False
+
+
+class Prepared:
+    """A trainable as the compiled module takes it; it travels to other processes as a whole."""
+
+    def __init__(self, trainable: Any, constants: Any) -> None:
+        self.ranks: Optional[Ranks] = None
+        if isinstance(trainable, DistributedTrainable):
+            self.ranks = trainable.ranks
+            trainable = trainable.function
+        if isinstance(trainable, str):
+            trainable = registered(trainable)
+        if not callable(trainable):
+            raise InvalidArgumentError(
+                f"tune.run: {trainable!r} is neither a function nor a class of Trainable"
+            )
+        self.trainable = trainable
+        self.constants = constants
+        self.is_class = inspect.isclass(trainable)
+        self.saves_by_itself = not self.is_class and _takes_checkpoint(trainable)
+        if self.is_class and not hasattr(trainable, "step"):
+            raise InvalidArgumentError(
+                f"tune.run: the class {trainable.__name__} has no function step; derive it from "
+                "tune.Trainable"
+            )
+        self.name = getattr(trainable, "__name__", type(trainable).__name__)
+        if self.name == "<lambda>":
+            self.name = "lambda"
+
+    def __call__(self, *arguments: Any) -> Any:
+        if self.is_class:
+            return _ClassAdapter(self.trainable, self.constants.restore)
+        return call_function(self.trainable, self.constants.restore(arguments[0]))
