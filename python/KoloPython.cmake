@@ -30,6 +30,7 @@ pybind11_add_module(kolo_python MODULE NO_EXTRAS
   ${python_sources}/runtime.cc
   ${python_sources}/search.cc
   ${python_sources}/study.cc
+  ${python_sources}/study_callbacks.cc
   ${python_sources}/study_results.cc
   ${python_sources}/tensorflow.cc
   ${python_sources}/tensorflow_interface.cc

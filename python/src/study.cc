@@ -16,6 +16,7 @@
 #include "custom_algorithms.h"
 #include "kolo/tune.h"
 #include "module.h"
+#include "study_callbacks.h"
 #include "study_results.h"
 #include "trainables.h"
 #include "tune/executor/executors.h"
@@ -111,61 +112,6 @@ tune::Scheduling to_scheduling(const Reader& given) {
   return scheduling;
 }
 
-/// A callback of the user: any object that has some of the functions.
-class PythonCallback final : public tune::StudyCallback {
- public:
-  explicit PythonCallback(py::object object) : held_(std::move(object)) {}
-  void on_trial_start(const tune::TrialInfo& trial) override { call("on_trial_start", trial); }
-  void on_trial_result(const tune::TrialInfo& trial, const Value&) override {
-    call("on_trial_result", trial);
-  }
-  void on_trial_save(const tune::TrialInfo& trial) override { call("on_trial_save", trial); }
-  void on_trial_complete(const tune::TrialInfo& trial) override {
-    call("on_trial_complete", trial);
-  }
-  void on_trial_error(const tune::TrialInfo& trial) override { call("on_trial_error", trial); }
-
- private:
-  void call(const char* name, const tune::TrialInfo& trial);
-  Held held_;
-};
-
-void PythonCallback::call(const char* name, const tune::TrialInfo& trial) {
-  py::gil_scoped_acquire lock;
-  try {
-    held_.get()(name, info_to_python(trial));
-  } catch (py::error_already_set& error) {
-    throw_error(ErrorCode::invalid_argument, "callback {}: {}", name, describe_exception(error));
-  }
-}
-
-/// Rules in Python: `trial` for each result, and `study`, which may be None, for the whole study.
-class PythonStopper final : public search::Stopper {
- public:
-  PythonStopper(Held trial, Held study) : trial_(std::move(trial)), study_(std::move(study)) {}
-
-  bool stop(search::TrialId trial, const Value& result) override {
-    return ask([&] {
-      return trial_.get()(static_cast<std::uint64_t>(trial), to_python(result)).cast<bool>();
-    });
-  }
-  [[nodiscard]] bool stop_all(std::chrono::duration<double>) const override {
-    return ask([&] { return !study_.get().is_none() && study_.get()().cast<bool>(); });
-  }
-
- private:
-  template <class Question>
-  static bool ask(Question question) {
-    const py::gil_scoped_acquire lock;
-    try {
-      return question();
-    } catch (py::error_already_set& error) {
-      throw_error(ErrorCode::invalid_argument, "stop: {}", describe_exception(error));
-    }
-  }
-  Held trial_, study_;
-};
-
 tune::Options to_options(const Reader& given) {
   tune::Options options;
   given.read("name", options.name);
@@ -186,7 +132,7 @@ tune::Options to_options(const Reader& given) {
   given.read("stop", options.stop);
   if (given.has("stopper"))
     options.stopper = [trial = Held(given.at("stopper")), study = Held(given.at("stop_all"))] {
-      return std::make_unique<PythonStopper>(trial, study);
+      return python_stopper(trial, study);
     };
   given.read("time_budget", options.time_budget);
   given.read("trial_time_limit", options.trial_time_limit);
@@ -211,8 +157,7 @@ tune::Options to_options(const Reader& given) {
   given.read("loggers", options.loggers);
   given.read("verbose", options.verbose);
   for (const py::handle callback : given.at("callbacks"))
-    options.callbacks.push_back(
-        std::make_shared<PythonCallback>(py::reinterpret_borrow<py::object>(callback)));
+    options.callbacks.push_back(python_callback(py::reinterpret_borrow<py::object>(callback)));
   if (given.has("trial_dirname_creator"))
     options.trial_dirname_creator = [held = Held(given.at("trial_dirname_creator"))](
                                         std::int64_t number, const tune::Config& config) {
@@ -261,7 +206,7 @@ void run_with_signals(const std::function<void()>& action, std::atomic<bool>& in
   if (error) std::rethrow_exception(error);
 }
 
-/// `options` has every name that Reader asks for; see kolo/tune/_study.py.
+/// `options` has every name that Reader asks for; see kolo/tune/_run.py.
 py::dict run_study(const py::dict& items) {
   const Reader given(items);
   const auto executor = given.at("executor").cast<std::string>();
