@@ -29,10 +29,6 @@ function(kolo_test name)
                                              kolo_warnings)
   add_test(NAME ${name} COMMAND kolo_${name})
   set_tests_properties(${name} PROPERTIES TIMEOUT ${T_TIMEOUT} LABELS "${T_LABELS}")
-  if(T_MPI)
-    set_property(TEST ${name} PROPERTY ENVIRONMENT ASAN_OPTIONS=detect_leaks=0
-                 TSAN_OPTIONS=ignore_noninstrumented_modules=1:detect_deadlocks=0)
-  endif()
   if(T_TORCH)
     kolo_shares_torch_header(kolo_${name})
     kolo_torch_test_environment(${name})
@@ -40,6 +36,11 @@ function(kolo_test name)
     add_dependencies(kolo_uses_torch kolo_${name})
   elseif(KOLO_UNITY)
     kolo_shares_header(kolo_${name} kolo_test_pch)
+  endif()
+  if(T_MPI)  # the last word about leaks
+    set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT
+      ASAN_OPTIONS=detect_leaks=0$<$<BOOL:${T_TORCH}>::detect_container_overflow=0>
+      TSAN_OPTIONS=ignore_noninstrumented_modules=1:detect_deadlocks=0)
   endif()
 endfunction()
 
