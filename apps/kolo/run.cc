@@ -160,7 +160,7 @@ void place_on_hosts(launch::Job& job, const std::vector<launch::Host>& hosts,
 
 int run_run(RunOptions& options, OptionSet& given) {
   if (options.check_build) {
-    OptionSet none;
+    OptionSet none = kInfo.options();
     return kInfo.run(none);
   }
   launch::Job job = job_of(options, given);
