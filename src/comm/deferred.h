@@ -1,5 +1,5 @@
-// An operation of a communicator that is begun, looked after and completed, for those who have
-// other work meanwhile.
+// One operation of a communicator in three steps: begin it, advance it from time to time, complete
+// it. The caller can do other work in between.
 #pragma once
 
 #include <cstddef>

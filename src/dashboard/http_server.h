@@ -1,5 +1,6 @@
-// An HTTP server for a few people and many strangers: connections, requests and waiting are
-// bounded, and those who are not known make room for those who are.
+// An HTTP server that anybody can connect to but only a few may use. The number of connections and
+// the size and duration of requests are limited. When all connections are taken, those of clients
+// that have not shown the token are closed first.
 //
 // cpp-httplib parses requests and routes them. Accepting and reading are done here, because its own
 // loop has no limit for the number of connections or for the time that a request takes.

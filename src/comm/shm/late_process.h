@@ -1,4 +1,4 @@
-// Why a process of this host that lives does not arrive.
+// Says why a living process of this host has not arrived at a meeting.
 #pragma once
 
 #include <sys/types.h>

@@ -1,7 +1,8 @@
-// Who is to blame when everybody waits for somebody.
+// Finds the rank that stalls when every rank waits for another one.
 //
-// When a rank stalls, those who wait for it give it up, and so do those who wait for them. Each
-// says whom it has given up; the one at the end of the chain has said nothing.
+// The ranks that wait for a stalled rank time out, and so do the ranks that wait for them. Each
+// states which rank it has waited for in vain. Following these statements leads to the stalled
+// rank: the one that has stated nothing.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// How many jobs are in which state, for those who ask often.
+// How many jobs are in each state, cached for callers that ask often.
 #pragma once
 
 #include <cstdint>

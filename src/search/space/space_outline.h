@@ -1,9 +1,9 @@
-// Whether what was found in one space means the same in another.
+// Whether the results of one space can be used in another.
 //
-// Space::outline() is kept beside results. A later space is compared with it: parameters, constants
-// and functions must be the same ones, because no result can be translated otherwise; ranges,
-// choices and conditions may change as long as every point that was tried is a point of the later
-// space, too.
+// Space::outline() is stored with the results and compared with a later space. Parameters,
+// constants and functions must be the same, because results could not be translated otherwise.
+// Ranges, choices and conditions may change, as long as every point that was tried is also a point
+// of the later space.
 #pragma once
 
 #include <optional>

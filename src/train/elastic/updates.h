@@ -1,5 +1,7 @@
-// How often the DistributedOptimizers of this process have begun to change parameters. What a
-// commit in place has only marked is still as it was where this is, too.
+// How often the DistributedOptimizers of this process have begun to change parameters.
+//
+// commit_in_place() notes this number instead of copying parameters. As long as the number is the
+// same, the parameters are still those of the commit.
 #pragma once
 
 #include <atomic>

@@ -1,7 +1,8 @@
-// What is other in a study that is resumed than in the session before.
+// What has changed between a study and the session that resumes it.
 //
-// Space and objectives belong to a study, because its results mean nothing without them. A change
-// that every trial so far can bear is applied; any other one is refused before anything is stored.
+// A study keeps its space and its objectives, because its results mean nothing without them. A
+// change under which all earlier trials stay valid is applied. Any other is refused before anything
+// is stored.
 #pragma once
 
 #include <optional>
