@@ -248,6 +248,9 @@ lost_launcher() {
 bad_input() {
   refused 1 'no database of jobs is active' env -u KOLO_DB "$kolo" ls
   refused 1 'does not contain a job database' "$kolo" activate nowhere
+  refused 1 'cannot connect' "$kolo" init failed --db postgresql://nobody@127.0.0.1:1/none
+  [[ ! -e failed ]] || fail 'what could not be made left a folder behind'
+  has "$("$kolo" init 'two words')" "eval \"\$(kolo activate 'two words')\""
   new_database
   refused 1 'already contains a job database' "$kolo" init testdb
   refused 1 'no application' "$kolo" job --name a --app none
@@ -338,6 +341,14 @@ batch_fakes() {
   same "$("$kolo" rm queues --all)" 'cancelled 1 launch'
   has "$(<calls)" 'bkill 777'
   ANSWER=EXIT queue_says '777               finished'
+
+  fake sbatch 'echo 888'
+  fake squeue 'echo "888 ${ANSWER:-PENDING Resources}"'
+  has "$(submit slurm)" 'slurm job 888'
+  queue_says 'Resources'
+  ANSWER='RUNNING None' queue_says '888               running'
+  fake squeue ''
+  queue_says '888               finished'
 
   fake qsub '[[ "$1" == -terse ]] || exit 1; grep "^#\\$" "$2" >seen; echo 42'
   fake qstat 'printf "job-ID  prior   name user state submit/start at queue slots\n-----\n     42 0.50000 kolo me %s 01/01/2026 00:00:00 all.q 1\n" "${ANSWER:-qw}"'

@@ -93,7 +93,9 @@ after_the_search() {
   has "$("$kolo" analytics topk log -k 1)" 'arch_seq'
   "$kolo" nas draw --problem benchmark.nas.polynome2_reg -o space.svg
   grep -q '</svg>' space.svg || fail 'no picture'
-  has "$("$kolo" nas draw --problem benchmark.nas.linear_reg --arch '[3]' --dot)" 'digraph'
+  for arch in '[3]' '3' ' 3 '; do
+    has "$("$kolo" nas draw --problem benchmark.nas.linear_reg --arch "$arch" --dot)" 'digraph'
+  done
   has "$("$kolo" nas list)" 'benchmark.nas.digits'
 }
 
@@ -110,6 +112,11 @@ bad_input() {
   refused 2 'the search random has no option --ent-coef' "$kolo" nas random --problem benchmark.nas.linear_reg --ent-coef 1
   refused 1 'ppo_lnlstm_128' "$kolo" nas ppo --problem benchmark.nas.linear_reg --run quick --evaluator thread --network ppo_cnn --max-evals 4 --log-dir log
   refused 2 'no list' "$kolo" nas draw --problem benchmark.nas.linear_reg --arch 'abc'
+  refused 2 'pictures are SVG' "$kolo" nas draw --problem benchmark.nas.linear_reg -o space.png
+  [[ ! -e space.png ]] || fail 'what was refused left a picture behind'
+  # Where only the architecture varies, the search says what it is.
+  has "$("$kolo" nas agebo --problem benchmark.nas.linear_reg --run quick --evaluator thread --max-evals 2 --log-dir agebo --quiet 2>&1)" \
+    'agebo searches as regevo does'
   printf 'space: graph\nnonsense: 3\n' >bad.yaml
   refused 2 "'data' is missing" "$kolo" nas random --problem bad.yaml --max-evals 1
 }
