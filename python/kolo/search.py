@@ -15,8 +15,13 @@ from __future__ import annotations
 from typing import Any, Dict, List, Optional, Sequence, Union
 
 from kolo import _core
-from kolo._errors import FailedPreconditionError, InvalidArgumentError, NotFoundError
-from kolo.tune._space import Constants, prepare
+from kolo._errors import (
+    FailedPreconditionError,
+    InvalidArgumentError,
+    NotFoundError,
+    did_you_mean,
+)
+from kolo.tune._space import Constants, has_domains, prepare
 
 
 class Asked:
@@ -32,7 +37,14 @@ class Asked:
 
 
 def _numbers(values: Any) -> List[float]:
-    return [float(v) for v in values] if isinstance(values, (list, tuple)) else [float(values)]
+    listed = values if isinstance(values, (list, tuple)) else [values]
+    for one in listed:
+        if not hasattr(type(one), "__float__"):
+            raise InvalidArgumentError(
+                f"a result must be a number, or a list with one for each objective, not {one!r}; "
+                "tell None for a trial that failed"
+            )
+    return [float(one) for one in listed]
 
 
 def algorithms() -> Dict[str, str]:
@@ -59,20 +71,30 @@ class Sampler:
     ) -> None:
         self._constants = Constants()
         compiled = getattr(space, "_kolo_space", None)
-        self._space = (
-            compiled()
-            if compiled is not None
-            else _core.Space(prepare(space, self._constants), [], [], None, [])
-        )
+        if compiled is not None:
+            self._space = compiled()
+        else:
+            prepared = prepare(space, self._constants)
+            if not has_domains(prepared):
+                raise InvalidArgumentError(
+                    "Sampler: no value of the space is a domain, such as tune.uniform(0, 1) or "
+                    "tune.choice([...]), so all configurations would be the same"
+                )
+            self._space = _core.Space(prepared, [], [], None, [])
         self._directions = [directions] if isinstance(directions, str) else list(directions)
         for direction in self._directions:
             if direction not in ("minimize", "maximize"):
                 raise InvalidArgumentError(
                     f"a direction must be 'minimize' or 'maximize', not {direction!r}"
                 )
-        self._sampler = _core.Sampler(
-            self._space, algorithm, self._directions, seed, settings, list(points_to_evaluate)
-        )
+        try:
+            self._sampler = _core.Sampler(
+                self._space, algorithm, self._directions, seed, settings, list(points_to_evaluate)
+            )
+        except InvalidArgumentError as error:
+            own = ("algorithm", "directions", "seed", "points_to_evaluate")
+            hint = next(filter(None, (did_you_mean(name, own) for name in settings)), "")
+            raise InvalidArgumentError(f"{error}{hint}") from None
         self._asked: Dict[int, Asked] = {}
 
     def ask(self, count: Optional[int] = None) -> Any:

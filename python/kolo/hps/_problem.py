@@ -98,10 +98,11 @@ class HpProblem:
         if name in self._parameters:
             raise AlreadyExistsError(f"hyperparameter {name!r} was added already")
         domain = _domain(value, name)
-        _core.Space({name: domain}, [], [], None, [])  # raises, naming the rule
-        self._parameters[name] = domain
+        space = _core.Space({name: domain}, [], [], None, [])  # raises, naming the rule
         if default_value is not None:
+            space.check({name: default_value})
             self._defaults[name] = default_value
+        self._parameters[name] = domain
         return _configspace.as_seen_by_caller(name, domain)
 
     def add_hyperparameters(self, hp_list: Sequence[Any]) -> List[Any]:
@@ -155,6 +156,13 @@ class HpProblem:
     def hyperparameter_names(self) -> List[str]:
         """The names, sorted."""
         return sorted(self._parameters)
+
+    def varies(self) -> bool:
+        """Whether there is more than one configuration."""
+        return any(
+            isinstance(domain, Domain) and not _is_single(domain)
+            for domain in self._parameters.values()
+        )
 
     @property
     def default_configuration(self) -> Dict[str, Any]:
@@ -210,6 +218,11 @@ class HpProblem:
 
 
 BaseProblem = HpProblem
+
+
+def _is_single(domain: Domain) -> bool:
+    kind, arguments = domain._kolo_domain
+    return kind in ("ordinal", "choice", "categorical") and len(arguments[0]) == 1
 
 
 def _middle(domain: Any) -> Any:

@@ -7,6 +7,7 @@ import inspect
 import math
 import os
 import time
+import warnings
 from contextlib import nullcontext
 from typing import Any, Callable, Dict, List, Optional, Tuple, Union
 
@@ -157,8 +158,18 @@ class Search:
     def search(self, max_evals: int = -1, timeout: Optional[float] = None) -> Any:
         """Evaluates configurations until there are enough or the time is over. Returns a frame of
         pandas, or a list of dictionaries without pandas; both as in results.csv."""
+        if not hasattr(type(max_evals), "__index__"):
+            raise InvalidArgumentError(
+                f"search: max_evals must be a whole number, not {max_evals!r}"
+            )
         if max_evals < 0 and timeout is None:
             raise InvalidArgumentError("search: max_evals or timeout is needed")
+        space = self._problem._kolo_space()
+        if not self._problem.varies():
+            raise InvalidArgumentError(
+                "search: no hyperparameter of the problem varies, so all evaluations would be the "
+                "same; add one as a range, (0.0, 1.0), or as a list of values"
+            )
         count = self._problem.objectives
         names = ["objective"] if count == 1 else [f"objective_{i}" for i in range(count)]
         evaluation: Any = Evaluation(self._evaluator, count)
@@ -170,7 +181,7 @@ class Search:
         searcher = tune.suggest.Searcher(name=self.algorithm, **self._settings)
         analysis = tune.run(
             evaluation,
-            _space=self._problem._kolo_space(),
+            _space=space,
             metric=names if count > 1 else "objective",
             mode=["max"] * count if count > 1 else "max",
             num_samples=max_evals,
@@ -188,6 +199,11 @@ class Search:
         )
         self.rows = [self._row(t, names, times.of.get(t.number, {})) for t in analysis.trials]
         self._write()
+        failed = [trial for trial in analysis.trials if trial.status == "ERROR"]
+        if failed and len(failed) == len(self.rows):
+            warnings.warn(
+                f"all {len(failed)} evaluations failed; the first: {failed[0].error}", stacklevel=2
+            )
         try:
             import pandas
         except ImportError:

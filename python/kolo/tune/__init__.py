@@ -13,7 +13,7 @@ print(analysis.best_config)
 
 from kolo.tune import checkpoint, result, schedulers, stopper, suggest, trial, variant_generator
 from kolo.tune._functions import with_parameters, wrap_function
-from kolo.tune._run import Callback, TuneError, run
+from kolo.tune._run import TuneError, run
 from kolo.tune._session import (
     TrialStopped,
     checkpoint_dir,
@@ -26,6 +26,7 @@ from kolo.tune._session import (
     should_stop,
 )
 from kolo.tune.analysis import Analysis, ExperimentAnalysis
+from kolo.tune.callback import Callback
 from kolo.tune.checkpoint import Checkpoint
 from kolo.tune.registry import register_trainable
 from kolo.tune.sample import (

@@ -9,8 +9,8 @@ import copy
 from typing import Any, Callable, Dict, List, Optional
 
 from kolo._errors import InvalidArgumentError
-from kolo.tune._space import NUMBER, SUGGESTION, Constants, plain
-from kolo.tune.sample import Domain, randint, sample_from
+from kolo.tune._space import NUMBER, SUGGESTION, Constants, has_domains, plain
+from kolo.tune.sample import randint, sample_from
 from kolo.tune.schedulers import TrialScheduler
 from kolo.tune.suggest import Searcher
 from kolo.tune.trial import Trial
@@ -19,15 +19,6 @@ from kolo.tune.trial import Trial
 def trial_id_of(number: int) -> str:
     """By which searches, schedulers and stoppers know a trial."""
     return f"{number:05d}"
-
-
-def has_domains(value: Any) -> bool:
-    """Whether something in there is to be searched."""
-    if isinstance(value, dict):
-        return set(value) == {"grid_search"} or any(has_domains(item) for item in value.values())
-    if isinstance(value, (list, tuple)):
-        return any(has_domains(item) for item in value)
-    return isinstance(value, Domain)
 
 
 def _merge(config: Dict[str, Any], suggestion: Dict[str, Any]) -> Dict[str, Any]:

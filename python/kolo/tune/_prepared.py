@@ -10,7 +10,7 @@ from kolo._errors import InvalidArgumentError
 from kolo.tune import _session
 from kolo.tune.checkpoint import load_object, save_object
 from kolo.tune.registry import registered
-from kolo.tune.trainable import DistributedTrainable, Ranks, step_of
+from kolo.tune.trainable import DistributedTrainable, Ranks, Trainable, step_of
 
 
 class _ClassAdapter:
@@ -74,6 +74,33 @@ def _takes_checkpoint(function: Callable[..., Any]) -> bool:
         return False
 
 
+def _check_arguments(function: Callable[..., Any], name: str) -> None:
+    """A function of a trial is called with the configuration, and with what it asks for by name."""
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):  # one that is not written in Python
+        return
+    kinds = inspect.Parameter
+    if not any(
+        p.kind in (kinds.POSITIONAL_ONLY, kinds.POSITIONAL_OR_KEYWORD, kinds.VAR_POSITIONAL)
+        for p in parameters
+    ):
+        raise InvalidArgumentError(
+            f"tune.run: {name} takes no argument; it is called with the configuration, as "
+            f"{name}(config)"
+        )
+    for one in parameters[1:]:
+        is_needed = one.default is kinds.empty and one.kind not in (
+            kinds.VAR_POSITIONAL,
+            kinds.VAR_KEYWORD,
+        )
+        if is_needed and one.name not in ("checkpoint_dir", "reporter"):
+            raise InvalidArgumentError(
+                f"tune.run: {name} needs {one.name!r} besides the configuration; give it by "
+                f"tune.with_parameters({name}, {one.name}=...)"
+            )
+
+
 class Prepared:
     """A trainable as the compiled module takes it; it travels to other processes as a whole."""
 
@@ -92,14 +119,21 @@ class Prepared:
         self.constants = constants
         self.is_class = inspect.isclass(trainable)
         self.saves_by_itself = not self.is_class and _takes_checkpoint(trainable)
-        if self.is_class and not hasattr(trainable, "step"):
-            raise InvalidArgumentError(
-                f"tune.run: the class {trainable.__name__} has no function step; derive it from "
-                "tune.Trainable"
-            )
         self.name = getattr(trainable, "__name__", type(trainable).__name__)
         if self.name == "<lambda>":
             self.name = "lambda"
+        if not self.is_class:
+            _check_arguments(trainable, self.name)
+        elif not hasattr(trainable, "step"):
+            raise InvalidArgumentError(
+                f"tune.run: the class {self.name} has no function step; derive it from "
+                "tune.Trainable"
+            )
+        elif trainable.step is Trainable.step:
+            raise InvalidArgumentError(
+                f"tune.run: the class {self.name} has no step of its own; define step(self), which "
+                "returns a dictionary of metrics"
+            )
 
     def __call__(self, *arguments: Any) -> Any:
         if self.is_class:

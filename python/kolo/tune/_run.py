@@ -9,35 +9,34 @@ import sys
 import tempfile
 import time
 import warnings
-from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Union
+from typing import Any, Callable, Dict, Mapping, Optional, Sequence, Union
 
 from kolo import _core
 from kolo._errors import AlreadyExistsError, FailureError, InvalidArgumentError, did_you_mean
 from kolo._files import command_path
 from kolo._run import dump_function, python_path
 from kolo.tune import suggest
-from kolo.tune._custom import CustomScheduler, CustomSearch, trial_id_of, watched
+from kolo.tune._arguments import (
+    check_counts,
+    check_executor,
+    check_space,
+    check_times,
+    objectives,
+    resume_word,
+    stop_rules,
+)
+from kolo.tune._custom import CustomScheduler, CustomSearch, watched
 from kolo.tune._prepared import Prepared
 from kolo.tune._space import Constants, prepare
 from kolo.tune.analysis import ExperimentAnalysis, results_of
+from kolo.tune.callback import caller_of
 from kolo.tune.schedulers import TrialScheduler, create_scheduler
-from kolo.tune.stopper import CombinedStopper, Stopper
+from kolo.tune.stopper import Stopper
 from kolo.tune.trial import Trial
 
 
 class TuneError(FailureError):
     """Trials failed, and raise_on_failed_trial was not switched off."""
-
-
-_RESUME = {
-    None: "no",
-    False: "no",
-    True: "yes",
-    "LOCAL": "yes",
-    "AUTO": "auto",
-    "ERRORED_ONLY": "errored",
-    "PROMPT": "auto",
-}
 
 
 def run(
@@ -115,16 +114,24 @@ def run(
         raise InvalidArgumentError(f"tune.run: scheduler is {scheduler!r}, which is no scheduler")
     metric = metric or search.metric or schedule.metric
     mode = mode or search.mode or schedule.mode
-    if mode not in (None, "min", "max") and not isinstance(mode, (list, tuple)):
-        raise InvalidArgumentError(f"tune.run: mode must be 'min' or 'max', not {mode!r}")
+    pairs = objectives(metric, mode)
     if config is not None and not isinstance(config, dict):
         raise InvalidArgumentError(f"tune.run: config must be a dictionary, not {config!r}")
-    if resume not in _RESUME:
-        raise InvalidArgumentError(f"tune.run: resume is {resume!r}")
-    several = isinstance(metric, (list, tuple))
+    check_counts(
+        {
+            "num_samples": num_samples,
+            "keep_checkpoints_num": keep_checkpoints_num,
+            "checkpoint_freq": checkpoint_freq,
+            "verbose": verbose,
+            "max_failures": max_failures,
+            "max_concurrent_trials": max_concurrent_trials,
+            "seed": seed,
+        }
+    )
+    check_times({"time_budget_s": time_budget_s, "trial_time_limit_s": trial_time_limit_s})
     own_search = own_schedule = None
     space = {**search.space, **(config or {})}
-    rules = _stop(stop)
+    rules = stop_rules(stop)
     if search.is_custom():
         own_search = CustomSearch(search, space, metric, mode)
         space = own_search.space(constants)
@@ -134,17 +141,7 @@ def run(
     rules["stopper"] = watched(watchers, rules["stopper"])
     ranks = trainable.ranks
     kind = executor or ("ranks" if ranks else "process" if cluster else "thread")
-    if cluster and kind not in ("process", "ranks"):
-        raise InvalidArgumentError(
-            f"tune.run: trials on a cluster are processes or ranks, not {kind!r}; leave executor out"
-        )
-    if kind == "ranks" and not ranks:
-        raise InvalidArgumentError(
-            "tune.run: the executor 'ranks' needs a DistributedTrainableCreator, which says how "
-            "many ranks a trial has"
-        )
-    if ranks and kind != "ranks":
-        raise InvalidArgumentError("tune.run: a distributed trainable needs the executor 'ranks'")
+    check_executor(kind, ranks, cluster)
     resources = dict(resources_per_trial or {"cpu": 1})
     if "ranks" in resources:
         raise InvalidArgumentError(
@@ -155,13 +152,16 @@ def run(
         resources["cpu"] = ranks.cpus_per_slot * ranks.num_slots
         resources["gpu"] = ranks.num_slots if ranks.use_gpu else 0
     resources.setdefault("cpu", 1)
+    prepared = prepare(space, constants)
+    if _space is None and own_search is None:
+        check_space(search.name, prepared)
     options: Dict[str, Any] = {
         "name": name or _new_name(trainable.name),
-        "metric": None if several else metric,
-        "mode": None if several else mode,
-        "objectives": list(zip(metric, mode)) if several else [],
+        "metric": pairs[0][0] if len(pairs) == 1 else None,
+        "mode": pairs[0][1] if len(pairs) == 1 else None,
+        "objectives": pairs if len(pairs) > 1 else [],
         "space": _space,
-        "config": prepare(space, constants),
+        "config": prepared,
         "num_samples": num_samples,
         # Of a search of the user's own it is a name of one that needs no metric.
         "search": "random" if own_search else search.name,
@@ -190,12 +190,12 @@ def run(
         "checkpoint_freq": checkpoint_freq,
         "checkpoint_at_end": checkpoint_at_end,
         "restore": restore,
-        "resume": _RESUME[resume],
+        "resume": resume_word(resume, name),
         "local_dir": None if local_dir is None else os.path.expanduser(local_dir),
         "storage": storage,
         "loggers": None if loggers is None else list(loggers),
         "verbose": verbose,
-        "callbacks": [_callback(one, constants) for one in callbacks or []],
+        "callbacks": [caller_of(one, constants) for one in callbacks or []],
         "trial_dirname_creator": trial_dirname_creator,
         "executor": kind,
         "trainable_name": trainable.name,
@@ -216,6 +216,13 @@ def run(
         raise TuneError(
             f"study {raw['name']}: {len(failed)} of {len(trials)} trials failed; the first, "
             f"{failed[0].name}: {failed[0].error}"
+        )
+    ended = [trial for trial in trials if trial.status == Trial.TERMINATED]
+    if ended and not raw["was_interrupted"] and not any(trial.results for trial in ended):
+        warnings.warn(
+            f"study {raw['name']}: no trial has reported anything; {trainable.name} must call "
+            'tune.report(loss=...), or return a dictionary such as {"loss": 0.3}',
+            stacklevel=2,
         )
     return results_of(raw, trials)
 
@@ -291,65 +298,3 @@ def _mutations(mutations: Dict[str, Any]) -> Dict[str, Any]:
         return value
 
     return {key: one(value) for key, value in mutations.items()}
-
-
-def _stop(stop: Any) -> Dict[str, Any]:
-    if stop is None:
-        return {"stop": None, "stopper": None, "stop_all": None}
-    if isinstance(stop, Mapping):
-        limits = {str(key): float(value) for key, value in stop.items()}
-        return {"stop": limits, "stopper": None, "stop_all": None}
-    if isinstance(stop, (list, tuple)) and all(isinstance(one, Stopper) for one in stop):
-        stop = CombinedStopper(*stop)
-    if callable(stop):
-        return {
-            "stop": None,
-            "stopper": lambda number, result: stop(trial_id_of(number), result),
-            "stop_all": stop.stop_all if isinstance(stop, Stopper) else None,
-        }
-    raise InvalidArgumentError(
-        f"tune.run: stop is {stop!r}; use a dictionary of limits, a function, or a Stopper"
-    )
-
-
-def _callback(callback: Any, constants: Constants) -> Callable[[str, Dict[str, Any]], None]:
-    """Calls the function of an object that an event is named after, as Tune's callbacks have it."""
-    iteration = 0
-
-    def call(event: str, row: Dict[str, Any]) -> None:
-        nonlocal iteration
-        function = getattr(callback, event, None)
-        if function is None:
-            return
-        iteration += 1
-        trial = Trial(row, constants.restore(row["config"]))
-        arguments: Dict[str, Any] = {"iteration": iteration, "trials": [trial], "trial": trial}
-        if event == "on_trial_result":
-            arguments["result"] = trial.last_result
-        function(**arguments)
-
-    return call
-
-
-class Callback:
-    """Derive from it, and override what is of interest."""
-
-    def on_trial_start(
-        self, iteration: int, trials: List[Trial], trial: Trial, **info: Any
-    ) -> None:
-        """A trial begins."""
-
-    def on_trial_result(
-        self, iteration: int, trials: List[Trial], trial: Trial, result: Dict[str, Any], **info: Any
-    ) -> None:
-        """A trial has reported."""
-
-    def on_trial_complete(
-        self, iteration: int, trials: List[Trial], trial: Trial, **info: Any
-    ) -> None:
-        """A trial has ended."""
-
-    def on_trial_error(
-        self, iteration: int, trials: List[Trial], trial: Trial, **info: Any
-    ) -> None:
-        """A trial has failed."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, List
 
+from kolo._errors import InvalidArgumentError
 from kolo.tune.sample import Domain, sample_from
 
 _MARK = "__kolo_constant__"
@@ -65,7 +66,21 @@ def prepare(value: Any, constants: Constants) -> Any:
         return [prepare(item, constants) for item in value]
     if _is_plain(value) or (hasattr(value, "dtype") and getattr(value, "ndim", 1) == 0):
         return value
+    if callable(value) and getattr(value, "__module__", None) == Domain.__module__:
+        raise InvalidArgumentError(
+            f"the search space has tune.{value.__name__} itself; write tune.{value.__name__}(...) "
+            "with its arguments"
+        )
     return constants.mark(value)
+
+
+def has_domains(value: Any) -> bool:
+    """Whether something in there is to be searched."""
+    if isinstance(value, dict):
+        return set(value) == {"grid_search"} or any(has_domains(item) for item in value.values())
+    if isinstance(value, (list, tuple)):
+        return any(has_domains(item) for item in value)
+    return isinstance(value, Domain)
 
 
 def plain(value: Any, constants: Constants) -> Any:

@@ -8,7 +8,12 @@ import warnings
 from typing import Any, Dict, List, Optional, Tuple, Union
 
 from kolo import _core
-from kolo._errors import FailedPreconditionError, InvalidArgumentError, NotFoundError
+from kolo._errors import (
+    FailedPreconditionError,
+    InvalidArgumentError,
+    NotFoundError,
+    did_you_mean,
+)
 from kolo.tune._space import Constants
 from kolo.tune.checkpoint import Checkpoint
 from kolo.tune.trial import Trial, flatten, in_scope
@@ -88,14 +93,16 @@ class Analysis:
         metric = metric or self.default_metric
         mode = mode or self.default_mode
         if metric is None or mode is None:
-            reported = sorted({key for trial in self.trials for key in flatten(trial.last_result)})
             raise FailedPreconditionError(
                 "the study has no metric and mode: give them to tune.run(metric=..., mode=...), or "
-                f"ask get_best_config(metric, mode). Reported were: {', '.join(reported)}"
+                f"ask get_best_config(metric, mode). Reported were: {', '.join(self._reported())}"
             )
         if mode not in ("min", "max"):
             raise InvalidArgumentError(f"mode must be 'min' or 'max', not {mode!r}")
         return metric, mode
+
+    def _reported(self) -> List[str]:
+        return sorted({key for trial in self.trials for key in flatten(trial.last_result)})
 
     def get_best_trial(
         self,
@@ -118,7 +125,13 @@ class Analysis:
             if best is None or sign * value < best[0]:
                 best = (sign * value, trial)
         if best is None:
-            warnings.warn(f"no trial has reported a value of {metric!r}", stacklevel=2)
+            reported = self._reported()
+            hint = did_you_mean(metric, reported)
+            warnings.warn(
+                f"no trial has reported a number {metric!r}{hint}{'' if hint else ';'} reported "
+                f"were: {', '.join(reported) or 'nothing'}",
+                stacklevel=2,
+            )
             return None
         return best[1]
 

@@ -52,6 +52,9 @@ class _Numbers(Domain):
         self._kolo_domain = (self.plain, (self.lower, self.upper))
 
     def _like(self, kind: str, *arguments: Any) -> Any:
+        if not all(hasattr(type(one), "__float__") for one in arguments):
+            shown = ", ".join(map(repr, arguments))
+            raise InvalidArgumentError(f"{kind}({shown}): the arguments must be numbers")
         domain = type(self)(self.lower, self.upper)
         domain._kolo_domain = (kind, arguments)
         _core.Space({"x": domain}, [], [], None, [])  # raises, naming the rule
@@ -100,11 +103,20 @@ class Integer(_Numbers):
         return super().is_valid(value) and value == int(value)
 
 
+def _listed(word: str, values: Any) -> List[Any]:
+    """The values that a word of the space was given. A text would be taken as its letters."""
+    if isinstance(values, str) or not hasattr(values, "__iter__"):
+        raise InvalidArgumentError(
+            f"{word}: {values!r} is not a list of values; write tune.{word}([{values!r}, ...])"
+        )
+    return list(values)
+
+
 class Categorical(Domain):
     """One of several values."""
 
     def __init__(self, categories: Sequence[Any]) -> None:
-        self.categories = list(categories)
+        self.categories = _listed("choice", categories)
         if not self.categories:
             raise InvalidArgumentError("choice: the list is empty")
         super().__init__("choice", self.categories)
@@ -190,7 +202,7 @@ def choice(categories: Sequence[Any]) -> Categorical:
 
 def grid_search(values: Sequence[Any]) -> Dict[str, List[Any]]:
     """Every one of the values, together with every other grid."""
-    return {"grid_search": list(values)}
+    return {"grid_search": _listed("grid_search", values)}
 
 
 def spec_of(read: Callable[[str], Any]) -> Any:

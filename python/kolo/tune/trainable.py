@@ -153,7 +153,7 @@ class Trainable:
 
     def step(self) -> Dict[str, Any]:
         """One iteration; what it returns is reported. ``{"done": True}`` ends the trial."""
-        raise NotImplementedError
+        raise NotImplementedError(f"the class {type(self).__name__} has no step")
 
     def save_checkpoint(self, checkpoint_dir: str) -> Any:
         """Writes a checkpoint into a folder, or returns a dictionary to be kept."""
