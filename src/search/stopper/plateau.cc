@@ -6,6 +6,7 @@
 
 #include "base/errors.h"
 #include "kolo/search/stopper.h"
+#include "search/stopper/number_in.h"
 
 namespace kolo::search {
 namespace {
@@ -36,7 +37,7 @@ class TrialPlateauStopper final : public Stopper {
   }
 
   bool stop(TrialId trial, const Value& result) override {
-    double value = result.at_path(rule_.metric).as_number();
+    double value = number_in(result, rule_.metric, "trial plateau stopper");
     Window& window = windows_[static_cast<std::uint64_t>(trial)];
     window.last.push_back(value);
     if (window.last.size() > rule_.num_results) window.last.pop_front();
@@ -69,7 +70,7 @@ class ExperimentPlateauStopper final : public Stopper {
   }
 
   bool stop(TrialId, const Value& result) override {
-    double value = result.at_path(rule_.metric).as_number();
+    double value = number_in(result, rule_.metric, "experiment plateau stopper");
     if (!std::isnan(value)) {
       if (rule_.mode == Direction::maximize) value = -value;
       best_.insert(std::upper_bound(best_.begin(), best_.end(), value), value);

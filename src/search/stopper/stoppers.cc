@@ -4,6 +4,7 @@
 
 #include "base/errors.h"
 #include "kolo/search/stopper.h"
+#include "search/stopper/number_in.h"
 
 namespace kolo::search {
 namespace {
@@ -21,7 +22,7 @@ class MetricStopper final : public Stopper {
     // All are read, so that a metric that is missing is noticed at once.
     bool reached = false;
     for (const auto& [metric, limit] : limits_)
-      if (result.at_path(metric).as_number() >= limit) reached = true;
+      if (number_in(result, metric, "stop") >= limit) reached = true;
     return reached;
   }
 

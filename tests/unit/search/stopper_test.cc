@@ -22,8 +22,23 @@ TEST(Stopper, AnyMetricAtItsLimit) {
   EXPECT_FALSE(stopper->stop(kOne, result(9, 0.89)));
   EXPECT_TRUE(stopper->stop(kOne, result(10, 0.1)));
   EXPECT_TRUE(stopper->stop(kOne, result(1, 0.9)));
-  EXPECT_THROW(stopper->stop(kOne, loss(1)), Error);
   EXPECT_FALSE(stopper->stop_all(1h));
+}
+
+TEST(Stopper, ANameThatIsMissingIsSaidWithThoseThatAreThere) {
+  for (const auto& stopper :
+       {metric_stopper({{"los", 1}}), trial_plateau_stopper({.metric = "los"}),
+        experiment_plateau_stopper({.metric = "los"})}) {
+    try {
+      (void)stopper->stop(kOne, loss(1));
+      ADD_FAILURE() << "a missing metric was taken";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::not_found);
+      EXPECT_NE(std::string(error.what()).find("the result has no 'los'; it has loss"),
+                std::string::npos)
+          << error.what();
+    }
+  }
 }
 
 TEST(Stopper, CountsResultsPerTrial) {
