@@ -18,8 +18,8 @@ from optuna.distributions import (
 from optuna.samplers import BaseSampler, RandomSampler
 from optuna.trial import FrozenTrial, TrialState
 
-from kolo._errors import Error
-from kolo.search import Sampler
+from kolo._errors import Error, unknown_name
+from kolo.search import Sampler, algorithms
 from kolo.tune.sample import Domain
 
 
@@ -65,6 +65,9 @@ class KoloSampler(BaseSampler):
     def __init__(
         self, algorithm: str = "auto", seed: Optional[int] = None, **settings: Any
     ) -> None:
+        # Now, and not when the second trial begins.
+        if algorithm not in algorithms():
+            raise unknown_name("sampler", algorithm, algorithms())
         self._algorithm = algorithm
         self._seed = seed or 0
         self._settings = settings

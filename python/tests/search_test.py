@@ -247,6 +247,8 @@ class Optuna(unittest.TestCase):
         study = optuna.create_study(sampler=KoloSampler("gp", seed=1))
         study.optimize(objective, n_trials=40)
         self.assertLess(study.best_value, 1.0)
+        with self.assertRaisesRegex(ValueError, "did you mean 'tpe'"):
+            KoloSampler("tpee")
 
 
 def plus(config, y=0):
