@@ -40,6 +40,7 @@ if grep 'is rank 1 of 2 from step 0 on' "$log" | tail -n +2 | grep -q .; then ba
 # No longer listed: it leaves at the end of its step, which is no failure.
 list "$home:1"
 until_said 20 'is rank 0 of 1' 2
+until_said 20 'has left at step [0-9]*, correct'
 status=0
 kill -TERM "$launcher"
 wait "$launcher" || status=$?
