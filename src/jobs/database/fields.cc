@@ -53,8 +53,9 @@ constexpr Field kFields[] = {
     {"post_timeout_handler", "BOOL",
      "Let the postprocess command decide what happens after a timeout.",
      &Job::post_timeout_handler},
-    {"time_limit_seconds", "SECONDS", "End a run of the job after so many seconds.",
-     &Job::time_limit_seconds, 0},
+    {"time_limit_seconds", "SECONDS",
+     "End a run of the job after this many seconds; 0 means no limit.", &Job::time_limit_seconds,
+     0},
     {"max_retries", "N", "Run the job again up to N times after an error.", &Job::max_retries, 0},
     {"data", "JSON", "Keep this JSON value with the job, for programs of yours.", &Job::data},
 };
