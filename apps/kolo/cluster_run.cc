@@ -12,7 +12,7 @@
 
 namespace kolo::app {
 
-void place_on_cluster(launch::Job& job, const std::string& cluster, int ranks,
+void place_on_cluster(launch::ParallelJob& job, const std::string& cluster, int ranks,
                       std::chrono::milliseconds wait) {
   const auto found = cluster::load_cluster(cluster_named(cluster));
   const std::string program = std::filesystem::path(job.argv.front()).filename();
@@ -42,7 +42,7 @@ void place_on_cluster(launch::Job& job, const std::string& cluster, int ranks,
   };
 }
 
-std::string follow_cluster(launch::Job& job, const std::string& cluster) {
+std::string follow_cluster(launch::ParallelJob& job, const std::string& cluster) {
   const std::string name = cluster_named(cluster);
   (void)cluster::load_cluster(name);  // said now if it does not exist
   const std::string program = std::filesystem::path(job.argv.front()).filename();

@@ -10,11 +10,11 @@ namespace kolo::app {
 
 /// Reserves the ranks, and waits for room for so long; all slots that are free for `ranks` 0. Fills
 /// in the job's placements and links. Throws unavailable, saying who has what is missing.
-void place_on_cluster(launch::Job& job, const std::string& cluster, int ranks,
+void place_on_cluster(launch::ParallelJob& job, const std::string& cluster, int ranks,
                       std::chrono::milliseconds wait);
 
 /// The same for an elastic job: each worker reserves its slot when it is started. Returns the
 /// command that lists the hosts with the slots that the job has or could have.
-std::string follow_cluster(launch::Job& job, const std::string& cluster);
+std::string follow_cluster(launch::ParallelJob& job, const std::string& cluster);
 
 }  // namespace kolo::app

@@ -102,7 +102,7 @@ bool is_elastic(const RunOptions& options, const cli::OptionSet& given) {
   return false;
 }
 
-launch::elastic::ElasticJob elastic_job_of(const RunOptions& options, launch::Job job,
+launch::elastic::ElasticJob elastic_job_of(const RunOptions& options, launch::ParallelJob job,
                                            std::vector<launch::Host> hosts) {
   launch::elastic::ElasticJob elastic;
   elastic.hosts = std::move(hosts);

@@ -14,7 +14,7 @@ bool is_elastic(const RunOptions& options, const cli::OptionSet& given);
 
 /// `hosts` is empty if a script tells them. Throws invalid_argument for numbers that contradict
 /// each other.
-launch::elastic::ElasticJob elastic_job_of(const RunOptions& options, launch::Job job,
+launch::elastic::ElasticJob elastic_job_of(const RunOptions& options, launch::ParallelJob job,
                                            std::vector<launch::Host> hosts);
 
 }  // namespace kolo::app

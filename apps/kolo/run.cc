@@ -69,7 +69,7 @@ launch::SshOptions ssh_of(const RunOptions& options) {
   return ssh;
 }
 
-void check_program(const launch::Job& job) {
+void check_program(const launch::ParallelJob& job) {
   // On other hosts the agent says so; here it can be said before anything is started.
   for (const auto& placement : job.placements) {
     if (!placement.is_local) continue;
@@ -105,8 +105,8 @@ void check_virtual_ranks(const RunOptions& options, int ranks) {
 }
 
 /// All but where the ranks are.
-launch::Job job_of(const RunOptions& options, const OptionSet& given) {
-  launch::Job job;
+launch::ParallelJob job_of(const RunOptions& options, const OptionSet& given) {
+  launch::ParallelJob job;
   job.argv = options.program;
   std::error_code error;
   job.directory = fs::current_path(error);
@@ -151,7 +151,7 @@ int slots_of(const std::vector<launch::Host>& hosts) {
   return slots;
 }
 
-void place_on_hosts(launch::Job& job, const std::vector<launch::Host>& hosts,
+void place_on_hosts(launch::ParallelJob& job, const std::vector<launch::Host>& hosts,
                     std::optional<int> ranks) {
   job.placements = launch::place_ranks(hosts, ranks.value_or(slots_of(hosts)));
   for (auto& placement : job.placements)
@@ -163,7 +163,7 @@ int run_run(RunOptions& options, OptionSet& given) {
     OptionSet none = kInfo.options();
     return kInfo.run(none);
   }
-  launch::Job job = job_of(options, given);
+  launch::ParallelJob job = job_of(options, given);
   const bool on_cluster =
       !options.cluster.empty() && !given.typed("hosts") && !given.typed("hostfile");
   if (is_elastic(options, given)) {

@@ -13,7 +13,7 @@ namespace kolo::launch {
 namespace {
 
 /// "a:4,b:4", the form that both understand.
-std::string host_list(const Job& job) {
+std::string host_list(const ParallelJob& job) {
   std::vector<std::string> hosts;
   for (const auto& placement : job.placements) {
     const bool is_v6 = placement.host.find(':') != std::string::npos;
@@ -23,7 +23,7 @@ std::string host_list(const Job& job) {
   return fmt::format("{}", fmt::join(hosts, ","));
 }
 
-std::vector<std::string> variable_names(const Job& job) {
+std::vector<std::string> variable_names(const ParallelJob& job) {
   std::vector<std::string> names;
   for (const auto& entry :
        merge_environment(exec::forwardable(current_environment()), job.environment))
@@ -53,7 +53,7 @@ void append(std::vector<std::string>& argv, std::initializer_list<std::string> w
   argv.insert(argv.end(), words);
 }
 
-std::vector<std::string> openmpi_command(const Job& job, int ranks) {
+std::vector<std::string> openmpi_command(const ParallelJob& job, int ranks) {
   std::vector<std::string> argv = {
       "mpirun",       "-np",          std::to_string(ranks), "-H",
       host_list(job), "--tag-output", "--bind-to",           bind_name(job.bind_to)};
@@ -73,7 +73,7 @@ std::vector<std::string> openmpi_command(const Job& job, int ranks) {
   return argv;
 }
 
-std::vector<std::string> mpich_command(const Job& job, int ranks) {
+std::vector<std::string> mpich_command(const ParallelJob& job, int ranks) {
   std::vector<std::string> argv = {"mpirun", "-np",          std::to_string(ranks),
                                    "-hosts", host_list(job), "-prepend-rank"};
   if (job.bind_to != BindTo::none) append(argv, {"-bind-to", bind_name(job.bind_to)});
@@ -104,7 +104,7 @@ MpiFlavour find_mpirun() {
               "directly instead of kolo run");
 }
 
-std::vector<std::string> mpirun_command(const Job& job, MpiFlavour flavour) {
+std::vector<std::string> mpirun_command(const ParallelJob& job, MpiFlavour flavour) {
   int ranks = 0;
   for (const auto& placement : job.placements) ranks += placement.ranks;
   auto argv =
@@ -114,7 +114,7 @@ std::vector<std::string> mpirun_command(const Job& job, MpiFlavour flavour) {
   return argv;
 }
 
-void become_mpirun(const Job& job) {
+void become_mpirun(const ParallelJob& job) {
   const auto argv = mpirun_command(job, find_mpirun());
   if (job.verbose) fmt::print(stderr, "kolo run: {}\n", fmt::join(argv, " "));
   for (const auto& entry : job.environment) {

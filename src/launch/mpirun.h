@@ -14,9 +14,9 @@ enum class MpiFlavour { openmpi, mpich };
 MpiFlavour find_mpirun();
 
 /// The complete command. Variables are named in it, their values stay in the environment.
-std::vector<std::string> mpirun_command(const Job& job, MpiFlavour flavour);
+std::vector<std::string> mpirun_command(const ParallelJob& job, MpiFlavour flavour);
 
 /// Replaces this process by mpirun, so that its output and exit status are mpirun's. Throws.
-[[noreturn]] void become_mpirun(const Job& job);
+[[noreturn]] void become_mpirun(const ParallelJob& job);
 
 }  // namespace kolo::launch

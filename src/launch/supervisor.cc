@@ -33,7 +33,7 @@ constexpr auto kConfirmationTime = 10s;
 
 class Supervisor {
  public:
-  explicit Supervisor(const Job& job);
+  explicit Supervisor(const ParallelJob& job);
   int run();
 
  private:
@@ -70,7 +70,7 @@ class Supervisor {
     if (job_.verbose) say(fmt::format(format, std::forward<Args>(args)...));
   }
 
-  const Job& job_;
+  const ParallelJob& job_;
   int size_ = 0;
   LineSink sink_;
   RankOutputs outputs_;
@@ -86,13 +86,13 @@ class Supervisor {
   std::optional<Deadline> give_up_;
 };
 
-int total_ranks(const Job& job) {
+int total_ranks(const ParallelJob& job) {
   int ranks = 0;
   for (const auto& placement : job.placements) ranks += placement.ranks;
   return ranks;
 }
 
-Supervisor::Supervisor(const Job& job)
+Supervisor::Supervisor(const ParallelJob& job)
     : job_(job),
       size_(total_ranks(job)),
       outputs_(job.output, size_, sink_),
@@ -366,6 +366,6 @@ void Supervisor::say(const std::string& line) {
 
 }  // namespace
 
-int run_job(const Job& job) { return Supervisor(job).run(); }
+int run_job(const ParallelJob& job) { return Supervisor(job).run(); }
 
 }  // namespace kolo::launch

@@ -28,7 +28,8 @@ struct OpenedLink {
   exec::Hello hello;
 };
 
-struct Job {
+/// A program and the ranks that run it.
+struct ParallelJob {
   std::vector<std::string> argv;
   std::vector<Placement> placements;
   std::filesystem::path directory;  ///< where ranks start, on every host
@@ -50,6 +51,6 @@ struct Job {
 /// signal to this process, 1 if the job could not be started or a host was lost. What went wrong is
 /// said on standard error in one line. Blocks SIGINT, SIGTERM and SIGHUP in this process.
 /// Throws for what is wrong before anything was started.
-int run_job(const Job& job);
+int run_job(const ParallelJob& job);
 
 }  // namespace kolo::launch

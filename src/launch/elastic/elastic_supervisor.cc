@@ -78,7 +78,7 @@ class ElasticSupervisor {
   }
 
   const ElasticJob& elastic_;
-  const Job& job_;
+  const ParallelJob& job_;
   LineSink sink_;
   RankOutputs outputs_;
   Fd signals_;

@@ -13,7 +13,7 @@
 namespace kolo::launch::elastic {
 
 struct ElasticJob {
-  Job job;                  ///< its placements are not used
+  ParallelJob job;          ///< its placements are not used
   std::vector<Host> hosts;  ///< to begin with; they stay if there is no script
   std::string discovery_script;
   int slots_per_host = 1;  ///< of hosts for which the script gives no number

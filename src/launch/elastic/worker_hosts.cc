@@ -19,7 +19,7 @@ constexpr int kPollsPerHost = 3;
 
 }  // namespace
 
-WorkerHosts::WorkerHosts(const Job& job, const Secret& secret, SocketAddress door,
+WorkerHosts::WorkerHosts(const ParallelJob& job, const Secret& secret, SocketAddress door,
                          HostEvents events)
     : job_(job),
       secret_(secret),

@@ -38,7 +38,7 @@ struct HostEvents {
 class WorkerHosts {
  public:
   /// `door` is where the launcher listens; its address may be 0.0.0.0.
-  WorkerHosts(const Job& job, const Secret& secret, SocketAddress door, HostEvents events);
+  WorkerHosts(const ParallelJob& job, const Secret& secret, SocketAddress door, HostEvents events);
 
   void start(int worker, const HostPool::Slot& slot);
   void kill(int worker);
@@ -77,7 +77,7 @@ class WorkerHosts {
     if (job_.verbose) events_.say(fmt::format(format, std::forward<Args>(args)...));
   }
 
-  const Job& job_;
+  const ParallelJob& job_;
   const Secret& secret_;
   SocketAddress door_;
   HostEvents events_;

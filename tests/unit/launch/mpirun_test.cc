@@ -11,8 +11,8 @@ namespace {
 using ::testing::Contains;
 using ::testing::Not;
 
-Job job() {
-  Job job;
+ParallelJob job() {
+  ParallelJob job;
   job.argv = {"./train", "--x", "a b"};
   job.placements = {{"a", 0, 2}, {"b", 2, 1}};
   job.environment = {"KOLO_TRANSPORT=mpi", "PASSWORD=hidden"};
