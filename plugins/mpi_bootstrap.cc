@@ -1,11 +1,10 @@
 #include "mpi_bootstrap.h"
 
-#include <unistd.h>
-
 #include <cstring>
 #include <map>
 
 #include "base/errors.h"
+#include "base/host.h"
 #include "mpi_session.h"
 
 namespace kolo::comm {
@@ -28,7 +27,7 @@ Topology find_topology(MpiSession& session) {
     int node;
     char host[256];
   } mine{first, {}};
-  ::gethostname(mine.host, sizeof mine.host - 1);
+  host_name().copy(mine.host, sizeof mine.host - 1);
   std::vector<Place> places(static_cast<std::size_t>(size));
   MPI_Allgather(&mine, sizeof mine, MPI_BYTE, places.data(), sizeof mine, MPI_BYTE,
                 session.world());
