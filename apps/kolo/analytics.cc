@@ -21,7 +21,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kPathHelp = "The results.csv of a search, or the folder that holds it.";
+constexpr std::string_view kPathHelp =
+    "A results.csv, the folder of a search, or a study in a database: DATABASE#STUDY.";
 
 /// What a file shall be, by its ending. Throws invalid_argument unless it is one of the known.
 std::string ending_of(const std::string& file, const std::vector<std::string_view>& known) {

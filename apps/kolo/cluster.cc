@@ -43,11 +43,13 @@ struct UpCommand {
 constexpr Option<UpCommand> kUpRows[] = {
     {&UpCommand::file, "FILE", "", "The file that describes the cluster (docs/cluster.md)."},
     {&UpCommand::timeout, "timeout", "SECONDS",
-     "Give up a host that has not answered for so long. Commands of the file have an hour each.",
+     "Give up on a host that has not answered after this many seconds. Each command of the file "
+     "may "
+     "take an hour.",
      least(1), most(86'400)},
     {&UpCommand::dashboard, "dashboard", "",
-     "Then show studies and jobs in a browser: print the address to open, and serve it until "
-     "Ctrl-C. The cluster stays."},
+     "When the cluster is up, serve a page about studies and jobs until Ctrl-C, and print its "
+     "address. The cluster stays up afterwards."},
 };
 void UpCommand::declare(OptionSet& set) { set.add("Options", kUpRows, *this); }
 
@@ -83,9 +85,10 @@ struct DownCommand {
 };
 constexpr Option<DownCommand> kDownRows[] = {
     {&DownCommand::force, "force", "",
-     "Forget the cluster even if a host does not answer. What stands there stays."},
+     "Forget the cluster even if a host does not answer. Its custodian keeps running on that "
+     "host."},
     {&DownCommand::timeout, "timeout", "SECONDS",
-     "Give up a host that has not answered for so long.", least(1), most(86'400)},
+     "Give up on a host that has not answered after this many seconds.", least(1), most(86'400)},
 };
 void DownCommand::declare(OptionSet& set) {
   set.add("Arguments", kClusterArgument, &name);

@@ -70,7 +70,7 @@ constinit const Command kImport{
     .examples =
         "kolo import study.db\nkolo import ~/ray_results/mnist --metric loss --mode min\n"
         "kolo import search/results.csv --name ambs\n",
-    .notes = "The study has ended: it can be shown, compared and exported, and not continued.",
+    .notes = "An imported study can be shown, compared and exported, but not continued.",
     .options = declared<ImportOptions>,
     .run = run_declared<ImportOptions, run_import>,
 };

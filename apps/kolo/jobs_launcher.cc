@@ -46,11 +46,10 @@ constexpr Option<LauncherCommandOptions> kLauncherJobs[] = {
 };
 constexpr Option<LauncherCommandOptions> kLauncherNodes[] = {
     {&LauncherCommandOptions::hosts, "hosts", "HOST:CORES,…",
-     "Use these hosts, with so many cores each, and reach them by ssh.", aliases("-H"),
+     "Use these hosts and this many cores of each. They are reached by ssh.", aliases("-H"),
      fallback("those of the allocation, else this machine")},
     {&LauncherCommandOptions::cluster, "cluster", "NAME",
-     "Use the hosts of this cluster, which `kolo up` made: those that nobody uses now.",
-     names(cluster_names)},
+     "Use the hosts of this cluster, made by `kolo up`, that are free now.", names(cluster_names)},
     {&LauncherCommandOptions::nodes, "nodes", "N",
      "Act as if this machine were N nodes, to try things out.", aliases("-n"), least(1)},
     {&LauncherCommandOptions::cpus_per_node, "cpus-per-node", "N",
@@ -75,17 +74,19 @@ constexpr Option<LauncherCommandOptions> kLauncherTime[] = {
 };
 constexpr Option<jobs::LauncherOptions> kLauncherIdle[] = {
     {&jobs::LauncherOptions::idle_seconds, "idle-seconds", "SECONDS",
-     "End after so many seconds without a job to run.", least(0)},
+     "End after this many seconds without a job to run.", least(0)},
     {&jobs::LauncherOptions::persistent, "persistent", "",
      "Wait for new jobs instead of ending when there are none."},
     {&jobs::LauncherOptions::lease_seconds, "lease-seconds", "SECONDS",
-     "Let other launchers take over the jobs if this one is silent for so long.", least(0.1)},
+     "Let other launchers take over the jobs when this one has been silent for this many seconds.",
+     least(0.1)},
 };
 constexpr Option<LauncherCommandOptions> kLauncherGrace[] = {
     {&LauncherCommandOptions::grace_seconds, "grace-seconds", "SECONDS",
-     "Wait so long after SIGTERM before a job is ended by SIGKILL.", least(0)},
+     "Kill a job with SIGKILL if it still runs this many seconds after SIGTERM.", least(0)},
     {&LauncherCommandOptions::database_patience_seconds, "database-patience", "SECONDS",
-     "End with an error if the job database does not answer for so long while no job runs.",
+     "End with an error when no job runs and the job database has not answered for this many "
+     "seconds.",
      least(0)},
 };
 constexpr Option<jobs::LauncherOptions> kLauncherHooks[] = {

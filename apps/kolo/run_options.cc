@@ -24,8 +24,8 @@ constexpr Option<RunOptions> kRunRanks[] = {
      "the ranks share out. Ranks compute with one thread unless OMP_NUM_THREADS is set.",
      variables("VIRTUAL_RANKS"), fallback("none"), least(1), most(65'536)},
     {&RunOptions::hosts, "hosts", "HOSTS",
-     "Run on these hosts, with so many slots each, as in `a:4,b,[fe80::1]:2`. A host without a "
-     "number has one slot.",
+     "Run on these hosts. HOST:N gives a host N slots, as in `a:4,b,[fe80::1]:2`; a host without a "
+     "number has one.",
      aliases("-H"), variables("HOSTS"), fallback("this machine")},
     {&RunOptions::hostfile, "hostfile", "FILE",
      "Read the hosts from a file with one `HOST slots=N`, `HOST:N` or `HOST` on each line; `#` "
@@ -36,7 +36,7 @@ constexpr Option<RunOptions> kRunRanks[] = {
      "has.",
      variables("CLUSTER"), names(cluster_names)},
     {&RunOptions::cluster_wait, "cluster-wait", "SECONDS",
-     "Wait so long for slots of the cluster that others use.", least(0), most(1e9)},
+     "Wait up to this many seconds for slots of the cluster that are in use.", least(0), most(1e9)},
     {&RunOptions::bind_to, "bind-to", "core|socket|none",
      "Bind each rank to a core or a socket of its host, one after the other.", variables("BIND_TO"),
      choices("core|socket|none")},
@@ -47,8 +47,8 @@ constexpr Option<RunOptions> kRunRanks[] = {
 
 constexpr Option<RunOptions> kRunElastic[] = {
     {&RunOptions::min_np, "min-np", "N",
-     "Go on when ranks are lost, as long as N are left (see elastic-runs.md). This, or "
-     "--host-discovery-script, makes the job elastic.",
+     "Continue after ranks are lost, as long as N are left. This option or "
+     "--host-discovery-script makes the job elastic (docs/elastic-runs.md).",
      aliases("--min-num-proc"), fallback("the number of -np"), least(1), most(1'000'000)},
     {&RunOptions::max_np, "max-np", "N",
      "Start no more than N ranks, however many slots there are.", aliases("--max-num-proc"),
@@ -57,31 +57,33 @@ constexpr Option<RunOptions> kRunElastic[] = {
      "Ask this command for the hosts, once a second: it prints `HOST`, `HOST:N` or `HOST slots=N` "
      "on each line."},
     {&RunOptions::slots_per_host, "slots-per-host", "N",
-     "Slots of a host for which the script prints no number.", fallback("1"), least(1),
+     "Give N slots to each host for which the script prints no number.", fallback("1"), least(1),
      most(1'000'000)},
     {&RunOptions::reset_limit, "reset-limit", "N",
      "Let the group of ranks change N times, and end the job when a rank is lost after that.",
      fallback("no limit"), least(0), most(1'000'000'000)},
     {&RunOptions::cooldown_range, "blacklist-cooldown-range", "LOW,HIGH",
-     "Use a host on which a rank has failed again after LOW seconds, twice as long after each "
-     "further failure, and HIGH at most.",
-     fallback("such a host gets no new ranks")},
+     "After a rank has failed on a host, start no ranks there for LOW seconds. Each further "
+     "failure "
+     "doubles this time, up to HIGH seconds.",
+     fallback("the host is never used again")},
     {&RunOptions::elastic_timeout, "elastic-timeout", "SECONDS",
-     "Wait so long for hosts when fewer than --min-np ranks are left.",
+     "Wait up to this many seconds for hosts when fewer than --min-np ranks are left.",
      variables("ELASTIC_TIMEOUT"), least(0.001), most(1e9)},
     {&RunOptions::notice_signal, "notice-signal", "SIGNAL",
-     "A rank that receives this signal finishes its step and leaves, as it does for TERM: USR1, "
-     "USR2 or a number.",
+     "Let a rank that receives this signal finish its step and leave, as it does for TERM. SIGNAL "
+     "is USR1, USR2 or a number.",
      fallback("TERM alone")},
     {&RunOptions::commit_dir, "commit-dir", "DIR",
-     "Write every hundredth commit of an elastic job there, and the last one if kolo run dies.",
-     fallback("commits are in memory alone")},
+     "Write commits of an elastic job to this directory: every hundredth, and the last one if kolo "
+     "run dies.",
+     fallback("commits are kept in memory only")},
     {&RunOptions::commit_every, "commit-every", "N",
      "Write every Nth commit instead of every hundredth.", fallback("100"), least(1),
      most(1'000'000'000)},
     {&RunOptions::resume, "resume", "DIR",
-     "Go on with the newest commit in that directory, and write further ones there.",
-     fallback("begin anew")},
+     "Continue from the newest commit in this directory, and write further commits to it.",
+     fallback("start from the beginning")},
 };
 
 constexpr Option<RunOptions> kRunCommunication[] = {
@@ -122,10 +124,11 @@ constexpr Option<RunOptions> kRunEngine[] = {
     {&RunOptions::no_stall_check, "no-stall-check", "",
      "Do not report ranks that keep others waiting.", variables("STALL_CHECK_DISABLE")},
     {&RunOptions::stall_warning, "stall-check-warning-time-seconds", "SECONDS",
-     "Report ranks that others have waited for so long.", variables("STALL_CHECK_TIME_SECONDS"),
-     keys("stall-check.warning-time-seconds"), fallback("60"), least(0)},
+     "Report a rank when others have waited for it for this many seconds.",
+     variables("STALL_CHECK_TIME_SECONDS"), keys("stall-check.warning-time-seconds"),
+     fallback("60"), least(0)},
     {&RunOptions::stall_shutdown, "stall-check-shutdown-time-seconds", "SECONDS",
-     "End operations that have waited for so long, with an error; 0 = never.",
+     "Fail an operation that has waited for this many seconds; 0 waits without limit.",
      variables("STALL_SHUTDOWN_TIME_SECONDS"), keys("stall-check.shutdown-time-seconds"),
      fallback("KOLO_TIMEOUT_SECONDS, else 300"), least(0)},
 };

@@ -70,7 +70,7 @@ constexpr Option<SearchPlan> kPlanRows[] = {
      "Give up when N evaluations have failed and none has succeeded; 0 never gives up.", least(0)},
 };
 constexpr Option<SearchOptions> kTimeoutRow[] = {
-    {&SearchOptions::timeout, "timeout", "SECONDS", "End the search after so many seconds.",
+    {&SearchOptions::timeout, "timeout", "SECONDS", "End the search after this many seconds.",
      least(0)},
 };
 constexpr Option<SearchPlan> kPlanFiles[] = {
@@ -108,9 +108,9 @@ constexpr Option<SearchOptions> kEvaluationTime[] = {
 };
 constexpr Option<EvaluatorOptions> kEvaluator[] = {
     {&EvaluatorOptions::method, "evaluator", "NAME",
-     "Run evaluations by this executor; `kolo list executors` shows the names. `cluster` is "
-     "process, or ranks for evaluations of several, on a cluster; `ray` is the same if there is a "
-     "cluster.",
+     "Run evaluations by this executor; `kolo list executors` shows the names. `cluster` runs "
+     "them on a cluster, by ranks if an evaluation has several, else by process; `ray` does so if "
+     "there is a cluster.",
      aliases("--executor"), names(executor_names)},
 };
 constexpr Option<SearchOptions> kHostsRow[] = {
@@ -130,8 +130,8 @@ constexpr Option<SearchOptions> kModels[] = {
      "DUMMY draws at random.",
      fallback("ET"), choices("ET|RF|GP|DUMMY")},
     {&SearchOptions::acq_func, "acq-func", "NAME",
-     "Choose points by this acquisition function: UCB, EI or PI; a d at its end (UCBd) counts the "
-     "deviation between trees alone.",
+     "Choose points by this acquisition function: UCB, EI or PI. With a d at the end, as in UCBd, "
+     "the uncertainty of a point is the deviation between the trees alone.",
      fallback("UCBd")},
     {&SearchOptions::liar_strategy, "liar-strategy", "NAME",
      "Choose several points at once by this strategy: qUCB, cl_min, cl_mean, cl_max, topk or "

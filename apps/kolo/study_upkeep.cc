@@ -76,7 +76,7 @@ struct NewNameOptions {
   void declare(OptionSet& set);
 };
 constexpr Option<NewNameOptions> kNewNameRows[] = {
-    {&NewNameOptions::name, "NAME", "", "The name of the study from now on, or of the copy."},
+    {&NewNameOptions::name, "NAME", "", "The new name of the study, or the name of its copy."},
 };
 void NewNameOptions::declare(OptionSet& set) {
   set.add("Arguments", kStudyArgument, &study);
@@ -104,8 +104,9 @@ constinit const Command kDelete{
     .summary = "Delete studies with their trials, results and checkpoints",
     .examples = "kolo delete first-try second-try\n",
     .notes =
-        "A study that is running is refused; `kolo stop` ends it. Files in the folder of a "
-        "study that are not its own stay.",
+        "A study that is running is refused; `kolo stop` ends it. Files of yours in the folder of "
+        "a "
+        "study are kept.",
     .options = declared<DeleteOptions>,
     .run = run_declared<DeleteOptions, run_delete>,
 };

@@ -36,12 +36,11 @@ struct TopOptions {
   void declare(OptionSet& set);
 };
 constexpr Option<TopOptions> kTopRows[] = {
-    {&TopOptions::interval, "interval", "SECONDS", "Look again after so many seconds.",
+    {&TopOptions::interval, "interval", "SECONDS", "Refresh after this many seconds.",
      aliases("-d"), least(0.1)},
     {&TopOptions::once, "once", "",
-     "Print what there is as plain lines, and end. So it is where the output is no terminal, "
-     "unless "
-     "--interval is given."},
+     "Print everything once as plain lines and exit. This is the default when the output is not a "
+     "terminal and --interval is not given."},
 };
 void TopOptions::declare(OptionSet& set) {
   set.add("Options", kTopRows, *this);

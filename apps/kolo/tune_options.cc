@@ -25,8 +25,9 @@ constexpr Option<TuneOptions> kTuneArguments[] = {
      "A file that describes the whole study (docs/tune.md). Options win over it.", is_optional,
      fits(is_description)},
     {&TuneOptions::program, "PROGRAM", "",
-     "The program that is a trial, and its arguments; {NAME} in them is the value of a "
-     "hyperparameter.",
+     "The program that each trial runs, and its arguments. {NAME} in an argument is replaced by "
+     "the "
+     "value of that hyperparameter.",
      is_optional, takes(cli::Takes::program)},
 };
 
@@ -74,11 +75,11 @@ constexpr Option<TuneOptions> kTuneResources[] = {
      "a trial runs (docs/elastic.md).",
      aliases("-np"), fallback("1")},
     {&TuneOptions::reuse_workers, "reuse-workers", "",
-     "With --np LOW..HIGH: ranks of trials that have ended join the best that run, which keep "
-     "what they have."},
+     "With --np LOW..HIGH: when a trial ends, give its ranks to the best running trials. Running "
+     "trials lose ranks only when others wait to start."},
     {&TuneOptions::allocation, "allocation", "NAME",
-     "With --np LOW..HIGH: share free ranks out evenly (distribute), give them to the best "
-     "(top_job), or move only those of ended trials (reuse).",
+     "With --np LOW..HIGH: share free ranks out evenly (distribute), give them to the best trials "
+     "(top_job), or hand over only the ranks of trials that have ended (reuse).",
      choices("distribute|top_job|reuse"), fallback("distribute")},
     {&TuneOptions::virtual_ranks, "virtual-ranks", "N",
      "With --np LOW..HIGH: compute each step in N parts, so that results do not depend on the "
@@ -101,7 +102,7 @@ constexpr Option<TuneOptions> kTuneResources[] = {
      "shared.",
      fallback("0"), least(0)},
     {&TuneOptions::resources, "resources", "NAME=AMOUNT",
-     "Reserve so much of what the hosts of a cluster offer under this name for each trial."},
+     "Reserve this amount of a named resource of the cluster's hosts for each trial."},
     {&TuneOptions::total_cpus, "total-cpus", "N", "Use at most N cores for the whole study.",
      fallback("all of this machine"), least(0)},
     {&TuneOptions::total_gpus, "total-gpus", "N", "Use at most N GPUs for the whole study.",
@@ -113,10 +114,11 @@ constexpr Option<TuneOptions> kTuneResources[] = {
 constexpr Option<TuneOptions> kTuneStudy[] = {
     {&TuneOptions::name, "name", "NAME", "Give the study this name.",
      fallback("the program and the date")},
-    {&TuneOptions::time_budget, "time-budget", "SECONDS", "End the study after so many seconds.",
+    {&TuneOptions::time_budget, "time-budget", "SECONDS", "End the study after this many seconds.",
      least(0)},
     {&TuneOptions::resume, "resume", "",
-     "Continue the study of this name if there is one, else start it; in a job this is so anyway."},
+     "Continue the study with this name if it exists; otherwise start it. Inside a job this is the "
+     "default."},
     {&TuneOptions::local_dir, "local-dir", "DIRECTORY",
      "Keep the files of trials in this directory.", variables("RESULTS"),
      fallback("~/kolo_results")},
