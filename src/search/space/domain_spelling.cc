@@ -19,7 +19,7 @@ std::vector<std::string_view> domain_words() {
   for (auto i = static_cast<int>(Primitive::uniform); i < static_cast<int>(Primitive::sample_from);
        ++i)
     words.push_back(to_string(static_cast<Primitive>(i)));
-  words.insert(words.end(), {"eval", "constant"});
+  words.insert(words.end(), {"eval", "constant", "const"});
   return words;
 }
 

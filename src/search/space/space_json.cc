@@ -188,7 +188,7 @@ Spec read_spec(const Json& json, const std::string& path) {
   if (json.is_object() && json.size() == 1) {
     const std::string& name = json.begin().key();
     const Json& inside = json.begin().value();
-    if (name == "constant") return value_from_json(inside);
+    if (name == "constant" || name == "const") return value_from_json(inside);
     if (name == "eval") return read_eval(path, inside);
     for (const Primitive primitive : kWritten)
       if (to_string(primitive) == name) return read_domain(primitive, path, inside);

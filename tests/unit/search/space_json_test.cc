@@ -126,7 +126,7 @@ TEST(SpaceJsonTest, WhatLooksLikeADomainIsNoConstant) {
   const auto space = Space::from_json(
       R"x({"a": {"b": 1}, "c": {"d": {"e": "f(x)"}}, "g": [1, 2],
            "h": {"i": [{"uniform": [0, 1]}]}, "k": {"constant": {"layers": [64, 64]}},
-           "l": {"low": 1, "high": 2}})x");
+           "m": {"const": {"layers": [64, 64]}}, "l": {"low": 1, "high": 2}})x");
   EXPECT_EQ(space->size(), 1U);
 }
 
