@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "base/errors.h"
+#include "base/plural.h"
 #include "cluster/members.h"
 #include "hps/problem/catalog.h"
 #include "hps/search/search_run.h"
@@ -151,13 +152,13 @@ int run_and_show(hps::SearchPlan plan, const SearchOptions& options) {
   const std::string who = plan.agents > 1 ? fmt::format("agent {}: ", plan.agent) : "";
   const auto summary = hps::run_search(std::move(plan));
   if (summary.interrupted) {
-    fmt::print(stderr, "stopped after {} evaluations; --resume continues the search\n",
-               summary.evaluations);
+    fmt::print(stderr, "stopped after {}; --resume continues the search\n",
+               counted(summary.evaluations, "evaluation"));
     return 130;
   }
   if (!options.json) {
-    fmt::print("{}{} evaluations, {} failed{}; results in {}/results.csv\n", who,
-               summary.evaluations, summary.failures,
+    fmt::print("{}{}, {} failed{}; results in {}/results.csv\n", who,
+               counted(summary.evaluations, "evaluation"), summary.failures,
                summary.cached > 0 ? fmt::format(", {} taken from the cache", summary.cached) : "",
                folder);
     show_best(summary, who);

@@ -43,10 +43,11 @@ void TrialsOptions::declare(OptionSet& set) {
   set.add("Options", kStorage, &storage);
 }
 
-/// Of a text, what fits beside other columns.
-std::string brief(const std::string& text) {
+/// Of a text, what fits beside other columns, on one line.
+std::string brief(std::string text) {
   constexpr std::size_t kLetters = 60;
-  return shortened(text.substr(0, text.find('\n')), kLetters);
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  return shortened(text, kLetters);
 }
 
 /// For people: without paths and what can be derived, parameters by their own names.

@@ -37,7 +37,7 @@ class Local final : public BatchSystem {
  public:
   [[nodiscard]] std::string_view name() const override { return "local"; }
   [[nodiscard]] std::string_view script_template() const override {
-    return "#!/bin/bash\n# {{nodes}} nodes of this machine for {{minutes}} minutes\n"
+    return "#!/bin/bash\n# on this machine; nodes: {{nodes}}, minutes: {{minutes}}\n"
            "exec >>{{log_word}} 2>&1\n{{queue}}\n{{project}}\n{{flags}}\n{{commands}}\n";
   }
   [[nodiscard]] std::string directive(std::string_view kind,

@@ -259,8 +259,12 @@ std::vector<double> Steering::values_of(const Value& result) const {
                   names);
     }
     if (!value->is_number())
-      throw_error(ErrorCode::invalid_argument, "the result's '{}' is not a number but {}",
-                  objective.metric, value->to_string());
+      throw_error(ErrorCode::invalid_argument, "the result's '{}' is not a number but {}{}",
+                  objective.metric, value->to_string(),
+                  value->is_list()
+                      ? "; a problem with several objectives says so in its file, as in "
+                        "`objectives: 2`"
+                      : "");
     values.push_back(value->as_number());
   }
   return values;

@@ -55,9 +55,12 @@ echo "done, thank you"
 END
   chmod +x dh.py
   has "$("$kolo" hps random --problem space.yaml --run "$scratch/dh.py" --max-evals 5 --log-dir dh --quiet)" '5 evaluations, 0 failed'
+  has "$("$kolo" hps random --problem space.yaml --max-evals 1 --log-dir one --quiet -- echo 1)" '1 evaluation, 0 failed'
   # No limit of time.
   has "$("$kolo" hps random --problem space.yaml --max-evals 2 --eval-timeout-minutes 0 --log-dir limit --quiet -- echo 1)" \
     '2 evaluations, 0 failed'
+  # Two objectives where the problem has one.
+  refused 1 '`objectives: 2`' "$kolo" hps random --problem space.yaml --max-evals 1 --log-dir pair --quiet -- echo 'DH-OUTPUT: [1, 2]'
   # Known results are not asked for again.
   printf 'x: {choice: [1, 2]}\n' >two.yaml
   printf '#!/bin/sh\necho run >>%s/runs\necho $KOLO_PARAM_X\n' "$scratch" >count.sh

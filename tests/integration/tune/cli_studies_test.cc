@@ -246,12 +246,14 @@ TEST_F(StudiesCli, StudiesAreCopiedRenamedAndDeletedWithTheirFiles) {
 TEST_F(StudiesCli, TablesShowWhatMattersInShortLines) {
   write("space.yaml", "x: {grid_search: [1, 2]}\n");
   const auto result = tune({"--metric", "loss", "--mode", "max", "--name", "half"},
-                           {"sh", "-c", "test $KOLO_PARAM_X = 1 && echo loss=0.12345678"});
+                           {"sh", "-c",
+                            "test $KOLO_PARAM_X = 1 || { echo oh no >&2; exit 1; }; "
+                            "echo loss=0.12345678"});
   EXPECT_EQ(result.status >> 8, 1);
   const auto text = kolo({"trials", "half"}).output;
-  EXPECT_THAT(text,
-              AllOf(HasSubstr("ERROR"), HasSubstr("error"), HasSubstr("exited with status 1"),
-                    HasSubstr("0.12346"), Not(HasSubstr("/half/")), Not(HasSubstr("config/"))));
+  EXPECT_THAT(text, AllOf(HasSubstr("ERROR"), HasSubstr("error"),
+                          HasSubstr("exited with status 1; it said: oh no"), HasSubstr("0.12346"),
+                          Not(HasSubstr("/half/")), Not(HasSubstr("config/"))));
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 150U) << line;
   EXPECT_THAT(kolo({"trials", "half", "--csv"}).output, HasSubstr("/half/"));
