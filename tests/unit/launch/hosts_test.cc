@@ -32,6 +32,7 @@ void expect_refused(F&& function, const std::string& text) {
 TEST(HostsTest, Lists) {
   EXPECT_THAT(parse_hosts("a"), ElementsAre(Host{"a", 1}));
   EXPECT_THAT(parse_hosts("a:4,b"), ElementsAre(Host{"a", 4}, Host{"b", 1}));
+  EXPECT_THAT(parse_hosts("localhost,127.0.0.1:2,[::1]"), ElementsAre(Host{"localhost", 4}));
   EXPECT_THAT(parse_hosts(" a:4 , b-1.example_x:2"),
               ElementsAre(Host{"a", 4}, Host{"b-1.example_x", 2}));
   EXPECT_THAT(parse_hosts("[fe80::1]:2,[::1],10.0.0.1:3"),
