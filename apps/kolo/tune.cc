@@ -5,6 +5,7 @@
 
 #include "base/env.h"
 #include "base/errors.h"
+#include "base/plural.h"
 #include "commands.h"
 #include "dashboard_beside.h"
 #include "jobs_database.h"
@@ -33,16 +34,18 @@ int run_study(tune::ProgramStudy study, const WatchOptions& watch) {
   run.observers = observers_for(watch.json, watch.quiet);
   run.interrupted = catch_interrupts();
   run.kolo = fs::read_symlink("/proc/self/exe").string();
-  const auto [analysis, stopped] = tune::run_program_study(std::move(study), run);
+  const auto [analysis, stopped, gave_up] = tune::run_program_study(std::move(study), run);
   if (stopped) {
     fmt::print(stderr, "stopped; `kolo resume {}` continues the study\n", analysis.name());
     return 130;
   }
   const auto failed = analysis.errors().size();
   if (failed > 0)
-    fmt::print(stderr, "{} of {} trials failed; the first error: {}\n", failed,
-               analysis.trials().size(), analysis.errors().front()->error);
-  if (analysis.objectives().empty() || failed == analysis.trials().size())
+    fmt::print(stderr, "{} of {} failed{}; the first error: {}\n", failed,
+               counted(static_cast<std::int64_t>(analysis.trials().size()), "trial"),
+               gave_up ? ", so the study gave up (--give-up-after)" : "",
+               analysis.errors().front()->error);
+  if (gave_up || analysis.objectives().empty() || failed == analysis.trials().size())
     return failed > 0 ? kFailedTrials : 0;
   const auto& best = analysis.best_trial();
   if (!watch.json) {

@@ -28,7 +28,7 @@ struct TuneOptions {
   std::optional<int> virtual_ranks;
   bool reuse_workers = false;
   std::optional<double> cpus, gpus, total_cpus, total_gpus;
-  std::optional<std::int64_t> max_concurrent, max_failures, keep_checkpoints;
+  std::optional<std::int64_t> max_concurrent, max_failures, give_up_after, keep_checkpoints;
   bool fail_fast = false;
   std::string restore, name, local_dir, storage;
   bool resume = false;

@@ -100,7 +100,6 @@ void move_aside(const fs::path& log_dir) {
 SearchFiles::SearchFiles(const SearchPlan& plan, std::int64_t first_number)
     : agent_(plan.agent),
       agents_(plan.agents),
-      max_failures_(plan.max_failures),
       first_number_(first_number),
       results_(plan.log_dir / "results.csv", columns_of(*plan.space), plan.objectives,
                plan.metadata),
@@ -202,12 +201,10 @@ void SearchFiles::on_trial_complete(const tune::TrialInfo& trial) {
 }
 
 void SearchFiles::on_trial_error(const tune::TrialInfo& trial) {
-  ++session_failures_;
   const auto started = started_.extract(trial.number);
   const double now = seconds_now();
   add({trial.number, trial.config, trial.last_result, trial.error.empty() ? "F_error" : trial.error,
        started ? started.mapped() : now, now});
-  hopeless_ = max_failures_ > 0 && session_failures_ >= max_failures_ && !summary_.best;
 }
 
 void SearchFiles::on_end(const std::function<tune::StudyView(std::size_t)>& view) {

@@ -1,7 +1,6 @@
 // The files of a search: results.csv, kolo.log, init_infos.json, save/, and the study's database.
 #pragma once
 
-#include <atomic>
 #include <deque>
 #include <filesystem>
 #include <map>
@@ -65,9 +64,6 @@ class SearchFiles final : public tune::Observer {
   [[nodiscard]] SearchLog& log() noexcept { return log_; }
   /// So far; `interrupted` is left to others.
   [[nodiscard]] const SearchSummary& summary() const noexcept { return summary_; }
-  /// Whether as many evaluations as the plan permits have failed in this session, and none has
-  /// ever succeeded. May be asked from any thread.
-  [[nodiscard]] bool is_hopeless() const noexcept { return hopeless_; }
   /// Counts rows of earlier files.
   void count(const ResultRow& row);
   /// The same, and writes it unless it is there.
@@ -82,8 +78,6 @@ class SearchFiles final : public tune::Observer {
 
   std::vector<std::string> metrics_;  // names of the objectives
   int agent_, agents_;
-  std::int64_t max_failures_, session_failures_ = 0;
-  std::atomic<bool> hopeless_{false};
   std::int64_t first_number_;
   double began_ = 0;
   ResultsWriter results_;

@@ -15,6 +15,7 @@
 #include "search/space/json_value.h"
 #include "tune/executor/jobs_executor.h"
 #include "tune/protocol/value_text.h"
+#include "tune/study/giving_up.h"
 #include "tune/study/resource_pool.h"
 #include "tune/study/steering.h"
 #include "tune/study/study.h"
@@ -131,19 +132,6 @@ tune::Options options_of(const SearchPlan& plan) {
   };
   return options;
 }
-
-/// Ends a search that cannot succeed.
-class HopelessStopper final : public search::Stopper {
- public:
-  explicit HopelessStopper(std::shared_ptr<const SearchFiles> files) : files_(std::move(files)) {}
-  bool stop(search::TrialId /*trial*/, const Value& /*result*/) override { return false; }
-  [[nodiscard]] bool stop_all(std::chrono::duration<double> /*elapsed*/) const override {
-    return files_->is_hopeless();
-  }
-
- private:
-  std::shared_ptr<const SearchFiles> files_;
-};
 
 /// Fills the files and the cache with what the study already has.
 void tell_history(store::StudyStore& store, const store::StudyRecord& study, SearchFiles& files,
@@ -282,7 +270,10 @@ SearchSummary run_search(SearchPlan plan) {
 
   tune::StudySetup setup;
   setup.options = options_of(plan);
-  setup.options.stopper = [files] { return std::make_unique<HopelessStopper>(files); };
+  const auto giving_up = std::make_shared<tune::GivingUp>(plan.max_failures);
+  setup.options.stopper = [giving_up] {
+    return std::make_unique<tune::GivingUpStopper>(giving_up);
+  };
   setup.needs_finite_values = true;
   setup.spec.trainable = plan.run.empty() ? "run" : plan.run;
   setup.spec.search = plan.search;
@@ -291,6 +282,7 @@ SearchSummary run_search(SearchPlan plan) {
   setup.interrupted = plan.interrupted;
   setup.observers = plan.observers;
   setup.observers.push_back(files);
+  setup.observers.push_back(giving_up);
   setup.make_executor = [&](const tune::ExecutorPlace& place) {
     tune::ExecutorSetup executor = evaluator_setup(plan);
     executor.place = place;
@@ -301,10 +293,11 @@ SearchSummary run_search(SearchPlan plan) {
   tune::Study study(std::move(setup));
   // The study is claimed now: nobody else writes any more.
   tell_history(study.store(), study.record(), *files, cache.get());
+  if (files->summary().best) giving_up->has_succeeded();
   study.run();
   SearchSummary summary = files->summary();
   summary.interrupted = study.was_interrupted();
-  summary.gave_up = files->is_hopeless();
+  summary.gave_up = giving_up->is_hopeless();
   if (cache) {
     summary.cached = cache->used();
     files->log().write("num_cache_used", {{"num_cache_used", cache->used()}});

@@ -43,6 +43,7 @@ constexpr std::string_view kKeys[] = {"name",
                                       "max_concurrent",
                                       "max_failures",
                                       "fail_fast",
+                                      "give_up_after",
                                       "keep_checkpoints_num",
                                       "checkpoint_score_attr",
                                       "points_to_evaluate",
@@ -272,6 +273,7 @@ ProgramStudy ProgramStudy::from_json(const Json& json) {
   take(json, "max_concurrent", options.max_concurrent_trials);
   take(json, "max_failures", options.max_failures);
   take(json, "fail_fast", options.fail_fast);
+  take(json, "give_up_after", study.give_up_after);
   take(json, "keep_checkpoints_num", options.keep_checkpoints_num);
   take(json, "checkpoint_score_attr", options.checkpoint_score_attr);
   take(json, "restore", options.restore);

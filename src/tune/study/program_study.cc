@@ -12,6 +12,7 @@
 #include "tune/executor/executors.h"
 #include "tune/protocol/trial_protocol.h"
 #include "tune/study/cluster_study.h"
+#include "tune/study/giving_up.h"
 #include "tune/study/resource_pool.h"
 #include "tune/study/study.h"
 
@@ -151,6 +152,9 @@ ProgramResult run_program_study(ProgramStudy study, const ProgramStudyCaller& ru
   setup.spec.command = json_text(kept);
   setup.per_trial = resources_for(std::max(1, ranks.least), study.options.resources_per_trial);
   setup.observers = run.observers;
+  const auto giving_up = std::make_shared<GivingUp>(study.give_up_after);
+  setup.options.stopper = [giving_up] { return std::make_unique<GivingUpStopper>(giving_up); };
+  setup.observers.push_back(giving_up);
   setup.interrupted = run.interrupted;
   setup.make_executor = [&](const ExecutorPlace& place) {
     executor.place = place;
@@ -158,7 +162,7 @@ ProgramResult run_program_study(ProgramStudy study, const ProgramStudyCaller& ru
   };
   Study running(std::move(setup));
   running.run();
-  return {running.analysis(), running.was_interrupted()};
+  return {running.analysis(), running.was_interrupted(), giving_up->is_hopeless()};
 }
 
 }  // namespace kolo::tune

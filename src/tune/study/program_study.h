@@ -35,7 +35,9 @@ struct ProgramStudy {
   std::string batch_system;         ///< whose nodes these are; "" = they are reached by ssh
   std::string cluster;              ///< on whose hosts trials run; "" = none
   std::string directory;            ///< where trials start
-  Json description;                 ///< what from_json was given
+  /// Trials that may fail in a session before one succeeds; then the study ends. 0 = all.
+  std::int64_t give_up_after = 20;
+  Json description;  ///< what from_json was given
 
   /// Throws invalid_argument, naming the key.
   static ProgramStudy from_json(const Json& description);
@@ -58,6 +60,7 @@ struct ProgramStudyCaller {
 struct ProgramResult {
   Analysis analysis;
   bool interrupted = false;
+  bool gave_up = false;  ///< ProgramStudy::give_up_after
 };
 
 /// Runs it to its end. Throws as tune::run does.

@@ -265,6 +265,24 @@ TEST_F(StudiesCli, TablesShowWhatMattersInShortLines) {
   EXPECT_FALSE(std::filesystem::exists(scratch_.path() / "a.xlsx"));
 }
 
+TEST_F(StudiesCli, AStudyWhoseTrialsAllFailGivesUp) {
+  write("space.yaml", "x: {uniform: [0, 1]}\n");
+  const std::vector<std::string> program{"sh", "-c", "test -e go && echo loss=1"};
+  const auto hopeless = tune({"--metric", "loss", "--mode", "min", "--num-samples", "100000",
+                              "--max-concurrent", "2", "--give-up-after", "3", "--name", "never"},
+                             program);
+  EXPECT_EQ(hopeless.status >> 8, 1);
+  EXPECT_THAT(hopeless.errors,
+              HasSubstr("failed, so the study gave up (--give-up-after); the first error: the "
+                        "program exited with status 1"));
+  EXPECT_LE(trials("never").size(), 6U);
+  // A success makes up for any number of failures.
+  const auto some = tune({"--metric", "loss", "--mode", "min", "--num-samples", "6",
+                          "--max-concurrent", "1", "--give-up-after", "2", "--name", "some"},
+                         {"sh", "-c", "case {trial_id} in *0) echo loss=1 ;; *) exit 1 ;; esac"});
+  EXPECT_EQ(trials("some").size(), 6U) << some.errors;
+}
+
 TEST_F(StudiesCli, SearchesHaveTunesNamesToo) {
   const auto result = tune({"--metric", "loss", "--mode", "min", "--name", "tunes", "--search",
                             "bayesopt", "--num-samples", "3"},
