@@ -1,5 +1,6 @@
 #include "base/host.h"
 
+#include <pwd.h>
 #include <unistd.h>
 
 #include <array>
@@ -18,6 +19,16 @@ std::string host_identity() {
   std::string boot;
   std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
   return host_name() + " " + boot;
+}
+
+std::string user_name() {
+  std::array<char, 4096> strings{};
+  passwd entry{};
+  passwd* found = nullptr;
+  if (::getpwuid_r(::geteuid(), &entry, strings.data(), strings.size(), &found) != 0 ||
+      found == nullptr)
+    return std::to_string(::geteuid());
+  return found->pw_name;
 }
 
 }  // namespace kolo

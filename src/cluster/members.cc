@@ -1,7 +1,6 @@
 #include "cluster/members.h"
 
 #include <poll.h>
-#include <pwd.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -38,10 +37,7 @@ bool is_known(const LinkedMember& member) {
 }  // namespace
 
 std::string owner_name(const std::string& what) {
-  const passwd* user = ::getpwuid(::geteuid());
-  return fmt::format("{} of {}@{} (process {})", what,
-                     user != nullptr ? user->pw_name : std::to_string(::geteuid()), host_name(),
-                     ::getpid());
+  return fmt::format("{} of {}@{} (process {})", what, user_name(), host_name(), ::getpid());
 }
 
 std::unique_ptr<exec::Link> begin_link(const Cluster& cluster, const Member& member,

