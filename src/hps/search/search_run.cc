@@ -293,7 +293,6 @@ SearchSummary run_search(SearchPlan plan) {
   tune::Study study(std::move(setup));
   // The study is claimed now: nobody else writes any more.
   tell_history(study.store(), study.record(), *files, cache.get());
-  if (files->summary().best) giving_up->has_succeeded();
   study.run();
   SearchSummary summary = files->summary();
   summary.interrupted = study.was_interrupted();

@@ -9,21 +9,23 @@
 
 namespace kolo::tune {
 
-/// Counts the trials of a session until one succeeds.
+/// Counts the failures of a session until a trial of the study, in this session or before, has
+/// succeeded.
 class GivingUp final : public Observer {
  public:
   /// `failures`: with so many the study ends if no trial has succeeded; 0 = never.
   explicit GivingUp(std::int64_t failures) : most_(failures) {}
 
-  void has_succeeded() noexcept { has_succeeded_ = true; }
   /// Once it is, it stays so: trials that end because the study gives up have not succeeded.
   [[nodiscard]] bool is_hopeless() const noexcept { return is_hopeless_; }
 
-  void on_trial_complete(const TrialInfo& /*trial*/) override { has_succeeded(); }
-  void on_trial_error(const TrialInfo& /*trial*/) override {
-    if (++failures_ >= most_ && most_ > 0 && !has_succeeded_) is_hopeless_ = true;
+  void on_trial_complete(const TrialInfo& /*trial*/) override { has_succeeded_ = true; }
+  void on_trial_error(const TrialInfo& /*trial*/) override { ++failures_; }
+  void on_step(const std::function<StudyView(std::size_t)>& view) override {
+    if (has_succeeded_ || is_hopeless_ || most_ == 0 || failures_ < most_) return;
+    has_succeeded_ = view(0).counts[static_cast<std::size_t>(TrialStatus::terminated)] > 0;
+    is_hopeless_ = !has_succeeded_;
   }
-  void on_step(const std::function<StudyView(std::size_t)>& /*view*/) override {}
   void on_end(const std::function<StudyView(std::size_t)>& /*view*/) override {}
 
  private:

@@ -35,7 +35,7 @@ struct ProgramStudy {
   std::string batch_system;         ///< whose nodes these are; "" = they are reached by ssh
   std::string cluster;              ///< on whose hosts trials run; "" = none
   std::string directory;            ///< where trials start
-  /// Trials that may fail in a session before one succeeds; then the study ends. 0 = all.
+  /// With so many failed trials in a session the study ends, if none has ever succeeded; 0 = never.
   std::int64_t give_up_after = 20;
   Json description;  ///< what from_json was given
 

@@ -282,6 +282,9 @@ TEST_F(StudiesCli, AStudyWhoseTrialsAllFailGivesUp) {
                           "--max-concurrent", "1", "--give-up-after", "2", "--name", "some"},
                          {"sh", "-c", "case {trial_id} in *0) echo loss=1 ;; *) exit 1 ;; esac"});
   EXPECT_EQ(trials("some").size(), 6U) << some.errors;
+  // Also one of an earlier session.
+  const auto more = kolo({"resume", "some", "--num-samples", "10"});
+  EXPECT_EQ(trials("some").size(), 10U) << more.errors;
 }
 
 TEST_F(StudiesCli, SearchesHaveTunesNamesToo) {
