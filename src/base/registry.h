@@ -2,7 +2,7 @@
 //
 //     constexpr Entry<MakeTransport> kTransports[] = {
 //         {"shm", "shared memory, one host", make_shm},
-//         {"gloo", "sockets between hosts", make_gloo},
+//         {"tcp", "sockets between hosts", make_tcp},
 //     };
 //     constexpr Registry<MakeTransport> transports{"transport", kTransports};
 //     auto transport = transports.at(name).make(options);
@@ -27,7 +27,7 @@ struct Entry {
   Make make;
 };
 
-/// "transport 'shn' is unknown; did you mean 'shm'? known: shm, gloo, mpi"
+/// "transport 'shn' is unknown; did you mean 'shm'? known: shm, tcp, mpi"
 std::string unknown_name(std::string_view family, std::string_view name,
                          const std::vector<std::string_view>& known);
 
