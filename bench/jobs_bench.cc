@@ -188,7 +188,7 @@ double submit_to_running_ms(const Settings& settings, int count) {
   options.argv = {settings.kolo, "launcher", "--nodes", "2", "--persistent"};
   ::setenv("KOLO_DB", jobs.folder().c_str(), 1);
   options.environment = current_environment();
-  const Spawned launcher = spawn(options);
+  const pid_t launcher = spawn(options);
   std::vector<double> waits;
   for (int i = 0; i <= count; ++i) {
     Job job = noop_jobs(1)[0];
@@ -205,8 +205,8 @@ double submit_to_running_ms(const Settings& settings, int count) {
     const double started = std::stod(read_file(jobs.folder_of(job) / "noop.out"));
     if (i > 0) waits.push_back((started - before) * 1000);  // the first waits for the launcher
   }
-  ::kill(launcher.pid(), SIGTERM);
-  ::waitpid(launcher.pid(), nullptr, 0);
+  ::kill(launcher, SIGTERM);
+  ::waitpid(launcher, nullptr, 0);
   return bench::median(waits);
 }
 

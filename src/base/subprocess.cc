@@ -2,13 +2,15 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdint>
+#include <cstddef>
+#include <memory>
 
 #include "base/errors.h"
 #include "base/pipe.h"
@@ -18,17 +20,20 @@ extern "C" char** environ;
 namespace kolo {
 namespace {
 
-enum class Step : std::int32_t { directory, program, other };
+/// The child runs on borrowed memory, where the bookkeeping of the sanitizers would be the
+/// parent's.
+#define KOLO_IN_CHILD __attribute__((no_sanitize("address", "thread")))
 
-struct Verdict {
-  Step step;
-  std::int32_t error;
-};
+enum class Step { none, directory, program, other };
 
-/// Everything the child needs, prepared before vfork: afterwards only system calls are safe.
-struct Prepared {
+/// Everything the child needs, prepared before it exists: afterwards only system calls are safe.
+struct Start {
+  const SpawnOptions& options;
+  pid_t parent;
   std::vector<char*> argv, environment;
   std::vector<std::string> candidates;  // full paths to try, in the order of PATH
+  Step failed = Step::none;             // written by the child, with the reason
+  int error = 0;
 };
 
 std::vector<char*> c_strings(const std::vector<std::string>& strings) {
@@ -57,26 +62,25 @@ std::vector<std::string> candidates_for(const std::string& name, std::string_vie
   }
 }
 
-[[noreturn]] void fail(int verdict, Step step) {
-  Verdict message{step, errno};
-  [[maybe_unused]] auto written = ::write(verdict, &message, sizeof message);
-  ::_exit(127);
+KOLO_IN_CHILD int fail(Start& start, Step step, int error) {
+  start.failed = step;
+  start.error = error;
+  return 127;
 }
 
 /// Puts `from` at number `to`; dup2 alone would leave close-on-exec set when they are equal.
-void place(int verdict, int from, int to) {
-  if (from < 0) return;
-  if (from == to ? ::fcntl(from, F_SETFD, 0) != 0 : ::dup2(from, to) < 0)
-    fail(verdict, Step::other);
+KOLO_IN_CHILD bool place(int from, int to) {
+  return from < 0 || (from == to ? ::fcntl(from, F_SETFD, 0) == 0 : ::dup2(from, to) >= 0);
 }
 
-/// In the child; does not return.
-[[noreturn]] void become(const SpawnOptions& options, const Prepared& prepared, int verdict,
-                         pid_t parent) {
+/// In the child; returns when the program could not be run.
+KOLO_IN_CHILD int become(void* argument) {
+  Start& start = *static_cast<Start*>(argument);
+  const SpawnOptions& options = start.options;
   if (options.own_process_group) ::setpgid(0, 0);
   if (options.die_with_parent) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (::getppid() != parent) ::_exit(127);  // it died before the line above
+    if (::getppid() != start.parent) return 127;  // it died before the line above
   }
   // Caught signals fall back to their defaults on exec, ignored and blocked ones do not.
   for (int signal : {SIGPIPE, SIGINT, SIGTERM, SIGHUP, SIGCHLD, SIGQUIT, SIGUSR1, SIGUSR2})
@@ -91,34 +95,36 @@ void place(int verdict, int from, int to) {
     if (streams[i] >= 0 && streams[i] < 3 && streams[i] != i)
       streams[i] = ::fcntl(streams[i], F_DUPFD_CLOEXEC, 3);
   if (streams[0] < 0) streams[0] = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
-  for (int i = 0; i < 3; ++i) place(verdict, streams[i], i);
-  for (int fd : options.keep) place(verdict, fd, fd);
+  for (int i = 0; i < 3; ++i)
+    if (!place(streams[i], i)) return fail(start, Step::other, errno);
+  for (int fd : options.keep)
+    if (!place(fd, fd)) return fail(start, Step::other, errno);
   if (options.cpus && ::sched_setaffinity(0, sizeof *options.cpus, &*options.cpus) != 0)
-    fail(verdict, Step::other);
+    return fail(start, Step::other, errno);
   if (!options.directory.empty() && ::chdir(options.directory.c_str()) != 0)
-    fail(verdict, Step::directory);
+    return fail(start, Step::directory, errno);
 
   int reason = ENOENT;
-  for (const auto& candidate : prepared.candidates) {
-    ::execve(candidate.c_str(), prepared.argv.data(), prepared.environment.data());
+  for (const auto& candidate : start.candidates) {
+    ::execve(candidate.c_str(), start.argv.data(), start.environment.data());
     if (errno != ENOENT && errno != ENOTDIR) reason = errno;
     if (errno != ENOENT && errno != ENOTDIR && errno != EACCES) break;
   }
-  errno = reason;
-  fail(verdict, Step::program);
+  return fail(start, Step::program, reason);
 }
 
-/// The child borrows this process's memory until it has become the program: nothing is copied, so a
-/// start costs the same however large this process is. Not inlined: what the child does below must
-/// not reach the frame of spawn().
-[[gnu::noinline]] pid_t start_child(const SpawnOptions& options, const Prepared& prepared,
-                                    int verdict, pid_t parent) {
+/// The child borrows this process's memory, and this thread waits, until it has become the program
+/// or has failed, as with posix_spawn(): nothing is copied, so a start costs the same however large
+/// this process is, and the child can leave its reason in `start`.
+pid_t start_child(Start& start) {
+  constexpr std::size_t kStackBytes = 64 << 10;
+  const std::unique_ptr<std::byte[]> stack(new std::byte[kStackBytes]);
   // No handler of ours may run in the child; it opens its signals again itself.
   sigset_t all, before;
   ::sigfillset(&all);
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
-  const pid_t pid = ::vfork();
-  if (pid == 0) become(options, prepared, verdict, parent);
+  const pid_t pid =
+      ::clone(become, stack.get() + kStackBytes, CLONE_VM | CLONE_VFORK | SIGCHLD, &start);
   const int saved = errno;
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   errno = saved;
@@ -127,38 +133,27 @@ void place(int verdict, int from, int to) {
 
 }  // namespace
 
-Spawned spawn(const SpawnOptions& options) {
+pid_t spawn(const SpawnOptions& options) {
   KOLO_CHECK(!options.argv.empty());
   const std::string& program = options.program.empty() ? options.argv[0] : options.program;
-  Prepared prepared{c_strings(options.argv), c_strings(options.environment),
-                    candidates_for(program, value_of(options.environment, "PATH"))};
-  Pipe verdict = make_pipe();
-  const pid_t parent = ::getpid();
-  const pid_t pid = start_child(options, prepared, verdict.write.get(), parent);
+  Start start{.options = options,
+              .parent = ::getpid(),
+              .argv = c_strings(options.argv),
+              .environment = c_strings(options.environment),
+              .candidates = candidates_for(program, value_of(options.environment, "PATH"))};
+  const pid_t pid = start_child(start);
   if (pid < 0) throw_errno("cannot start {}", program);
-  // Also here, so that the group exists before the caller signals it.
-  if (options.own_process_group) ::setpgid(pid, pid);
-  return {pid, std::move(verdict.read), program};
-}
-
-void Spawned::wait_until_running() {
-  Verdict message{};
-  ssize_t got;
-  do {
-    got = ::read(verdict_.get(), &message, sizeof message);
-  } while (got < 0 && errno == EINTR);
-  verdict_.reset();
-  if (got != static_cast<ssize_t>(sizeof message)) return;
-  while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
+  if (start.failed == Step::none) return pid;
+  while (::waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
   }
-  const char* reason = std::strerror(message.error);
-  if (message.step == Step::directory)
+  const char* reason = std::strerror(start.error);
+  if (start.failed == Step::directory)
     throw_error(ErrorCode::not_found, "cannot change to the launch directory: {}", reason);
-  if (message.step == Step::program && message.error == ENOENT)
-    throw_error(ErrorCode::not_found, "cannot run {}: no such program", program_);
-  if (message.step == Step::program && message.error == EACCES)
-    throw_error(ErrorCode::not_found, "cannot run {}: not executable", program_);
-  throw_error(ErrorCode::io, "cannot run {}: {}", program_, reason);
+  if (start.failed == Step::program && start.error == ENOENT)
+    throw_error(ErrorCode::not_found, "cannot run {}: no such program", program);
+  if (start.failed == Step::program && start.error == EACCES)
+    throw_error(ErrorCode::not_found, "cannot run {}: not executable", program);
+  throw_error(ErrorCode::io, "cannot run {}: {}", program, reason);
 }
 
 std::filesystem::path find_program(const std::string& name, const std::string& search_path,
@@ -185,10 +180,9 @@ CommandResult run_command(const std::vector<std::string>& argv, Deadline deadlin
   options.standard_input = standard_input;
   options.standard_output = out.write.get();
   options.standard_error = err.write.get();
-  Spawned child = spawn(options);
+  const pid_t child = spawn(options);
   out.write.reset();
   err.write.reset();
-  child.wait_until_running();
 
   CommandResult result;
   pollfd polls[2] = {{out.read.get(), POLLIN, 0}, {err.read.get(), POLLIN, 0}};
@@ -204,8 +198,8 @@ CommandResult run_command(const std::vector<std::string>& argv, Deadline deadlin
       if (got == 0 || (got < 0 && errno != EINTR)) polls[i].fd = -1;
     }
   }
-  if (late) ::kill(child.pid(), SIGKILL);
-  while (::waitpid(child.pid(), &result.status, 0) < 0 && errno == EINTR) {
+  if (late) ::kill(child, SIGKILL);
+  while (::waitpid(child, &result.status, 0) < 0 && errno == EINTR) {
   }
   if (late) throw_error(ErrorCode::timeout, "{} did not end in time", argv[0]);
   return result;

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "base/deadline.h"
-#include "base/fd.h"
 
 namespace kolo {
 
@@ -29,27 +28,9 @@ struct SpawnOptions {
   std::optional<cpu_set_t> cpus;  ///< processors it may use
 };
 
-/// A program that was started and not yet waited for. Waiting and killing is the owner's affair.
-class Spawned {
- public:
-  Spawned() = default;
-  Spawned(pid_t pid, Fd verdict, std::string program)
-      : pid_(pid), verdict_(std::move(verdict)), program_(std::move(program)) {}
-
-  [[nodiscard]] pid_t pid() const noexcept { return pid_; }
-  /// Waits until the program runs. Throws not_found (no such program or directory) or io; the
-  /// child has then been reaped.
-  void wait_until_running();
-
- private:
-  pid_t pid_ = -1;
-  Fd verdict_;  // closed by a successful exec; carries the reason of a failed one
-  std::string program_;
-};
-
-/// Returns at once; whether the program could be run is known after wait_until_running(), so that
-/// several starts overlap.
-Spawned spawn(const SpawnOptions& options);
+/// Returns when the program runs. Waiting for its end and killing it is the caller's affair. Throws
+/// not_found (no such program or directory) or io; nothing is left of the child then.
+pid_t spawn(const SpawnOptions& options);
 
 /// Where a program would be found. Throws not_found ("no such program", "not executable").
 std::filesystem::path find_program(const std::string& name, const std::string& search_path,
@@ -63,8 +44,7 @@ struct CommandResult {
 };
 
 /// Runs a short helper program to its end with this process's environment. Throws as
-/// wait_until_running(), and timeout after having killed it. It reads from `standard_input`, or
-/// nothing (-1).
+/// spawn(), and timeout after having killed it. It reads from `standard_input`, or nothing (-1).
 CommandResult run_command(const std::vector<std::string>& argv, Deadline deadline,
                           int standard_input = -1);
 

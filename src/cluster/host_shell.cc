@@ -67,16 +67,15 @@ void run_pipe(const std::vector<std::string>& from, const std::vector<std::strin
   options.environment = current_environment();
   options.standard_output = data.write.get();
   options.standard_error = errors.write.get();
-  Spawned child = spawn(options);
+  const pid_t child = spawn(options);
   data.write.reset();
   errors.write.reset();
-  child.wait_until_running();
   CommandResult taken, packed;
   try {
     taken = run_command(to, deadline, data.read.get());
   } catch (const Error&) {
-    ::kill(child.pid(), SIGKILL);
-    while (::waitpid(child.pid(), &packed.status, 0) < 0 && errno == EINTR) {
+    ::kill(child, SIGKILL);
+    while (::waitpid(child, &packed.status, 0) < 0 && errno == EINTR) {
     }
     throw;
   }
@@ -84,7 +83,7 @@ void run_pipe(const std::vector<std::string>& from, const std::vector<std::strin
   char chunk[4096];
   for (ssize_t got = 0; (got = ::read(errors.read.get(), chunk, sizeof chunk)) > 0;)
     packed.errors.append(chunk, static_cast<std::size_t>(got));
-  while (::waitpid(child.pid(), &packed.status, 0) < 0 && errno == EINTR) {
+  while (::waitpid(child, &packed.status, 0) < 0 && errno == EINTR) {
   }
   for (const CommandResult* result : {&taken, &packed})
     if (!result->ok())

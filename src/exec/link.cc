@@ -77,13 +77,12 @@ std::unique_ptr<Link> Link::through(const std::vector<std::string>& command, std
   options.standard_error = errors.write.get();
   // Ctrl-C must not reach it: the owner still needs it to end the tasks over there.
   options.own_process_group = true;
-  Spawned child = spawn(options);
-  child.wait_until_running();
+  const pid_t child = spawn(options);
   std::unique_ptr<Link> link(
       new Link(std::move(name), Channel(std::move(up.read), std::move(down.write))));
   link->channel_.expect(kGreeting);
   link->command_ = std::filesystem::path(command.front()).filename();
-  link->pid_ = child.pid();
+  link->pid_ = child;
   link->errors_ = std::move(errors.read);
   set_non_blocking(link->errors_.get());
   return link;

@@ -196,9 +196,7 @@ LocalCustodian start_local_custodian(const Fd& family_lock) {
       fmt::format("{}={},{}", kVariable, theirs.get(), family_lock.get()));
   options.keep = {theirs.get()};
   if (family_lock.valid()) options.keep.push_back(family_lock.get());
-  Spawned child = spawn(options);
-  child.wait_until_running();
-  return {child.pid(), std::move(ours)};
+  return {spawn(options), std::move(ours)};
 }
 
 int be_custodian_of_standard_streams() {

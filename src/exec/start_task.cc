@@ -93,9 +93,7 @@ StartedTask start_task(const Task& task, const std::vector<Fd>& passed, const Ta
   for (const Fd& one : passed) options.keep.push_back(one.get());
   for (const int one : {ground.family_lock, ground.secret})
     if (one >= 0) options.keep.push_back(one);
-  Spawned child = spawn(options);
-  child.wait_until_running();
-  started.leader = child.pid();
+  started.leader = spawn(options);
   return started;
 }
 

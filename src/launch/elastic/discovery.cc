@@ -94,9 +94,7 @@ void Discovery::start() {
     spawned.standard_output = write_end.get();
     spawned.own_process_group = true;
     spawned.die_with_parent = true;
-    Spawned child = spawn(spawned);
-    child.wait_until_running();
-    pid_ = child.pid();
+    pid_ = spawn(spawned);
     next_ = Deadline::after(options_.limit);
   } catch (const Error& error) {
     output_.reset();

@@ -97,17 +97,16 @@ class Launcher {
     options.environment.push_back("KOLO_DB=" + database.string());
     options.die_with_parent = true;
     process_ = spawn(options);
-    process_.wait_until_running();
   }
   ~Launcher() {
-    ::kill(process_.pid(), SIGTERM);
-    ::waitpid(process_.pid(), nullptr, 0);
+    ::kill(process_, SIGTERM);
+    ::waitpid(process_, nullptr, 0);
   }
   Launcher(const Launcher&) = delete;
   Launcher& operator=(const Launcher&) = delete;
 
  private:
-  Spawned process_;
+  pid_t process_ = -1;
 };
 
 struct Kind {

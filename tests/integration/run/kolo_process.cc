@@ -90,9 +90,7 @@ KoloProcess::KoloProcess(std::vector<std::string> arguments, Options options) {
   spawn_options.standard_output = out.write.get();
   spawn_options.standard_error = err.write.get();
   spawn_options.own_process_group = true;
-  Spawned child = spawn(spawn_options);
-  child.wait_until_running();
-  pid_ = child.pid();
+  pid_ = spawn(spawn_options);
   out.write.reset();
   err.write.reset();
   out_fd_ = std::move(out.read);

@@ -72,10 +72,9 @@ class Sshd {
     options.argv = {"/usr/sbin/sshd", "-D", "-f", path("sshd_config"), "-E", path("sshd.log")};
     options.environment = current_environment();
     options.die_with_parent = true;
-    Spawned child = spawn(options);
-    child.wait_until_running();
+    const pid_t child = spawn(options);
     const bool up = eventually([&] {
-      if (::waitpid(child.pid(), nullptr, WNOHANG) == child.pid()) {
+      if (::waitpid(child, nullptr, WNOHANG) == child) {
         pid_ = -2;
         return true;
       }
@@ -87,7 +86,7 @@ class Sshd {
         return false;
       }
     });
-    pid_ = up && pid_ != -2 ? child.pid() : -1;
+    pid_ = up && pid_ != -2 ? child : -1;
   }
 
   TempDir dir_{"kolo-sshd"};

@@ -142,8 +142,7 @@ TEST_F(TuneCli, StopsAStudyAndATrial) {
   const Fd from(ends[0]);
   Fd to(ends[1]);
   options.standard_output = to.get();
-  Spawned study = spawn(options);
-  study.wait_until_running();
+  const pid_t study = spawn(options);
   to.reset();
   EXPECT_TRUE(wait_for_event(from.get(), "trial_result"));
   ASSERT_TRUE(kolo({"stop", "long", "0"}).ok());
@@ -151,7 +150,7 @@ TEST_F(TuneCli, StopsAStudyAndATrial) {
   EXPECT_EQ(trials("long")[0]["status"], "TERMINATED");
   ASSERT_TRUE(kolo({"stop", "long"}).ok());
   int status = 0;
-  ASSERT_EQ(::waitpid(study.pid(), &status, 0), study.pid());
+  ASSERT_EQ(::waitpid(study, &status, 0), study);
   EXPECT_EQ(exit_code_of(status), 130);
   EXPECT_THAT(kolo({"studies"}).output, HasSubstr("stopped"));
   EXPECT_EQ(kolo({"stop", "long"}).status >> 8, 1);

@@ -134,9 +134,7 @@ TEST_F(ElasticStudy, ResultsAreThoseOfTheCalmStudyWhoeverIsKilled) {
     options.argv = again;
     options.environment = current_environment();
     options.standard_output = options.standard_error = null.get();
-    Spawned program = spawn(options);
-    program.wait_until_running();
-    const pid_t controller = program.pid();
+    const pid_t controller = spawn(options);
     while (!is_over) {
       // No event to wait for: the instant shall be anyone's.
       ::usleep(static_cast<useconds_t>(50'000 + random.below(250'000)));

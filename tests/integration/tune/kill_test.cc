@@ -59,9 +59,7 @@ class TuneKill : public testing::TestWithParam<Case> {
     options.environment = current_environment();
     const Fd null(::open("/dev/null", O_WRONLY | O_CLOEXEC));
     options.standard_output = null.get();
-    Spawned program = spawn(options);
-    program.wait_until_running();
-    return program.pid();
+    return spawn(options);
   }
   static bool has_ended(pid_t pid, int& status) { return ::waitpid(pid, &status, WNOHANG) == pid; }
 

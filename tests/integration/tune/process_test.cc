@@ -133,9 +133,7 @@ TEST_F(TuneProcess, AControllerBeginsWhenNothingOfTheLastOneIsLeft) {
     SpawnOptions options;
     options.argv = {KOLO_TUNE_PROGRAM, scratch_.path().string(), "endless", "endless", "1"};
     options.environment = current_environment();
-    Spawned program = spawn(options);
-    program.wait_until_running();
-    return program.pid();
+    return spawn(options);
   };
   const auto end = [](pid_t pid) {
     ::kill(pid, SIGKILL);

@@ -16,9 +16,9 @@ namespace {
 using namespace std::chrono_literals;
 using ::testing::HasSubstr;
 
-int wait_status(const Spawned& child) {
+int wait_status(pid_t child) {
   int status = 0;
-  EXPECT_EQ(::waitpid(child.pid(), &status, 0), child.pid());
+  EXPECT_EQ(::waitpid(child, &status, 0), child);
   return status;
 }
 
@@ -29,11 +29,7 @@ SpawnOptions shell(const std::string& script) {
   return options;
 }
 
-int run_shell(const SpawnOptions& options) {
-  Spawned child = spawn(options);
-  child.wait_until_running();
-  return exit_code_of(wait_status(child));
-}
+int run_shell(const SpawnOptions& options) { return exit_code_of(wait_status(spawn(options))); }
 
 TEST(SubprocessTest, RunsToItsEnd) {
   auto result = run_command({"sh", "-c", "echo out; echo err >&2; exit 3"}, Deadline::after(20s));
@@ -63,15 +59,14 @@ TEST(SubprocessTest, SaysWhyItCannotRun) {
   TempDir dir;
   write_file_atomically(dir.path() / "plain", "");
   auto expect = [](SpawnOptions options, ErrorCode code, const std::string& text) {
-    Spawned child = spawn(options);
     try {
-      child.wait_until_running();
+      spawn(options);
       ADD_FAILURE() << text;
     } catch (const Error& error) {
       EXPECT_EQ(error.code(), code);
       EXPECT_THAT(error.what(), HasSubstr(text));
     }
-    EXPECT_LT(::waitpid(child.pid(), nullptr, WNOHANG), 0) << "must be reaped";
+    EXPECT_LT(::waitpid(-1, nullptr, WNOHANG), 0) << "must be reaped";
   };
   SpawnOptions options = shell("true");
   options.argv = {"no-such-program"};
@@ -141,7 +136,7 @@ TEST(SubprocessTest, DiesWithItsParent) {
     SpawnOptions options = shell("exec sleep 1000");
     options.standard_output = ends[1];  // open as long as the grandchild lives
     options.die_with_parent = true;
-    spawn(options).wait_until_running();
+    spawn(options);
     ::_exit(0);
   }
   ::close(ends[1]);
