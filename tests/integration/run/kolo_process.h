@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/fd.h"
 #include "base/subprocess.h"
 
 namespace kolo::test {
