@@ -121,4 +121,23 @@ bad_input() {
   refused 2 "'data' is missing" "$kolo" nas random --problem bad.yaml --max-evals 1
 }
 
+# What the search would refuse on its node is refused before it waits in a queue, and nothing stays behind.
+submit() {
+  unset KOLO_DB
+  nas() { "$kolo" submit nas "$1" -w y --problem benchmark.nas.linear_reg --scheduler local --dry-run "${@:2}"; }
+  refused 1 "run function 'beta' is unknown" nas regevo --run beta
+  refused 1 "network 'ppo_cnn' is unknown" nas ppo --network ppo_cnn
+  refused 2 'nminibatches' nas ppo --num-workers 2 --set nminibatches=3
+  refused 2 'the search random has no option --ent-coef' nas random --ent-coef 1
+  refused 2 'the search random has no option --num-agents' nas random -n 2 --num-agents 2
+  refused 2 'popualtion' nas regevo --set popualtion=3
+  refused 2 'max-evals' nas regevo --max-evals 0
+  refused 1 'benchmark.nas.linear_reg' "$kolo" submit nas regevo -w y --problem benchmark.nas.linear_rag
+  same "$(ls -A)" ''
+  has "$(nas agebo 2>&1)" 'agebo searches as regevo does'
+  # How many workers there are is known on the nodes.
+  has "$(nas ppo --set nminibatches=30 --num-evals-per-node 2 --num-nodes-per-eval 3 --network ppo_lstm_32)" 'nas ppo'
+  same "$(ls -A)" ''
+}
+
 "$case_name"
