@@ -111,7 +111,11 @@ bad_input() {
   refused 1 'alpha' "$kolo" nas random --problem benchmark.nas.linear_reg --run beta
   refused 2 'the search random has no option --ent-coef' "$kolo" nas random --problem benchmark.nas.linear_reg --ent-coef 1
   refused 1 'ppo_lnlstm_128' "$kolo" nas ppo --problem benchmark.nas.linear_reg --run quick --evaluator thread --network ppo_cnn --max-evals 4 --log-dir log
-  refused 2 'no list' "$kolo" nas draw --problem benchmark.nas.linear_reg --arch 'abc'
+  for arch in abc '[0.5]' 0.5 '[a]' '[1' '[[1]]' '[true]' 99999999999999999999; do
+    refused 2 "--arch: '$arch' is no list of choices; write whole numbers, as in 1,0,3" \
+      "$kolo" nas draw --problem benchmark.nas.linear_reg --arch "$arch"
+  done
+  refused 2 "--arch '1,2': arch_seq: 2 numbers for 1 variable node" "$kolo" nas draw --problem benchmark.nas.linear_reg --arch 1,2
   refused 2 'pictures are SVG' "$kolo" nas draw --problem benchmark.nas.linear_reg -o space.png
   [[ ! -e space.png ]] || fail 'what was refused left a picture behind'
   # Where only the architecture varies, the search says what it is.
