@@ -55,6 +55,33 @@ agents() {
   same "$(rows log)" 200
 }
 
+# Stopped again and again by a signal to all of its processes, as a terminal or a batch system does it: agents say that
+# they can go on, no evaluation fails of it, none is lost and none is there twice.
+agents_stopped() {
+  set -m # a process group for each search
+  local search=("$kolo" nas ppo --problem benchmark.nas.digits_dense --run quick --evaluator thread --num-agents 3 --num-workers 10
+    --max-evals 400 --log-dir log --resume --quiet)
+  local wanted pid before='' status
+  for wanted in 20 80 140 200; do
+    "${search[@]}" >out 2>&1 &
+    pid=$!
+    eventually 60 enough_rows "$wanted"
+    kill -TERM -- "-$pid"
+    status=0
+    wait "$pid" || status=$?
+    same "$status" 143
+    same "$(grep -c ']<stderr>:stopped.*; --resume continues the search' out)" 3
+    has "$(cat log/results.csv)" "$before"
+    before="$(sed 1d log/results.csv)"
+    [[ "$before" != *F_* ]] || fail "an evaluation failed of the signal: $before"
+  done
+  "${search[@]}" >out 2>&1
+  same "$(grep -c ' 0 failed' out)" 3
+  has "$(cat log/results.csv)" "$before"
+  same "$(rows log)" 400
+  same "$(ids log | sort -u | wc -l)" 400
+}
+
 # "Running on Theta": PPO as a job of several nodes, its evaluations as jobs; here 3 agents on 8 nodes. DeepHyper would
 # leave the workers idle that do not divide evenly: 5 of them are 2, 2 and 1.
 agents_as_jobs() {
