@@ -56,6 +56,13 @@ nas::AverageFunction while_others_are_there(nas::AverageFunction average) {
 
 }  // namespace
 
+void learn_by_ppo(hps::SearchPlan& plan, nas::PpoOptions ppo) {
+  plan.algorithm.make = [ppo = std::move(ppo)](std::shared_ptr<const search::Space> space,
+                                               search::SamplerOptions sampler) {
+    return nas::make_ppo_sampler(std::move(space), std::move(sampler), ppo);
+  };
+}
+
 void become_agent(hps::SearchPlan& plan, const PpoCommandOptions& options,
                   const cli::Arguments& arguments) {
   const int wanted = options.num_agents.value_or(1);
@@ -86,10 +93,7 @@ void become_agent(hps::SearchPlan& plan, const PpoCommandOptions& options,
   ppo.episodes = plan.evaluator.num_workers;
   std::filesystem::create_directories(plan.log_dir / "save");
   ppo.checkpoint = (plan.log_dir / "save" / fmt::format("ppo-{}.state", plan.agent)).string();
-  plan.algorithm.make = [ppo](std::shared_ptr<const search::Space> space,
-                              search::SamplerOptions sampler) {
-    return nas::make_ppo_sampler(std::move(space), std::move(sampler), ppo);
-  };
+  learn_by_ppo(plan, std::move(ppo));
   if (plan.agents == 1) return;
   // The first one makes the folder ready; a failure there must not leave the others waiting.
   std::string failure;

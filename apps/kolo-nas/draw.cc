@@ -22,13 +22,25 @@ search::Value list_in(std::string text) {
   std::replace(text.begin(), text.end(), ',', ' ');
   std::istringstream words(text);
   search::Value::List list;
-  for (std::string word; words >> word;) {
-    list.push_back(hps::value_of_field(word));
-    if (!list.back().is_number())
-      throw_error(ErrorCode::invalid_argument,
-                  "--arch: '{}' is no list of choices; write numbers, as in 1,0,3", text);
-  }
+  for (std::string word; words >> word;) list.push_back(hps::value_of_field(word));
   return search::Value(std::move(list));
+}
+
+std::vector<std::int64_t> architecture_in(const std::string& text, const nas::KSearchSpace& space) {
+  std::vector<std::int64_t> choices;
+  try {
+    const search::Value list = list_in(text);
+    for (const search::Value& each : list.as_list()) choices.push_back(each.as_integer());
+  } catch (const Error&) {
+    throw_error(ErrorCode::invalid_argument,
+                "--arch: '{}' is no list of choices; write whole numbers, as in 1,0,3", text);
+  }
+  try {
+    space.check_architecture(choices);
+  } catch (const Error& error) {
+    throw Error(error.code(), fmt::format("--arch '{}': {}", text, error.message()));
+  }
+  return choices;
 }
 
 }  // namespace
@@ -37,8 +49,7 @@ int run_nas_draw(NasDrawOptions& options) {
   const auto loaded = nas::load_na_problem(options.problem);
   const auto space = loaded.problem.architectures();
   std::optional<std::vector<std::int64_t>> chosen;
-  if (!options.arch.empty())
-    chosen = nas::NaProblem::arch_seq_of(search::Value{{"arch_seq", list_in(options.arch)}});
+  if (!options.arch.empty()) chosen = architecture_in(options.arch, *space);
   const auto ending = std::filesystem::path(options.output).extension();
   if (!options.output.empty() && ending != ".svg" && ending != ".dot" && ending != ".gv")
     throw_error(ErrorCode::invalid_argument,

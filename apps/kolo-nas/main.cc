@@ -39,7 +39,14 @@ constexpr cli::Command kEvaluate{
     .run = cli::run_declared<EvaluateOptions, run_nas_evaluate>,
     .is_hidden = true,
 };
-constexpr const cli::Command* kParts[] = {&kDraw, &kPostTrain, &kList, &kEvaluate};
+constexpr cli::Command kCheck{
+    .name = "check",
+    .summary = "Check the options of a search, for `kolo submit nas`",
+    .options = cli::declared<NasOptions>,
+    .run = cli::run_declared<NasOptions, check_nas_search>,
+    .is_hidden = true,
+};
+constexpr const cli::Command* kParts[] = {&kDraw, &kPostTrain, &kList, &kEvaluate, &kCheck};
 
 constexpr cli::Command with_parts() {
   cli::Command root = running<NasOptions, run_nas_search>(kNasSearchAbout);

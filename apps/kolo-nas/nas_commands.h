@@ -6,6 +6,9 @@
 namespace kolo::app {
 
 int run_nas_search(NasOptions& options, cli::OptionSet& given);
+/// Throws what the search would throw before its first evaluation, wherever that will be. Leaves
+/// nothing behind.
+int check_nas_search(NasOptions& options, cli::OptionSet& given);
 int run_nas_evaluate(EvaluateOptions& options);
 int run_nas_draw(NasDrawOptions& options);
 int run_nas_post_train(NasPostTrainOptions& options);
@@ -15,5 +18,8 @@ int run_nas_post_train(NasPostTrainOptions& options);
 /// arguments.
 void become_agent(hps::SearchPlan& plan, const PpoCommandOptions& options,
                   const cli::Arguments& arguments);
+
+/// Lets PPO choose the architectures.
+void learn_by_ppo(hps::SearchPlan& plan, nas::PpoOptions ppo);
 
 }  // namespace kolo::app

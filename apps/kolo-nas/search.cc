@@ -3,6 +3,7 @@
 
 #include "base/errors.h"
 #include "base/log.h"
+#include "hps/search/search_run.h"
 #include "kolo/nas/problem.h"
 #include "kolo/nas/run.h"
 #include "kolo/torch/threads.h"
@@ -12,7 +13,10 @@
 
 namespace kolo::app {
 
-int run_nas_search(NasOptions& options, cli::OptionSet& given) {
+namespace {
+
+/// The plan with its problem and its run function. Leaves nothing behind.
+const SearchRow& plan_search(NasOptions& options, const cli::OptionSet& given) {
   const auto& row = make_plan(options, given, nas_searches());
   hps::SearchPlan& plan = options.plan;
   const bool several = plan.evaluator.num_nodes_per_eval * plan.evaluator.num_ranks_per_node > 1;
@@ -43,13 +47,37 @@ int run_nas_search(NasOptions& options, cli::OptionSet& given) {
                   plan.log_dir.string(),
                   "--threads",
                   std::to_string(plan.evaluator.num_threads_per_rank)};
-  if (row.sampler == "ppo")
-    become_agent(plan, options, given.arguments());
-  else
-    refuse(given, kPpoHeading, row.name);
+  if (row.sampler != "ppo") refuse(given, kPpoHeading, row.name);
+  return row;
+}
+
+}  // namespace
+
+int run_nas_search(NasOptions& options, cli::OptionSet& given) {
+  const auto& row = plan_search(options, given);
+  hps::SearchPlan& plan = options.plan;
+  if (row.sampler == "ppo") become_agent(plan, options, given.arguments());
   if (tune::canonical_executor(plan.evaluator.method) == "thread")
     set_compute_threads(plan.evaluator.num_threads_per_rank);
   return run_and_show(std::move(plan), options);
+}
+
+int check_nas_search(NasOptions& options, cli::OptionSet& given) {
+  const auto& row = plan_search(options, given);
+  hps::SearchPlan& plan = options.plan;
+  if (row.sampler == "ppo") {
+    // How many workers there will be is for the allocation to say: no number of minibatches is too
+    // large yet.
+    constexpr std::int64_t kAnyNumber = 1'000'000;
+    nas::PpoOptions ppo = options.ppo;
+    ppo.episodes = plan.evaluator.num_workers > 0 ? plan.evaluator.num_workers : kAnyNumber;
+    learn_by_ppo(plan, ppo);
+  }
+  // How evaluations run is for the nodes to know.
+  plan.evaluator = {};
+  plan.evaluator.method = "serial";
+  hps::check_search(plan);
+  return 0;
 }
 
 }  // namespace kolo::app

@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "base/errors.h"
+#include "base/interrupt.h"
 #include "base/plural.h"
 #include "cluster/members.h"
 #include "hps/problem/catalog.h"
@@ -150,7 +151,15 @@ int run_and_show(hps::SearchPlan plan, const SearchOptions& options) {
   plan.interrupted = catch_interrupts();
   const std::string folder = plan.log_dir.string();
   const std::string who = plan.agents > 1 ? fmt::format("agent {}: ", plan.agent) : "";
-  const auto summary = hps::run_search(std::move(plan));
+  hps::SearchSummary summary;
+  try {
+    summary = hps::run_search(std::move(plan));
+  } catch (const Error& error) {
+    // An agent may have been waiting for the others.
+    if (error.code() != ErrorCode::cancelled || !is_interrupted()) throw;
+    fmt::print(stderr, "stopped; --resume continues the search\n");
+    return 130;
+  }
   if (summary.interrupted) {
     fmt::print(stderr, "stopped after {}; --resume continues the search\n",
                counted(summary.evaluations, "evaluation"));

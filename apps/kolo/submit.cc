@@ -131,7 +131,7 @@ std::string search_arguments(const OptionSet& given) {
 Submission read_submission(const SubmitOptions& options, const OptionSet& given) {
   Submission submission;
   take_names(options, submission);
-  if (!submission.nas) refuse(given, kPpoHeading, submission.search);
+  if (submission.search != "ppo") refuse(given, kPpoHeading, submission.search);
   auto& launch = submission.launch;
   launch = options.allocation.request();
   launch.workflow = submission.workflow;
@@ -167,20 +167,36 @@ Submission read_submission(const SubmitOptions& options, const OptionSet& given)
   return submission;
 }
 
+/// Asks kolo-nas, because the problems of nas need libtorch, which this program does not have.
+void check_nas(const Submission& submission, const std::string& arguments) {
+  std::vector<std::string> words{program_beside("kolo-nas"), "check", submission.search};
+  for (auto& word : split_words(arguments, "the search")) words.push_back(std::move(word));
+  const auto checked = run_command(words, Deadline::after(std::chrono::minutes(1)));
+  // Warnings may stand before the error.
+  constexpr std::string_view kError = "kolo nas check: ";
+  const std::string& said = checked.errors;
+  const auto error = checked.ok() ? said.size() : std::min(said.find(kError), said.size());
+  fmt::print(stderr, "{}", std::string_view(said).substr(0, error));
+  if (checked.ok()) return;
+  if (error == said.size())
+    throw_error(ErrorCode::internal, "kolo-nas check {}", describe_wait_status(checked.status));
+  std::string_view message = std::string_view(said).substr(error + kError.size());
+  while (message.ends_with('\n')) message.remove_suffix(1);
+  constexpr int kUsageError = 2;
+  throw_error(exit_code_of(checked.status) == kUsageError ? ErrorCode::invalid_argument
+                                                          : ErrorCode::failed_precondition,
+              "{}", message);
+}
+
 /// What the search would refuse when its job runs is refused now.
 void check_submission(SubmitOptions options, const OptionSet& given, const Submission& submission) {
-  options.search = submission.search;
-  auto& plan = options.plan;
-  make_plan(options, given, submission.nas ? nas_searches() : hps_searches());
   if (submission.nas) {
-    // The problems of nas need libtorch, which this program does not have.
-    const auto drawn = run_command(
-        {program_beside("kolo-nas"), "draw", "--dot", "--problem", absolute_name(plan.problem)},
-        Deadline::after(std::chrono::minutes(1)));
-    if (!drawn.ok())
-      throw_error(ErrorCode::invalid_argument, "the problem cannot be used; {}", drawn.errors);
+    check_nas(submission, search_arguments(given));
     return;
   }
+  options.search = submission.search;
+  auto& plan = options.plan;
+  make_plan(options, given, hps_searches());
   take_problem(plan, options.program);
   // How evaluations run is for the nodes to know.
   plan.evaluator = {};

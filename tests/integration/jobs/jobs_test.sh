@@ -212,9 +212,13 @@ kill_jobs() {
   "$kolo" launcher --persistent --grace-seconds 1 &
   eventually 20 is_state "$a" RUNNING
   has "$("$kolo" explain "$b")" "it waits for job $a"
+  why_waiting() { "$kolo" ls --history --id "$1" | sed -n 's/^.*AWAITING_PARENTS\] //p'; }
+  same "$(why_waiting "$b")" 'waits for 1 job'
+  d="$("$kolo" job --name d --app tree --parent "$a" --parent "$b")"
+  same "$(why_waiting "$d")" 'waits for 2 jobs'
   has "$("$kolo" explain "$a")" 'has it'
   refused 1 'holds job' "$kolo" rm jobs --id "$a"
-  has "$("$kolo" kill --id "$a" --recursive)" 'killed 3 jobs'
+  has "$("$kolo" kill --id "$a" --recursive)" 'killed 4 jobs'
   same "$(state "$c")" USER_KILLED
   nothing_sleeps() { ! pgrep -f '^sleep 61$' >/dev/null; }
   eventually 20 nothing_sleeps

@@ -55,6 +55,33 @@ agents() {
   same "$(rows log)" 200
 }
 
+# Stopped again and again by a signal to all of its processes, as a terminal or a batch system does it: agents say that
+# they can go on, no evaluation fails of it, none is lost and none is there twice.
+agents_stopped() {
+  set -m # a process group for each search
+  local search=("$kolo" nas ppo --problem benchmark.nas.digits_dense --run quick --evaluator thread --num-agents 3 --num-workers 10
+    --max-evals 400 --log-dir log --resume --quiet)
+  local wanted pid before='' status
+  for wanted in 20 80 140 200; do
+    "${search[@]}" >out 2>&1 &
+    pid=$!
+    eventually 60 enough_rows "$wanted"
+    kill -TERM -- "-$pid"
+    status=0
+    wait "$pid" || status=$?
+    same "$status" 143
+    same "$(grep -c ']<stderr>:stopped.*; --resume continues the search' out)" 3
+    has "$(cat log/results.csv)" "$before"
+    before="$(sed 1d log/results.csv)"
+    [[ "$before" != *F_* ]] || fail "an evaluation failed of the signal: $before"
+  done
+  "${search[@]}" >out 2>&1
+  same "$(grep -c ' 0 failed' out)" 3
+  has "$(cat log/results.csv)" "$before"
+  same "$(rows log)" 400
+  same "$(ids log | sort -u | wc -l)" 400
+}
+
 # "Running on Theta": PPO as a job of several nodes, its evaluations as jobs; here 3 agents on 8 nodes. DeepHyper would
 # leave the workers idle that do not divide evenly: 5 of them are 2, 2 and 1.
 agents_as_jobs() {
@@ -111,7 +138,11 @@ bad_input() {
   refused 1 'alpha' "$kolo" nas random --problem benchmark.nas.linear_reg --run beta
   refused 2 'the search random has no option --ent-coef' "$kolo" nas random --problem benchmark.nas.linear_reg --ent-coef 1
   refused 1 'ppo_lnlstm_128' "$kolo" nas ppo --problem benchmark.nas.linear_reg --run quick --evaluator thread --network ppo_cnn --max-evals 4 --log-dir log
-  refused 2 'no list' "$kolo" nas draw --problem benchmark.nas.linear_reg --arch 'abc'
+  for arch in abc '[0.5]' 0.5 '[a]' '[1' '[[1]]' '[true]' 99999999999999999999; do
+    refused 2 "--arch: '$arch' is no list of choices; write whole numbers, as in 1,0,3" \
+      "$kolo" nas draw --problem benchmark.nas.linear_reg --arch "$arch"
+  done
+  refused 2 "--arch '1,2': arch_seq: 2 numbers for 1 variable node" "$kolo" nas draw --problem benchmark.nas.linear_reg --arch 1,2
   refused 2 'pictures are SVG' "$kolo" nas draw --problem benchmark.nas.linear_reg -o space.png
   [[ ! -e space.png ]] || fail 'what was refused left a picture behind'
   # Where only the architecture varies, the search says what it is.
@@ -119,6 +150,25 @@ bad_input() {
     'agebo searches as regevo does'
   printf 'space: graph\nnonsense: 3\n' >bad.yaml
   refused 2 "'data' is missing" "$kolo" nas random --problem bad.yaml --max-evals 1
+}
+
+# What the search would refuse on its node is refused before it waits in a queue, and nothing stays behind.
+submit() {
+  unset KOLO_DB
+  nas() { "$kolo" submit nas "$1" -w y --problem benchmark.nas.linear_reg --scheduler local --dry-run "${@:2}"; }
+  refused 1 "run function 'beta' is unknown" nas regevo --run beta
+  refused 1 "network 'ppo_cnn' is unknown" nas ppo --network ppo_cnn
+  refused 2 'nminibatches' nas ppo --num-workers 2 --set nminibatches=3
+  refused 2 'the search random has no option --ent-coef' nas random --ent-coef 1
+  refused 2 'the search random has no option --num-agents' nas random -n 2 --num-agents 2
+  refused 2 'popualtion' nas regevo --set popualtion=3
+  refused 2 'max-evals' nas regevo --max-evals 0
+  refused 1 'benchmark.nas.linear_reg' "$kolo" submit nas regevo -w y --problem benchmark.nas.linear_rag
+  same "$(ls -A)" ''
+  has "$(nas agebo 2>&1)" 'agebo searches as regevo does'
+  # How many workers there are is known on the nodes.
+  has "$(nas ppo --set nminibatches=30 --num-evals-per-node 2 --num-nodes-per-eval 3 --network ppo_lstm_32)" 'nas ppo'
+  same "$(ls -A)" ''
 }
 
 "$case_name"
