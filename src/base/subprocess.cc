@@ -1,7 +1,6 @@
 #include "base/subprocess.h"
 
 #include <fcntl.h>
-#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -13,7 +12,6 @@
 #include <memory>
 
 #include "base/errors.h"
-#include "base/pipe.h"
 
 extern "C" char** environ;
 
@@ -169,40 +167,6 @@ std::filesystem::path find_program(const std::string& name, const std::string& s
   }
   throw_error(ErrorCode::not_found, "cannot run {}: {}", name,
               exists ? "it is not executable; try: chmod +x" : "no such program");
-}
-
-CommandResult run_command(const std::vector<std::string>& argv, Deadline deadline,
-                          int standard_input) {
-  Pipe out = make_pipe(), err = make_pipe();
-  SpawnOptions options;
-  options.argv = argv;
-  options.environment = current_environment();
-  options.standard_input = standard_input;
-  options.standard_output = out.write.get();
-  options.standard_error = err.write.get();
-  const pid_t child = spawn(options);
-  out.write.reset();
-  err.write.reset();
-
-  CommandResult result;
-  pollfd polls[2] = {{out.read.get(), POLLIN, 0}, {err.read.get(), POLLIN, 0}};
-  std::string* into[2] = {&result.output, &result.errors};
-  bool late = false;
-  while ((polls[0].fd >= 0 || polls[1].fd >= 0) && !(late = deadline.passed())) {
-    if (::poll(polls, 2, deadline.poll_timeout_ms()) <= 0) continue;
-    for (int i = 0; i < 2; ++i) {
-      if (polls[i].fd < 0 || polls[i].revents == 0) continue;
-      char chunk[4096];
-      ssize_t got = ::read(polls[i].fd, chunk, sizeof chunk);
-      if (got > 0) into[i]->append(chunk, static_cast<std::size_t>(got));
-      if (got == 0 || (got < 0 && errno != EINTR)) polls[i].fd = -1;
-    }
-  }
-  if (late) ::kill(child, SIGKILL);
-  while (::waitpid(child, &result.status, 0) < 0 && errno == EINTR) {
-  }
-  if (late) throw_error(ErrorCode::timeout, "{} did not end in time", argv[0]);
-  return result;
 }
 
 std::vector<std::string> current_environment() {

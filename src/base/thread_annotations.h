@@ -14,6 +14,9 @@
 #define KOLO_REQUIRES(...) KOLO_THREAD_ATTRIBUTE(requires_capability(__VA_ARGS__))
 /// A function whose caller must not hold the mutex, since it takes it.
 #define KOLO_EXCLUDES(...) KOLO_THREAD_ATTRIBUTE(locks_excluded(__VA_ARGS__))
+/// A function after which the mutex counts as held, because nobody else can be there; its reason
+/// stands beside it.
+#define KOLO_ASSERTS(...) KOLO_THREAD_ATTRIBUTE(assert_capability(__VA_ARGS__))
 /// A function that hands out access to what the mutex guards; its reason stands beside it.
 #define KOLO_UNCHECKED KOLO_THREAD_ATTRIBUTE(no_thread_safety_analysis)
 

@@ -1,15 +1,12 @@
 #include "cluster/host_shell.h"
 
-#include <signal.h>
-#include <sys/wait.h>
-
 #include <algorithm>
 
 #include "base/env.h"
 #include "base/errors.h"
 #include "base/files.h"
 #include "base/pipe.h"
-#include "base/subprocess.h"
+#include "base/running_command.h"
 #include "base/words.h"
 #include "launch/hosts.h"
 
@@ -61,33 +58,23 @@ std::string unpack_line(const std::string& path, bool is_directory) {
 /// One program's output is the other's input. Throws for the first that fails.
 void run_pipe(const std::vector<std::string>& from, const std::vector<std::string>& to,
               Deadline deadline, const std::string& host) {
-  Pipe data = make_pipe(), errors = make_pipe();
-  SpawnOptions options;
-  options.argv = from;
-  options.environment = current_environment();
-  options.standard_output = data.write.get();
-  options.standard_error = errors.write.get();
-  const pid_t child = spawn(options);
+  Pipe data = make_pipe();
+  CommandOptions packing, taking;
+  packing.argv = from;
+  taking.argv = to;
+  packing.environment = taking.environment = current_environment();
+  packing.standard_output = data.write.get();
+  packing.gathers_output = false;
+  taking.standard_input = data.read.get();
+  RunningCommand packer(std::move(packing));
   data.write.reset();
-  errors.write.reset();
-  CommandResult taken, packed;
-  try {
-    taken = run_command(to, deadline, data.read.get());
-  } catch (const Error&) {
-    ::kill(child, SIGKILL);
-    while (::waitpid(child, &packed.status, 0) < 0 && errno == EINTR) {
-    }
-    throw;
-  }
+  RunningCommand taker(std::move(taking));
   data.read.reset();
-  char chunk[4096];
-  for (ssize_t got = 0; (got = ::read(errors.read.get(), chunk, sizeof chunk)) > 0;)
-    packed.errors.append(chunk, static_cast<std::size_t>(got));
-  while (::waitpid(child, &packed.status, 0) < 0 && errno == EINTR) {
-  }
-  for (const CommandResult* result : {&taken, &packed})
-    if (!result->ok())
-      throw_error(ErrorCode::unavailable, "{}: cannot copy: {}", host, last_line_of(*result));
+  RunningCommand::wait({&packer, &taker}, deadline);
+  for (const RunningCommand* command : {&taker, &packer})
+    if (!command->result().ok())
+      throw_error(ErrorCode::unavailable, "{}: cannot copy: {}", host,
+                  last_line_of(command->result()));
 }
 
 }  // namespace

@@ -1,3 +1,7 @@
+// What is sent waits in parcels, and flush() writes as much as the other end takes. Small frames
+// share a parcel; one with descriptors begins a new one, because they travel with its first byte
+// and so arrive no later than their frame. What comes is skipped up to the greeting, where one is
+// expected: a login shell may print something first.
 #include "exec/channel.h"
 
 #include <fcntl.h>

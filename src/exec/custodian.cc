@@ -1,3 +1,8 @@
+// A turn of run() sends what has gathered, waits in one poll() for signals, owners and the output
+// of tasks, and then asks the TaskTable which tasks have ended. What a task wrote is read before
+// its end is told: drain() takes all of it, because nobody is left to write then. A child that has
+// ended is looked at before it is waited for, while its number is still its own (reap). What owners
+// order is in custodian_owners.cc.
 #include "exec/custodian.h"
 
 #include <poll.h>

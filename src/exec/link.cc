@@ -1,3 +1,8 @@
+// Three ways lead to a custodian: a socket pair to a child of this process, the pipes of a command
+// such as ssh, and a connection to a custodian that stands. They differ in their ends. A child of
+// this process is waited for, because it ends when nothing of its tasks is left. A command is not,
+// once the custodian behind it has answered: that one ends its tasks by itself. A custodian that
+// stands goes on.
 #include "exec/link.h"
 
 #include <poll.h>

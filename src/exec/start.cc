@@ -1,3 +1,8 @@
+// The owner starts its own program again with KOLO_CUSTODIAN set. A constructor sees that before
+// main() and lets go of all that was inherited but the link and the lock of the family, since
+// others wait for the ends of those streams and files. Then it forks: the parent is the guard, the
+// child the custodian. All of them inherit the lock of the family, so it is free when the last of
+// them is gone.
 #include "exec/start.h"
 
 #include <fcntl.h>

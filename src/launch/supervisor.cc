@@ -1,3 +1,7 @@
+// One thread polls signals, the links to the hosts, and its own output. Ranks start when all hosts
+// have answered, and the job is over when all hosts are finished. Of a host, `alive` are ranks
+// whose program runs, and `unwaited` those of which some process may be left. The first failure
+// gives the status and has all ranks end; those that follow are its consequences.
 #include "launch/supervisor.h"
 
 #include <fmt/ranges.h>

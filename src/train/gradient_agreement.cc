@@ -8,7 +8,9 @@
 #include "train/gradient_exchange.h"
 
 namespace kolo::train {
+
 runtime::StepPlan GradientExchange::plan(Communicator& communicator) {
+  outside_of_backward();  // of the first step, whose gradients mark nothing as ready
   runtime::check_same_parameters(communicator, infos_);
   agree_on_sparse(communicator);
   order_ = runtime::agree_on_order(communicator, infos_.size(), std::move(order_));

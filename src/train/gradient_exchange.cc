@@ -156,6 +156,7 @@ void GradientExchange::collect(std::size_t index) {
 // --- a step --------------------------------------------------------------------------------------
 
 void GradientExchange::finish() {
+  outside_of_backward();
   brings_zeros_ = false;
   if (options_.share != nullptr) {
     end_leaves();
@@ -171,7 +172,7 @@ void GradientExchange::finish() {
       for (std::size_t b = 0; b < buckets_.size(); ++b)
         if (missing_[b] > 0) local_squared_ += squared_norm(buckets_[b].flat);
   }
-  const auto reset = [&] {
+  const auto reset = [&]() KOLO_REQUIRES(mutex_) {
     for (Parameter& state : states_) state.passes = 0;
     for (std::size_t b = 0; b < buckets_.size(); ++b) missing_[b] = plan_.buckets[b].members.size();
     passes_seen_ = 0;
@@ -240,10 +241,9 @@ void GradientExchange::hand_back(std::size_t index) {
 }
 
 void GradientExchange::run(Communicator& communicator, std::size_t item) {
-  if (item < buckets_.size())
-    reducer_->reduce(communicator, item, buckets_[item]);
-  else
-    end_step(communicator);
+  if (item < buckets_.size()) return reducer_->reduce(communicator, item, buckets_[item]);
+  outside_of_backward();  // nobody marks the last item as ready, so that finish() runs it
+  end_step(communicator);
 }
 
 /// Who has used what, and the gradients that are gathered.
@@ -313,6 +313,7 @@ std::string GradientExchange::name_of(std::size_t bucket) const {
 }
 
 bool GradientExchange::bring_zeros() {
+  outside_of_backward();
   brings_zeros_ = true;
   if (is_tuning_) tune();  // what was wished at the end of the step before
   torch::NoGradGuard no_grad;

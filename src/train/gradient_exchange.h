@@ -50,7 +50,10 @@ class GradientExchange final : public runtime::StepWork {
   /// Reduces what has not been reduced in backward. Afterwards the gradients are the reduced ones.
   void finish();
   /// Whether backward has left something since the last finish().
-  [[nodiscard]] bool has_gradients() const noexcept { return passes_seen_ > 0; }
+  [[nodiscard]] bool has_gradients() const noexcept {
+    outside_of_backward();
+    return passes_seen_ > 0;
+  }
   void set_passes(int passes) { options_.passes = passes; }
   [[nodiscard]] bool is_tuning() const noexcept { return is_tuning_; }
   void measure_norms(bool on) noexcept { measures_norms_ = on; }
@@ -74,7 +77,10 @@ class GradientExchange final : public runtime::StepWork {
     return parameters_;
   }
   /// After finish(): whether any rank had a gradient of it.
-  [[nodiscard]] bool is_used(std::size_t parameter) const { return used_[parameter] != 0; }
+  [[nodiscard]] bool is_used(std::size_t parameter) const {
+    outside_of_backward();
+    return used_[parameter] != 0;
+  }
   /// Called once, when the plan is made. Collective.
   void when_planned(std::function<void(Communicator&)> action) { planned_ = std::move(action); }
 
@@ -103,34 +109,38 @@ class GradientExchange final : public runtime::StepWork {
 
   class CopyWatch;
 
+  /// Hooks run inside of backward(), and the owner waits for that. Outside of it the owner, or the
+  /// thread that stands in for it after a join, is alone with what hooks change, and needs no lock.
+  void outside_of_backward() const noexcept KOLO_ASSERTS(mutex_) {}
+
   void on_gradient(std::size_t index);
   /// Brings the gradient to its place; zero if there is none.
-  void collect(std::size_t index);
-  void hand_back(std::size_t index);
+  void collect(std::size_t index) KOLO_REQUIRES(mutex_);
+  void hand_back(std::size_t index) KOLO_REQUIRES(mutex_);
   /// Adds the gradient of the virtual rank under way to the places.
-  void fold(std::size_t index);
-  void end_leaf();
+  void fold(std::size_t index) KOLO_REQUIRES(mutex_);
+  void end_leaf() KOLO_REQUIRES(mutex_);
   /// Before the reduction. Throws failed_precondition if there are virtual ranks left.
-  void end_leaves();
+  void end_leaves() KOLO_REQUIRES(mutex_);
   /// Whether the gradients that come now are the last of the step.
   [[nodiscard]] bool is_last_leaf() const noexcept {
     return options_.share == nullptr || (leaf_ && *leaf_ + 1 == options_.share->mine().size());
   }
   void agree_on_sparse(Communicator& communicator);
-  void make_buckets(Communicator& communicator);
+  void make_buckets(Communicator& communicator) KOLO_REQUIRES(mutex_);
   /// The buckets, and an item after them: who used what, and the sparse gradients.
-  [[nodiscard]] runtime::StepPlan step_plan() const;
+  [[nodiscard]] runtime::StepPlan step_plan() const KOLO_REQUIRES(mutex_);
   [[nodiscard]] std::string name_of(std::size_t bucket) const;
   /// Calls action(its name in checkpoints, tensor) for all that the reducer keeps.
   void each_residual(
       const std::function<void(const std::string&, const torch::Tensor&)>& action) const;
   void put_residuals(Communicator& communicator);
   /// Between steps, on all ranks alike.
-  void apply(const StepSettings& settings);
+  void apply(const StepSettings& settings) KOLO_REQUIRES(mutex_);
   /// The gradients move along.
-  void change_bucket_size(std::size_t bytes);
-  void tune();
-  void end_step(Communicator& communicator);
+  void change_bucket_size(std::size_t bytes) KOLO_REQUIRES(mutex_);
+  void tune() KOLO_REQUIRES(mutex_);
+  void end_step(Communicator& communicator) KOLO_REQUIRES(mutex_);
   void gather_sparse(Communicator& communicator, std::size_t index);
 
   std::vector<torch::Tensor> parameters_;
@@ -139,17 +149,23 @@ class GradientExchange final : public runtime::StepWork {
   ExchangeOptions options_;
   std::unique_ptr<runtime::StepPipeline> pipeline_;
 
-  Mutex mutex_;  // hooks of several devices may run at once
-  std::vector<Parameter> states_;
-  std::vector<std::uint32_t> order_;  // in which gradients came; once there is a plan, the agreed
-  std::vector<std::size_t> missing_;  // by bucket: members that have not come
-  int passes_seen_ = 0;
+  // What hooks change. Those of several devices may run at once.
+  Mutex mutex_;
+  std::vector<Parameter> states_ KOLO_GUARDED_BY(mutex_);
+  /// In which gradients came; once there is a plan, the agreed one.
+  std::vector<std::uint32_t> order_ KOLO_GUARDED_BY(mutex_);
+  /// By bucket: members that have not come.
+  std::vector<std::size_t> missing_ KOLO_GUARDED_BY(mutex_);
+  int passes_seen_ KOLO_GUARDED_BY(mutex_) = 0;
+  /// By parameter: has a gradient here; after a step: anywhere.
+  std::vector<std::uint8_t> used_ KOLO_GUARDED_BY(mutex_);
+  double local_squared_ KOLO_GUARDED_BY(mutex_) = 0;  // of the step under way
+
+  // What changes outside of backward only. Hooks and the pipeline's helper read it.
   std::optional<std::size_t> leaf_;         // with virtual ranks: the one under way
   std::unique_ptr<LeafAverages> averages_;  // with virtual ranks
-
   BucketPlan plan_;
   std::vector<GradientBucket> buckets_;
-  std::vector<std::uint8_t> used_;  // by parameter: has a gradient here; after a step: anywhere
   std::function<void(Communicator&)> planned_;
   std::optional<StepTuner> tuner_;  // on the first rank
   std::chrono::steady_clock::time_point last_step_;
@@ -165,7 +181,6 @@ class GradientExchange final : public runtime::StepWork {
   bool brings_zeros_ = false;
   bool refuses_zeros_ = false;
   bool measures_norms_ = false;
-  double local_squared_ = 0;  // of the step under way
   DistributedOptimizer::Norms norms_;
 };
 

@@ -13,6 +13,7 @@
 namespace kolo::train {
 
 void GradientExchange::begin_leaf(int virtual_rank) {
+  outside_of_backward();
   const std::vector<int>& mine = options_.share->mine();
   const std::size_t next = leaf_ ? *leaf_ + 1 : 0;
   if (next >= mine.size() || mine[next] != virtual_rank)

@@ -14,7 +14,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -124,14 +123,15 @@ class KSearchSpace {
   [[nodiscard]] Value to_value() const;
 
  private:
+  class KeptOrder;
+
   NodeId add(Node node);
   [[nodiscard]] std::shared_ptr<const GraphOrder> order() const;
 
   std::vector<Shape> inputs_, outputs_;
   std::vector<Node> nodes_;
   std::vector<NodeId> chosen_outputs_;
-  mutable std::mutex mutex_;  // guards order_
-  mutable std::shared_ptr<const GraphOrder> order_;
+  std::unique_ptr<KeptOrder> order_;
 };
 
 /// The space that to_value wrote, or that somebody wrote by hand in the same form. Without

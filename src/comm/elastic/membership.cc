@@ -1,3 +1,7 @@
+// What the worker does next is decided by Member, from the launcher's messages and from signals
+// that mean notice. This file brings these to it and sends its answers. A launcher that is gone is
+// notice, too: the worker ends with its step. Waits are cut into slices, because an interpreter in
+// this process may have been interrupted.
 #include "comm/elastic/membership.h"
 
 #include <poll.h>

@@ -1,3 +1,7 @@
+// One epoll set has the listeners, a timer and the strangers in it, so that the owner polls a
+// single descriptor. Strangers are numbered as they come and all have the same time, so that the
+// first in the map is the next whose time is up. When no descriptors are left, the listeners leave
+// the set for a while: they stay readable, and the owner would spin.
 #include "comm/rendezvous/doorkeeper.h"
 
 #include <poll.h>

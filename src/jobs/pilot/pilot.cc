@@ -1,3 +1,7 @@
+// The turn of a pilot, and what is due when. The states of a job are in pilot_steps.cc, runs and
+// hooks in pilot_tasks.cc, and what is written and read in pilot_database.cc. next_turn() is the
+// earliest moment at which any of them has something to do; what needs the database waits for the
+// next attempt while that does not answer.
 #include "jobs/pilot/pilot.h"
 
 #include <algorithm>

@@ -1,17 +1,16 @@
 // Asks the user's script for the hosts of an elastic job, again and again, without waiting for it.
 #pragma once
 
-#include <sys/types.h>
-
 #include <chrono>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/deadline.h"
-#include "base/fd.h"
+#include "base/running_command.h"
 #include "launch/hosts.h"
 
 namespace kolo::launch::elastic {
@@ -34,12 +33,9 @@ struct DiscoveryOptions {
 class Discovery {
  public:
   Discovery(DiscoveryOptions options, std::function<void(const std::string&)> warn);
-  ~Discovery();
-  Discovery(const Discovery&) = delete;
-  Discovery& operator=(const Discovery&) = delete;
 
   /// To be polled for reading; -1 = nothing to read now.
-  [[nodiscard]] int fd() const noexcept { return output_.get(); }
+  [[nodiscard]] int fd() const noexcept { return call_ ? call_->fd() : -1; }
   /// When work() has something to do in any case.
   [[nodiscard]] Deadline next() const;
 
@@ -55,9 +51,7 @@ class Discovery {
 
   DiscoveryOptions options_;
   std::function<void(const std::string&)> warn_;
-  pid_t pid_ = -1;  // of the call under way, and of its process group
-  Fd output_;
-  std::string text_;
+  std::unique_ptr<RunningCommand> call_;  // under way
   Deadline next_ = Deadline::after(std::chrono::nanoseconds(0));
   std::string last_warning_, first_failure_;
   bool has_succeeded_ = false;

@@ -9,6 +9,7 @@
 #include <cmath>
 
 #include "base/errors.h"
+#include "base/mutex.h"
 #include "base/registry.h"
 #include "nas/graph/blueprint.h"
 #include "nas/graph/graph_order.h"
@@ -53,8 +54,29 @@ std::string_view to_string(NodeKind kind) noexcept {
   return "Node";
 }
 
+/// The order of the graph, which several threads may be the first to need.
+class KSearchSpace::KeptOrder {
+ public:
+  template <typename Make>
+  std::shared_ptr<const GraphOrder> get(Make make) {
+    MutexLock lock(mutex_);
+    if (!order_) order_ = std::make_shared<GraphOrder>(make());
+    return order_;
+  }
+  void forget() {
+    MutexLock lock(mutex_);
+    order_.reset();
+  }
+
+ private:
+  Mutex mutex_;
+  std::shared_ptr<const GraphOrder> order_ KOLO_GUARDED_BY(mutex_);
+};
+
 KSearchSpace::KSearchSpace(std::vector<Shape> input_shapes, std::vector<Shape> output_shapes)
-    : inputs_(std::move(input_shapes)), outputs_(std::move(output_shapes)) {
+    : inputs_(std::move(input_shapes)),
+      outputs_(std::move(output_shapes)),
+      order_(std::make_unique<KeptOrder>()) {
   check_shapes(inputs_, "input");
   check_shapes(outputs_, "output");
   for (std::size_t i = 0; i < inputs_.size(); ++i)
@@ -86,7 +108,7 @@ NodeId KSearchSpace::add(Node node) {
                     static_cast<std::int64_t>(source));
   }
   nodes_.push_back(std::move(node));
-  order_.reset();
+  order_->forget();
   return id_of(nodes_.size() - 1);
 }
 
@@ -166,13 +188,13 @@ void KSearchSpace::connect(NodeId from, NodeId to) {
     throw_error(ErrorCode::already_exists, "connect: '{}' and '{}' are already connected",
                 source.name, follower.name);
   follower.sources.push_back(from);
-  order_.reset();
+  order_->forget();
 }
 
 void KSearchSpace::set_outputs(std::vector<NodeId> nodes) {
   for (const NodeId id : nodes) (void)node(id);
   chosen_outputs_ = std::move(nodes);
-  order_.reset();
+  order_->forget();
 }
 
 std::vector<NodeId> KSearchSpace::sinks() const {
@@ -182,10 +204,7 @@ std::vector<NodeId> KSearchSpace::sinks() const {
 }
 
 std::shared_ptr<const GraphOrder> KSearchSpace::order() const {
-  const std::lock_guard lock(mutex_);
-  if (!order_)
-    order_ = std::make_shared<GraphOrder>(order_graph(nodes_, chosen_outputs_, outputs_.size()));
-  return order_;
+  return order_->get([this] { return order_graph(nodes_, chosen_outputs_, outputs_.size()); });
 }
 
 void KSearchSpace::check() const { (void)order(); }

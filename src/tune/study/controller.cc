@@ -1,3 +1,8 @@
+// A step is described in controller.h. The end of a study is a state (leaving_): leave() asks all
+// runs to end, and wait_for_the_last() takes their last messages for as long as the grace time.
+// While the storage is away a write is repeated (patiently), and nothing is acted on before it has
+// succeeded. A trial that SIGTERM has ended is judged a moment later, when it is known whether the
+// study itself was told to end, too.
 #include "tune/study/controller.h"
 
 #include <algorithm>

@@ -1,3 +1,7 @@
+// The order of a report: the stopper sees the result; the scheduler rules about it, or is only told
+// when the trial is over anyway; the sampler hears the values last. replay() makes the same calls
+// with the verdict that the journal has. The number of trials is limited here (wanted_), except
+// that a grid counts by itself.
 #include "tune/study/steering.h"
 
 #include <algorithm>

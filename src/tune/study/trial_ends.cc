@@ -1,3 +1,7 @@
+// A trial with a run ends in two halves. want_end() and tell_end() note its fate and have the run
+// asked to end; when the run is over, follow_fate() does what the fate says: it records an outcome,
+// lets the trial wait, makes it a copy of another one, or has it start again. An end is told to the
+// search, whose answers may concern other trials (apply_rulings).
 #include "tune/study/trial_ends.h"
 
 #include <algorithm>

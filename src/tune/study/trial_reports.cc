@@ -1,3 +1,7 @@
+// A report is new, or it has been there before: ranks of an elastic trial took a step again
+// (made_again), or a run that was started again has not come as far as the last one (repeat). A new
+// one is put before the search and recorded; the ruling decides about the answer and the fate of
+// the trial (follow). The run waits for the answer, which is sent when the step is stored.
 #include "tune/study/trial_reports.h"
 
 #include "base/errors.h"

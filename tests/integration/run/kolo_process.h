@@ -15,8 +15,9 @@
 
 namespace kolo::test {
 
-/// Far beyond what anything here needs; a test that comes this far has failed.
-inline constexpr auto kPatience = std::chrono::seconds(30);
+/// A little less than ctest gives a whole test (120 s): a wait that comes this far would have been
+/// ended by it, and says what it waited for instead.
+inline constexpr auto kPatience = std::chrono::seconds(100);
 
 /// Looks again until `condition` holds; false when patience is over.
 bool eventually(const std::function<bool()>& condition, std::chrono::seconds patience = kPatience);

@@ -1,3 +1,7 @@
+// All members meet twice (WireSetup::allgather). At the first meeting each tells where it listens,
+// and with which secret; at the second, whether it has all its connections. In between a thread
+// lets in the members above while this one calls those below. Who fails says so at the next meeting
+// instead of staying away, so that all members fail together, and for the same reason.
 #include "comm/wire/tcp/mesh.h"
 
 #include <poll.h>
