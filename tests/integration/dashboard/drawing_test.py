@@ -16,14 +16,14 @@ from served import Served, need_browser, use_folder
 TRIALS = 1000
 # Answers in place of those of the server, so that what has changed is known.
 STAND_IN = """
-const made = { loss: (n) => 1 + (n * 37 % 1000) / 1000, seq: 1, asked: [] };
+const made = { loss: (n) => 1 + (n * 37 % 1000) / 1000, seq: 1, every: 1, asked: [] };
 const madeTrial = (n) => ({ n, id: 'id' + n, status: 'RUNNING', stopped: false, seconds: 1, iterations: 3, why: '', error: '',
   config: { lr: (n * 7 % 1000) / 1000, depth: n % 8, width: n * 13 % 1000, a: n % 5, b: n % 7, c: n % 11 }, metrics: { loss: made.loss(n) }, values: [made.loss(n)],
   runs: [[n, n + 1, String(n % 8)]] });
 const madeSummary = (seq) => ({ name: 'made', objectives: [{ metric: 'loss', min: true }], metrics: ['loss'], program: '', created: 1, elapsed: 1,
   search: 'random', scheduler: 'fifo', directory: '/nonexistent', state: 'running', planned: 1000, seq, counts: { RUNNING: 1000 }, early: 0,
   total: 1000, read: 1000, parameters: ['lr', 'depth', 'width', 'a', 'b', 'c'].map((path) => ({ path, log: false })) });
-const madeTrials = () => Array.from({ length: 1000 }, (_, n) => madeTrial(n));
+const madeTrials = () => Array.from({ length: 1000 }, (_, n) => madeTrial(n)).filter((t) => t.n % made.every === 0);
 const madeAnswers = {
   summary: () => ({ ...madeSummary(made.seq), best: { ...madeTrial(0), metrics: { loss: 0.5 / made.seq } } }),
   study: () => ({ ...madeSummary(made.seq), trials: madeTrials() }),
@@ -105,6 +105,15 @@ def check_order(page):
     assert page.evaluate("id('facts').textContent.includes('Best loss 0.05')"), page.evaluate("id('facts').textContent")
 
 
+def check_sample(page):
+    """Of a larger study, some trials are drawn; all of them are inside the plot."""
+    page.evaluate("Object.assign(made, { every: 10, seq: 11 }); page.refresh()")
+    inside = page.evaluate("""[...document.querySelectorAll('#history circle')]
+        .filter((e) => e.cx.baseVal.value <= e.ownerSVGElement.viewBox.baseVal.width).length""")
+    equal(inside, TRIALS // 10, "points inside the history")
+    page.evaluate("Object.assign(made, { every: 1, seq: 12 }); page.refresh()")
+
+
 def check_text(page):
     """A mark has its text when it is pointed at, and leads to its trial."""
     page.evaluate("document.querySelectorAll('#history circle')[7].dispatchEvent(new PointerEvent('pointerover', { bubbles: true }))")
@@ -125,7 +134,7 @@ def main():
             page.open(address)
             page.evaluate(STAND_IN)
             page.wait_for("document.body.dataset.ready === 'yes' && document.querySelectorAll('#history circle').length === 1000")
-            for check in (check_slices, check_changes, check_view, check_order):
+            for check in (check_slices, check_changes, check_view, check_order, check_sample):
                 check(page)
             assert not page.complaints, page.complaints
             check_text(page)  # it leaves for the page of a trial that the server does not have

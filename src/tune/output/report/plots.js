@@ -4,7 +4,7 @@ function* drawHistory(div) {
   const points = S.trials.filter((t) => val(t) !== null);
   if (!points.length) return empty(div, 'No trial has a value yet.');
   const w = widthOf(div, 640), s = svg(div, w, 280);
-  const [X, Y, marks] = axes(s, { w }, linear('trial', [0, Math.max(1, S.trials.length - 1)], w / 80, true), linear(metric, clipped(points.map(val)), 7));
+  const [X, Y, marks] = axes(s, { w }, linear('trial', [0, Math.max(1, S.trials[S.trials.length - 1].n)], w / 80, true), linear(metric, clipped(points.map(val)), 7));
   let best = null, d = '';
   for (const t of points) {
     if (best !== null && !better(val(t), best)) continue;
