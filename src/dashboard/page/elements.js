@@ -2,15 +2,12 @@
 'use strict';
 
 function button(parent, text, action, className) {
-  const e = html('button', parent, text, className);
-  e.type = 'button';
+  const e = html('button', parent, text, className, { type: 'button' });
   e.onclick = action;
   return e;
 }
 function link(parent, text, href) {
-  const e = html('a', parent, text);
-  e.href = href;
-  return e;
+  return html('a', parent, text, '', { href });
 }
 /// A part of the page with a heading; returns the element for its content.
 function part(title, { wide = false, name = '' } = {}) {
@@ -22,9 +19,8 @@ function part(title, { wide = false, name = '' } = {}) {
 }
 function pageHead(title, facts) {
   document.title = title + ' · kolo';
-  id('title').textContent = title;
-  id('facts').replaceChildren();
-  for (const fact of facts) html('div', id('facts'), fact);
+  if (id('title').textContent !== title) id('title').textContent = title;
+  for (const _ of over(id('facts'), function* (box) { for (const fact of facts) html('div', box, fact); }));
 }
 /// Rows of texts, or of functions that fill a cell.
 function simpleTable(parent, columns, rows) {

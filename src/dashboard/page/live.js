@@ -39,7 +39,7 @@ function listen(changed) {
 }
 
 /// Runs `work` now, and while it runs or has just run, once more afterwards: the newest state is
-/// always drawn, and a busy study leaves most of the time to the reader.
+/// always drawn, and a busy study leaves most of the time to the reader. The pause is between `least` and `most` milliseconds.
 function throttled(work, least = 20, most = 1000) {
   let busy = false, again = false;
   return async function run() {

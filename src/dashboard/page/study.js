@@ -6,39 +6,50 @@ const showTrial = (t) => { location.hash = trialLink(S.name, t.n); };
 /// Of a large study only the plots in view are drawn, the others when they come into view. A small
 /// one is drawn whole, so that it can be searched and printed.
 const kSmall = 5000;
-const kPlots = { history: drawHistory, curves: drawCurves, pareto: drawPareto, slices: drawSlices, parallel: drawParallel,
-  contour: drawContour, importance: drawImportance, timeline: drawTimeline };
 const inView = new Set(), stale = new Set();
+const isWhole = () => S.trials.length * (S.parameters.length + 1) < kSmall;
+const isSeen = (name) => inView.has(name) || isWhole();
 const watcher = new IntersectionObserver((entries) => {
   for (const e of entries) if (e.isIntersecting) inView.add(e.target.id); else inView.delete(e.target.id);
   if (S) drawStale();
+  if (page.seen) page.seen();
 }, { rootMargin: '100px' });
 
-/// One plot in each frame, so that the page stays responsive.
-let drawing = false;
-async function drawStale() {
-  if (drawing) return;
-  drawing = true;
-  try {
-    for (;;) {
-      const whole = S.trials.length * (S.parameters.length + 1) < kSmall;
-      const name = Object.keys(kPlots).find((one) => id(one) && stale.has(one) && !(one === 'parallel' && brushing) && (whole || inView.has(one)));
-      if (!name) return;
-      stale.delete(name);
-      id(name).replaceChildren();
-      kPlots[name](id(name), bestTrial());
-      if (!whole) await new Promise((resolve) => { setTimeout(resolve, 0); });
+const takesNoRoom = (box) => { if (box.className) box.removeAttribute('class'); };
+/// Plots that show an older state, one after the other. When another study or metric comes meanwhile, the plot under way is begun again.
+function* stalePlots() {
+  for (;;) {
+    const name = Object.keys(kPlots).find((one) => id(one) && stale.has(one) && !(one === 'parallel' && brushing) && isSeen(one));
+    if (!name) return;
+    stale.delete(name);
+    const box = id(name), shown = S;
+    takesNoRoom(box);
+    for (const _ of over(box, kPlots[name], bestTrial())) {
+      yield;
+      if (S === shown && box.isConnected && !stale.has(name)) continue;
+      stale.add(name);
+      break;
     }
-  } finally { drawing = false; }
+  }
 }
-function redraw() {
-  for (const name of Object.keys(kPlots)) stale.add(name);
+let drawing = null;
+function drawStale() {
+  drawing ||= inSlices(stalePlots()).finally(() => { drawing = null; });
+  return drawing;
+}
+/// Draws one plot again, or all.
+function redraw(only) {
+  for (const name of only ? [only] : Object.keys(kPlots)) stale.add(name);
   return drawStale();
 }
 function watchPlots() {
   watcher.disconnect();
   inView.clear();
-  for (const name of Object.keys(kPlots)) if (id(name)) watcher.observe(id(name));
+  for (const name of [...Object.keys(kPlots), 'trials']) {
+    if (!id(name)) continue;
+    id(name).className = 'unseen';  // takes room, else everything would be in view as long as nothing is drawn
+    watcher.observe(id(name));
+  }
 }
 
 function studyFacts(now, best, drawn) {
@@ -55,9 +66,10 @@ function studyFacts(now, best, drawn) {
 async function loadStudy(name, chosen, importance) {
   const likely = chosen || (S && S.name === name ? metric : null);
   const [data, early] = await Promise.all([get('study', { name }), likely ? get('curves', { name, metric: likely }) : {}]);
+  const shown = metricOf(data, chosen);
+  const curves = shown && shown !== likely ? await get('curves', { name, metric: shown }) : early;
+  for (const t of data.trials) t.curves = { [shown]: curves[t.n] || [] };
   useStudy({ ...data, importance }, chosen);
-  const curves = metric && metric !== likely ? await get('curves', { name, metric }) : early;
-  for (const t of S.trials) t.curves = { [metric]: curves[t.n] || [] };
 }
 
 function studyPage(name) {
@@ -65,7 +77,7 @@ function studyPage(name) {
   const label = html('label', tools, 'Metric ');
   const choice = html('select', label);
   choice.id = 'metric';
-  let chosen = null, importance = [], table = null, weighed = -1;
+  let chosen = null, importance = [], weighed = -1, newest = { seq: -1 };
   const stop = button(tools, 'Stop the study', async () => {
     if (await ask(`Stop the study ${name}? Its trials end; \`kolo resume\` can continue it.`, 'Stop it')) act('stop', { study: name });
   }, 'grave');
@@ -85,7 +97,7 @@ function studyPage(name) {
   part('Importance of parameters', { name: 'importance' });
   part('Timeline of slots', { wide: true, name: 'timeline' });
   const view = { filter: '', sort: '', desc: false, offset: 0, picked: new Set() };
-  const tableBox = part('Trials', { wide: true, name: 'trials' });
+  const table = trialsTable(part('Trials', { wide: true, name: 'trials' }), name, view);
   chosenPair.length = 0;
   brushes.clear();
   watchPlots();
@@ -97,6 +109,12 @@ function studyPage(name) {
     importance = await get('importance', { name });
     if (S && S.name === name) { S.importance = importance; stale.add('importance').add('contour'); drawStale(); }
   }
+  /// Answers may overtake each other: an older one does not take the place of a newer one.
+  function facts(now, best) {
+    if (now.created === newest.created && now.seq < newest.seq) return;
+    newest = now;
+    studyFacts(now, best, S.trials.length);
+  }
   async function refresh() {
     await loadStudy(name, chosen, importance);
     if (choice.options.length !== S.metrics.length) {
@@ -104,20 +122,25 @@ function studyPage(name) {
       for (const m of S.metrics) html('option', choice, m).selected = m === metric;
     }
     stop.hidden = add.hidden = about.read_only || S.state !== 'running';
-    studyFacts(S, bestTrial(), S.trials.length);
+    facts(S, bestTrial());
     await redraw();
-    if (!table) table = trialsTable(tableBox, name, view);
-    await table.draw();
+    await drawTable();
     weigh().catch(() => {});
   }
   /// The few words at the top, at once; plots and table follow as fast as they can be drawn.
   async function glance() {
     if (!S || S.name !== name) return;
     const now = await get('summary', { name });
-    if (S && S.name === name && id('stop') === stop) studyFacts(now, first && metric === first.metric ? now.best : bestTrial(), S.trials.length);
+    if (S && S.name === name && id('stop') === stop) facts(now, first && metric === first.metric ? now.best : bestTrial());
   }
-  choice.onchange = () => { chosen = choice.value; refresh(); };
-  return { refresh, glance: throttled(() => glance().catch(() => {})), concerns: (change) => change.study === name };
+  async function drawTable() {
+    table.stale = !isSeen('trials');
+    if (table.stale) return;
+    takesNoRoom(id('trials'));
+    await table.draw();
+  }
+  choice.onchange = () => { chosen = choice.value; newest = { seq: -1 }; refresh(); };
+  return { refresh, glance: throttled(() => glance().catch(() => {}), 10, 50), seen: () => { if (table.stale) drawTable(); }, concerns: (change) => change.study === name };
 }
 
 /// Some trials side by side: what differs in their configurations, and their curves.
@@ -134,8 +157,7 @@ function comparePage(name, numbers) {
       ...S.metrics.map((m) => [m, ...trials.map((t) => t.metrics[m])]),
       ...keys.map((k) => [new Set(trials.map((t) => t.config[k])).size > 1 ? k + ' ≠' : k, ...trials.map((t) => t.config[k])])];
     simpleTable(configBox, ['', ...trials.map((t) => 'trial ' + t.n)], rows);
-    id('curves').replaceChildren();
-    drawCurves(id('curves'), bestTrial());
+    await redraw('curves');
     link(html('p', configBox), 'Back to the study', studyLink(name));
   }
   return { refresh, concerns: (change) => change.study === name };

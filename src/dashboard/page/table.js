@@ -18,12 +18,12 @@ function trialsTable(parent, study, view) {
   const box = scrolling(parent, 'Trials');
   const pager = html('div', parent, undefined, 'tools');
 
-  const picks = () => { compare.disabled = view.picked.size < 2; compare.textContent = `Compare ${view.picked.size || ''}`; };
+  const write = (e, text) => { if (e.textContent !== text) e.textContent = text; };
+  const enable = (e, on) => { if (e.disabled === on) e.disabled = !on; };
+  const picks = () => { enable(compare, view.picked.size > 1); write(compare, `Compare ${view.picked.size || ''}`); };
   function heading(row, name) {
-    const th = html('th', row);
-    th.scope = 'col';
     const sorted = view.sort === name;
-    th.setAttribute('aria-sort', !sorted ? 'none' : view.desc ? 'descending' : 'ascending');
+    const th = html('th', row, undefined, '', { scope: 'col', 'aria-sort': !sorted ? 'none' : view.desc ? 'descending' : 'ascending' });
     button(th, name.replace(/^config\//, '') + (sorted ? (view.desc ? ' ▾' : ' ▴') : ''), () => {
       view.desc = sorted && !view.desc;
       view.sort = name;
@@ -31,52 +31,54 @@ function trialsTable(parent, study, view) {
       draw();
     });
   }
+  function* drawRows(box, data) {
+    const hidden = ['logdir', 'done', 'trial_name', 'experiment_tag', 'timestamp', 'trial_id'];
+    const shown = data.columns.map((c, i) => [c, i]).filter(([c]) => !hidden.includes(c));
+    const table = html('table', box, undefined, '', { id: 'table', 'data-rows': data.matching });
+    const head = html('tr', html('thead', table));
+    html('th', head, 'pick', 'plain', { scope: 'col' });
+    for (const [c] of shown) heading(head, c);
+    const body = html('tbody', table);
+    for (const row of data.rows) {
+      const tr = html('tr', body), n = row[0];
+      const check = html('input', html('td', tr), undefined, '', { type: 'checkbox', 'aria-label': `Compare trial ${n}` });
+      check.checked = view.picked.has(n);
+      check.onclick = (event) => { event.stopPropagation(); if (check.checked) view.picked.add(n); else view.picked.delete(n); picks(); };
+      for (const [c, i] of shown) {
+        if (c === 'trial') link(html('td', tr), String(n), trialLink(study, n));
+        else if (c === 'status') state(row[i])(html('td', tr));
+        else html('td', tr, fmt(row[i]).slice(0, 120));
+      }
+      tr.onclick = (event) => { if (event.target.tagName !== 'INPUT') location.hash = trialLink(study, n); };
+      yield;
+    }
+  }
+  function* drawPager(box, data) {
+    if (data.matching <= kRows) return;
+    const move = (by) => () => { view.offset = Math.max(0, view.offset + by); draw(); };
+    enable(button(box, 'Previous', move(-kRows)), view.offset > 0);
+    html('span', box, `${data.offset + 1}–${data.offset + data.rows.length}`, 'facts');
+    enable(button(box, 'Next', move(kRows)), data.offset + data.rows.length < data.matching);
+  }
+  const tell = (text, className) => { write(note, text); if (note.className !== className) note.className = className; };
+  let asked = 0;
   async function draw() {
+    const question = ++asked, newest = () => question === asked;
     let data;
     try {
       data = await get('trials', { name: study, filter: view.filter, sort: view.sort, desc: view.desc ? 1 : 0, offset: view.offset, limit: kRows });
     } catch (error) {
-      note.textContent = error.message;
-      note.className = 'error';
+      if (newest()) tell(error.message, 'error');
       return;
     }
-    note.className = 'facts';
-    note.textContent = `${data.matching} trials${view.filter ? ' for which the filter holds' : ''}`;
-    const hidden = ['logdir', 'done', 'trial_name', 'experiment_tag', 'timestamp', 'trial_id'];
-    const shown = data.columns.map((c, i) => [c, i]).filter(([c]) => !hidden.includes(c));
-    const table = document.createElement('table');
-    table.id = 'table';
-    table.dataset.rows = data.matching;
-    const head = table.createTHead().insertRow();
-    html('th', head, 'pick', 'plain').scope = 'col';
-    for (const [c] of shown) heading(head, c);
-    const body = table.createTBody();
-    for (const row of data.rows) {
-      const tr = body.insertRow(), n = row[0];
-      const check = html('input', tr.insertCell());
-      check.type = 'checkbox';
-      check.setAttribute('aria-label', `Compare trial ${n}`);
-      check.checked = view.picked.has(n);
-      check.onclick = (event) => { event.stopPropagation(); if (check.checked) view.picked.add(n); else view.picked.delete(n); picks(); };
-      for (const [c, i] of shown) {
-        const td = tr.insertCell();
-        if (c === 'trial') link(td, String(n), trialLink(study, n));
-        else if (c === 'status') state(row[i])(td);
-        else td.textContent = fmt(row[i]).slice(0, 120);
-      }
-      tr.onclick = (event) => { if (event.target.tagName !== 'INPUT') location.hash = trialLink(study, n); };
-    }
-    box.replaceChildren(table);
-    pager.replaceChildren();
-    if (data.matching > kRows) {
-      const move = (by) => () => { view.offset = Math.max(0, view.offset + by); draw(); };
-      button(pager, 'Previous', move(-kRows)).disabled = view.offset === 0;
-      html('span', pager, `${data.offset + 1}–${data.offset + data.rows.length}`, 'facts');
-      button(pager, 'Next', move(kRows)).disabled = data.offset + data.rows.length >= data.matching;
-    }
+    if (!newest()) return;
+    tell(`${data.matching} trials${view.filter ? ' for which the filter holds' : ''}`, 'facts');
+    await inSlices(over(box, drawRows, data), newest);
+    if (!newest()) return;
+    await inSlices(over(pager, drawPager, data));
     picks();
   }
   let typing = 0;
   input.oninput = () => { clearTimeout(typing); typing = setTimeout(() => { view.filter = input.value.trim(); view.offset = 0; draw(); }, 250); };
-  return { draw };
+  return { draw, stale: false };
 }

@@ -6,10 +6,19 @@ function drawTrialCurve(box, t, name) {
   if (!points.length) return;
   const figure = html('div', box);
   const w = widthOf(figure, 640), s = svg(figure, w, 220);
-  const [X, Y] = axes(s, { w, h: 220 }, linear('iteration', [1, Math.max(2, range(points.map((p) => p[0]))[1])], w / 80, true), linear(name, range(points.map((p) => p[1])), 6));
+  const [X, Y, marks] = axes(s, { w, h: 220 }, linear('iteration', [1, Math.max(2, range(points.map((p) => p[0]))[1])], w / 80, true), linear(name, range(points.map((p) => p[1])), 6));
   for (const piece of pieces(points)) {
-    el('polyline', { points: piece.map(([x, v]) => X(x) + ',' + Y(v)).join(' '), fill: 'none', stroke: color(t), 'stroke-width': 2 }, s);
-    if (piece.length === 1) el('circle', { cx: X(piece[0][0]), cy: Y(piece[0][1]), r: 3, fill: color(t) }, s);
+    el('polyline', { points: piece.map(([x, v]) => X(x) + ',' + Y(v)).join(' '), fill: 'none', stroke: color(t), 'stroke-width': 2 }, marks);
+    if (piece.length === 1) el('circle', { cx: X(piece[0][0]), cy: Y(piece[0][1]), r: 3, fill: color(t) }, marks);
+  }
+}
+
+function* drawTrialCurves(box, t, metrics) {
+  if (!metrics.some((m) => (t.curves[m] || []).some((p) => p[1] !== null))) return empty(box, 'No reports yet.');
+  const grid = html('div', box, undefined, 'small');
+  for (const m of metrics) {
+    drawTrialCurve(grid, t, m);
+    yield;
   }
 }
 
@@ -41,10 +50,7 @@ function trialPage(name, number) {
     if (t.error) html('pre', results, t.error, 'error');
     const values = Object.entries(t.metrics);
     if (values.length) simpleTable(results, ['metric', 'last value'], values); else empty(results, 'Nothing was reported yet.');
-    curves.replaceChildren();
-    const grid = html('div', curves, undefined, 'small');
-    for (const m of S.metrics) drawTrialCurve(grid, t, m);
-    if (!grid.childElementCount) empty(curves, 'No reports yet.');
+    await inSlices(over(curves, drawTrialCurves, t, S.metrics));
     suggested.replaceChildren();
     const s = t.suggested;
     html('p', suggested, `The search ${s.search} suggested it${s.summary ? ': ' + s.summary : ''}.`);

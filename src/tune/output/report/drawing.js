@@ -1,13 +1,14 @@
 // The study, and what all plots are drawn with: scales, axes, legends. report-html and the dashboard
-// share this file and plots.js; both define showTrial() and redraw().
+// share this file, pen.js and plots.js; both define showTrial() and redraw().
 'use strict';
-const NS = 'http://www.w3.org/2000/svg';
 let S = null, first = null, metric = null;
-/// From now on this study is drawn, by the metric that was chosen if it has that.
+/// The metric that was chosen if the study has it, else that of its objective.
+const metricOf = (study, chosen) => study.metrics.includes(chosen) ? chosen : (study.objectives[0] || { metric: study.metrics[0] }).metric;
+/// From now on this study is drawn.
 function useStudy(study, chosen) {
   S = study;
   first = S.objectives[0];
-  metric = S.metrics.includes(chosen) ? chosen : first ? first.metric : S.metrics[0];
+  metric = metricOf(S, chosen);
 }
 const id = (name) => document.getElementById(name);
 const smaller = () => { const o = S.objectives.find((x) => x.metric === metric); return !o || o.min; };
@@ -28,20 +29,6 @@ function bestTrial() {
   return best;
 }
 
-function el(name, attributes, parent, text) {
-  const e = document.createElementNS(NS, name);
-  for (const k in attributes) e.setAttribute(k, attributes[k]);
-  if (text !== undefined) e.textContent = text;
-  parent.appendChild(e);
-  return e;
-}
-function html(name, parent, text, className) {
-  const e = document.createElement(name);
-  if (text !== undefined) e.textContent = text;
-  if (className) e.className = className;
-  parent.appendChild(e);
-  return e;
-}
 /// A part that scrolls by itself can also be scrolled by keys.
 function scrolling(parent, title) {
   const e = html('div', parent, undefined, 'rows');
@@ -50,30 +37,43 @@ function scrolling(parent, title) {
   e.setAttribute('aria-label', title || parent.closest('section')?.querySelector('h2')?.textContent || 'Table');
   return e;
 }
+/// How wide parts are, as the browser tells it: asking in the middle of a drawing would lay out the page each time.
+const rooms = new ResizeObserver((entries) => { for (const e of entries) e.target.room = Math.round(e.contentRect.width); });
 /// As wide as there is room, so that texts keep their size on a phone.
-const widthOf = (div, most) => Math.max(320, Math.min(most, div.clientWidth || most));
-function svg(parent, w, h) {
+function widthOf(div, most) {
+  if (div.room === undefined) rooms.observe(div);
+  div.room ??= div.clientWidth;
+  return Math.max(320, Math.min(most, div.room || most));
+}
+function svg(parent, w, h, role = 'img') {
   const title = parent.closest('section')?.querySelector('h2')?.textContent || 'Chart';
-  return el('svg', { viewBox: `0 0 ${w} ${h}`, role: 'img', 'aria-label': title }, parent);
+  return el('svg', { viewBox: `0 0 ${w} ${h}`, role, 'aria-label': title }, parent);
 }
 /// From bad (0) to good (1), on a light page and on a dark one.
 const tone = (good) => `color-mix(in srgb, var(--blue) ${Math.round(15 + 85 * good)}%, var(--line))`;
 const empty = (parent, why) => html('div', parent, why, 'empty');
 
-/// Shows the trial's name, and all of it when it is clicked.
-function mark(e, t) {
-  el('title', {}, e, label(t));
-  e.classList.add('hit');
-  e.addEventListener('click', () => showTrial(t));
+/// An element that stands for a trial: its text is shown when it is pointed at, and all of it when it is clicked.
+function mark(name, attributes, parent, t) {
+  attributes.class = 'hit';
+  const e = el(name, attributes, parent, undefined, t.n);
+  e.drawn.trial = t;
   return e;
 }
+const trialAt = (event) => event.target.drawn && event.target.drawn.trial;
+document.addEventListener('click', (event) => { if (trialAt(event)) showTrial(trialAt(event)); });
+// Thousands of marks have a text, of which one is read: it is made then.
+document.addEventListener('pointerover', (event) => {
+  const t = trialAt(event), e = event.target;
+  if (t) (e.firstChild || e.appendChild(document.createElementNS(NS, 'title'))).textContent = label(t);
+});
 
 function legend(parent, entries) {
   const key = html('div', parent, undefined, 'facts key');
   for (const [fill, text] of entries) {
-    const s = html('span', key);
-    html('i', s).style.background = fill;
-    s.append(text);
+    const s = html('span', key), i = html('i', s);
+    if (i.dataset.fill !== fill) i.style.background = i.dataset.fill = fill;
+    html('b', s, text);
   }
 }
 const outcomes = [['var(--blue)', 'ran to its end'], ['var(--gold)', 'stopped early'],
@@ -121,22 +121,31 @@ function scaleOf(name, values, isLog) {
 }
 const parameter = (k) => S.parameters.find((p) => p.path === k);
 const isLog = (k) => { const p = parameter(k); return p ? p.log : undefined; };
-const varied = () => [...new Set(S.trials.flatMap((t) => Object.keys(t.config || {})))]
-  .filter((k) => new Set(S.trials.map((t) => (t.config || {})[k])).size > 1);
+/// One of so many trials, as if by lot but each time the same ones, whichever others there are.
+const isOneOf = (t, every) => every <= 1 || (Math.imul(t.n + 1, 0x9e3779b1) >>> 0) < 2 ** 32 / every;
+/// Parameters that have more than one value; several plots ask for them.
+function varied() {
+  S.varied ??= [...new Set(S.trials.flatMap((t) => Object.keys(t.config || {})))]
+    .filter((k) => { const v = (S.trials[0].config || {})[k]; return S.trials.some((t) => (t.config || {})[k] !== v); });
+  return S.varied;
+}
 
-/// Axes with their names; returns how to place values.
+/// Tenths of a pixel do: longer numbers take longer to write and to read, and differ when nobody can see it.
+const tidy = (v) => Math.round(v * 10) / 10;
+/// Axes with their names; returns how to place values, and a group for the marks.
 function axes(s, size, x, y) {
   const { w, h, l, r, t, b } = { w: 640, h: 280, l: 62, r: 14, t: 22, b: 34, ...size };
-  const X = (v) => l + x.at(v) * (w - l - r), Y = (v) => h - b - y.at(v) * (h - t - b);
+  const X = (v) => tidy(l + x.at(v) * (w - l - r)), Y = (v) => tidy(h - b - y.at(v) * (h - t - b));
+  const g = el('g', {}, s);
   const inside = (v) => Math.max(t, Math.min(h - b, Y(v)));
   for (const v of y.ticks) {
-    el('line', { x1: l, x2: w - r, y1: Y(v), y2: Y(v), class: 'axis' }, s);
-    el('text', { x: l - 6, y: Y(v) + 4, 'text-anchor': 'end' }, s, fmt(v));
+    el('line', { x1: l, x2: w - r, y1: Y(v), y2: Y(v), class: 'axis' }, g);
+    el('text', { x: l - 6, y: Y(v) + 4, 'text-anchor': 'end' }, g, fmt(v));
   }
-  for (const v of x.ticks) el('text', { x: X(v), y: h - b + 15, 'text-anchor': 'middle' }, s, fmt(v));
-  el('text', { x: (l + w - r) / 2, y: h - 3, 'text-anchor': 'middle' }, s, x.name);
-  el('text', { x: 2, y: 11 }, s, y.name);
-  return [X, inside];
+  for (const v of x.ticks) el('text', { x: X(v), y: h - b + 15, 'text-anchor': 'middle' }, g, fmt(v));
+  el('text', { x: (l + w - r) / 2, y: h - 3, 'text-anchor': 'middle' }, g, x.name);
+  el('text', { x: 2, y: 11 }, g, y.name);
+  return [X, inside, el('g', {}, s)];
 }
 const linear = (name, [a, b], n = 6, whole = false) =>
   ({ name, at: (v) => (v - a) / ((b - a) || 1), ticks: ticks(a, b, n, whole), numeric: true });

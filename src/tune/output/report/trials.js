@@ -32,9 +32,9 @@ function showTrial(t) {
   if (points.length > 1) {
     const w = widthOf(box, 640), s = svg(box, w, 220);
     s.style.maxWidth = '640px';
-    const [X, Y] = axes(s, { w, h: 220 }, linear('iteration', [1, Math.max(2, ...points.map((p) => p[0]))], w / 80, true), linear(metric, range(points.map((p) => p[1])), 6));
+    const [X, Y, marks] = axes(s, { w, h: 220 }, linear('iteration', [1, Math.max(2, ...points.map((p) => p[0]))], w / 80, true), linear(metric, range(points.map((p) => p[1])), 6));
     for (const part of pieces(points))
-      el('polyline', { points: part.map(([x, v]) => X(x) + ',' + Y(v)).join(' '), fill: 'none', stroke: color(t), 'stroke-width': 2 }, s);
+      el('polyline', { points: part.map(([x, v]) => X(x) + ',' + Y(v)).join(' '), fill: 'none', stroke: color(t), 'stroke-width': 2 }, marks);
   }
   box.scrollIntoView({ block: 'nearest' });
 }
@@ -73,21 +73,20 @@ function drawTable() {
   table.dataset.rows = rows.length;
 }
 
-function redraw() {
+/// Draws one plot again, or everything: the words first, and the plots as fast as they can be drawn.
+const turns = {};
+async function redraw(only) {
   const best = bestTrial();
-  const plots = { history: drawHistory, curves: drawCurves, pareto: drawPareto, slices: drawSlices, parallel: drawParallel,
-    contour: drawContour, importance: drawImportance, timeline: drawTimeline };
-  drawFacts();
-  for (const name in plots) {
-    id(name).replaceChildren();
-    plots[name](id(name), best);
+  if (!only) { drawFacts(); drawTable(); }
+  for (const name in kPlots) {
+    if (only && name !== only) continue;
+    const turn = turns[name] = (turns[name] || 0) + 1;  // the newest drawing of a plot is the one that goes on
+    await inSlices(over(id(name), kPlots[name], best), () => turn === turns[name]);
   }
-  drawTable();
 }
 
 useStudy(JSON.parse(id('data').textContent));
 for (const m of S.metrics) html('option', id('metric'), m).selected = m === metric;
 id('metric').onchange = () => { metric = id('metric').value; redraw(); };
 id('filter').oninput = drawTable;
-redraw();
-document.body.dataset.ready = 'yes';
+redraw().then(() => { document.body.dataset.ready = 'yes'; });
