@@ -220,7 +220,9 @@ void prepare_folder(SearchPlan& plan) {
   }
   if (!plan.resume) move_aside(plan.log_dir);
   const EarlierSearch earlier = look_at_folder(plan.log_dir);
-  if (!earlier.infos.is_null()) {
+  // A search that ended before it had anything is in nobody's way.
+  const bool has_begun = earlier.has_database || earlier.has_results;
+  if (!earlier.infos.is_null() && (plan.resume || has_begun)) {
     if (const auto what = difference(earlier.infos, plan); !what.empty())
       throw_error(ErrorCode::failed_precondition,
                   "{} holds a search with {}: it cannot be resumed as another one; choose another "

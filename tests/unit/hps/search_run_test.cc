@@ -238,6 +238,17 @@ TEST(SearchRun, MovesAnEarlierSearchAside) {
   EXPECT_EQ(earlier, 1);
 }
 
+TEST(SearchRun, ASearchThatNeverBeganIsInNobodysWay) {
+  const TempDir folder;
+  auto plan = plan_in(folder, [](RunningJob& job) { return RunResult(value_of(job)); });
+  std::filesystem::create_directories(plan.log_dir);
+  std::ofstream(plan.log_dir / "init_infos.json") << R"({"kolo_search": 1, "problem": "other"})";
+  plan.resume = true;
+  EXPECT_THROW(run_search(plan), Error);
+  plan.resume = false;
+  EXPECT_EQ(run_search(plan).evaluations, 12);
+}
+
 TEST(SearchRun, AJobContinuesTheSearchThatItBegan) {
   const TempDir folder;
   int runs = 0;
