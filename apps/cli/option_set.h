@@ -76,6 +76,8 @@ class OptionSet {
   void take_rest(std::span<const std::string> words);
   void read_environment();
   void read_file(const std::string& path);
+  /// "; did you mean params.fusion-threshold-mb?", or nothing.
+  [[nodiscard]] std::string near_key(const std::string& key) const;
   void read_key(const std::string& key, const Json& value, const std::string& file);
   void check_name(const Row& row) const;
   void require(std::string_view usage) const;

@@ -69,9 +69,18 @@ void OptionSet::read_file(const std::string& path) {
       if (is_known)
         read_key(whole, inner_value, path);
       else
-        fmt::print(stderr, "kolo: {}: {} has no meaning for kolo and is ignored\n", path, whole);
+        fmt::print(stderr, "kolo: {}: {} has no meaning for kolo and is ignored{}\n", path, whole,
+                   near_key(whole));
     }
   }
+}
+
+std::string OptionSet::near_key(const std::string& key) const {
+  std::vector<std::string> keys;
+  for (const auto& row : rows_)
+    for (auto& each : split(row.text.details.keys, ' ')) keys.emplace_back(each);
+  const auto near = nearest_name(dashed(key), {keys.begin(), keys.end()});
+  return near.empty() ? "" : fmt::format("; did you mean {}?", near);
 }
 
 void OptionSet::read_key(const std::string& key, const Json& value, const std::string& file) {

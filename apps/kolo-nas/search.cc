@@ -48,6 +48,8 @@ const SearchRow& plan_search(NasOptions& options, const cli::OptionSet& given) {
                   "--threads",
                   std::to_string(plan.evaluator.num_threads_per_rank)};
   if (row.sampler != "ppo") refuse(given, kPpoHeading, row.name);
+  // Before the first of several agents moves an earlier search aside.
+  hps::read_warm_start(plan);
   return row;
 }
 

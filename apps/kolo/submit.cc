@@ -198,6 +198,7 @@ void check_submission(SubmitOptions options, const OptionSet& given, const Submi
   auto& plan = options.plan;
   make_plan(options, given, hps_searches());
   take_problem(plan, options.program);
+  hps::read_warm_start(plan);
   // How evaluations run is for the nodes to know.
   plan.evaluator = {};
   if (!plan.is_users_program) plan.evaluator.method = "serial";

@@ -214,7 +214,8 @@ def run(
     failed = [trial for trial in trials if trial.status == "ERROR"]
     if failed and raise_on_failed_trial:
         raise TuneError(
-            f"study {raw['name']}: {len(failed)} of {len(trials)} trials failed; the first, "
+            f"study {raw['name']}: {len(failed)} of {len(trials)} "
+            f"{'trial' if len(trials) == 1 else 'trials'} failed; the first, "
             f"{failed[0].name}: {failed[0].error}"
         )
     ended = [trial for trial in trials if trial.status == Trial.TERMINATED]

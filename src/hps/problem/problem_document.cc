@@ -5,6 +5,7 @@
 #include "base/errors.h"
 #include "base/registry.h"
 #include "base/yaml.h"
+#include "search/space/domain_spelling.h"
 #include "search/space/json_value.h"
 #include "search/space/space_document.h"
 
@@ -55,16 +56,33 @@ bool is_known(std::string_view key) {
   return std::find(std::begin(kKeys), std::end(kKeys), key) != std::end(kKeys);
 }
 
-/// A tree of parameters has names of the user's own at its top; everything else is a document.
+/// A tree of parameters has names of the user's own at its top, among which `space` may be; but
+/// that with domains in it is the section, and so is one among sections.
 bool is_document(const Json& json) {
   if (json.contains("kolo_problem") || json.contains("kolo_space")) return true;
-  const auto holds_space = [&](const char* key) {
-    return json.contains(key) && json[key].is_object();
-  };
-  if (!holds_space("space") && !holds_space("parameters")) return false;
   const auto items = json.items();
-  return std::all_of(items.begin(), items.end(),
-                     [](const auto& item) { return is_known(item.key()); });
+  const bool are_sections = std::all_of(items.begin(), items.end(),
+                                        [](const auto& item) { return is_known(item.key()); });
+  const auto holds_space = [&](const char* key) {
+    return json.contains(key) && json[key].is_object() && !search::is_domain(json[key]) &&
+           (are_sections || search::holds_domain(json[key]));
+  };
+  return holds_space("space") || holds_space("parameters");
+}
+
+/// A section beside parameters would become a constant, and nobody would miss it.
+void refuse_lone_sections(const Json& tree) {
+  const auto refuse = [&](const char* section, bool is_meant) {
+    if (is_meant && !search::holds_domain(tree[section]))
+      throw_error(ErrorCode::invalid_argument,
+                  "'{}' stands beside parameters; put the parameters under `space`. If a constant "
+                  "is meant, write {{constant: …}}",
+                  section);
+  };
+  for (const char* section : {"program", "starting_points", "forbidden"})
+    refuse(section, tree.contains(section) && tree[section].is_array());
+  for (const char* section : {"default_values", "conditions"})
+    refuse(section, tree.contains(section) && tree[section].is_object());
 }
 
 std::vector<std::string> read_program(const Json& json) {
@@ -104,7 +122,9 @@ search::SpaceDocument read_space(const Json& json) {
 ProblemDocument read_document(const Json& json) {
   for (const auto& item : json.items())
     if (!is_known(item.key()))
-      throw_unknown_name("key", item.key(), {std::begin(kKeys), std::end(kKeys)});
+      throw_error(ErrorCode::invalid_argument,
+                  "{}. If it is a parameter, put it beside the others in the space",
+                  unknown_name("section", item.key(), {std::begin(kKeys), std::end(kKeys)}));
   if (json.value("kolo_problem", Json(1)) != 1)
     throw_error(ErrorCode::unsupported, "version {} of the format; this kolo reads 1",
                 json_text(json["kolo_problem"]));
@@ -129,6 +149,7 @@ ProblemDocument read_document(const Json& json) {
 ProblemDocument read_problem_document(const Json& json, std::string_view origin) {
   try {
     if (json.is_object() && is_document(json)) return read_document(json);
+    if (json.is_object()) refuse_lone_sections(json);
     return {ProblemAccess::make(search::read_space_document(json)), {}, {}};
   } catch (const Error& error) {
     throw Error(error.code(), fmt::format("{}: {}", origin, error.message()));

@@ -170,6 +170,13 @@ int workers_of(const SearchPlan& plan) {
   return workers_here(processors, how.num_ranks_per_node, how.num_threads_per_rank);
 }
 
+void read_warm_start(SearchPlan& plan) {
+  if (plan.warm_start.empty()) return;
+  auto known = known_results(read_results(plan.warm_start), plan, plan.warm_start);
+  plan.algorithm.known.insert(plan.algorithm.known.end(), known.begin(), known.end());
+  plan.warm_start.clear();
+}
+
 void check_search(const SearchPlan& plan) {
   if (plan.max_evals == 0 || plan.max_evals < -1)
     throw_error(ErrorCode::invalid_argument, "--max-evals {}: above 0, or -1 for no end",
@@ -213,7 +220,9 @@ void prepare_folder(SearchPlan& plan) {
   }
   if (!plan.resume) move_aside(plan.log_dir);
   const EarlierSearch earlier = look_at_folder(plan.log_dir);
-  if (!earlier.infos.is_null()) {
+  // A search that ended before it had anything is in nobody's way.
+  const bool has_begun = earlier.has_database || earlier.has_results;
+  if (!earlier.infos.is_null() && (plan.resume || has_begun)) {
     if (const auto what = difference(earlier.infos, plan); !what.empty())
       throw_error(ErrorCode::failed_precondition,
                   "{} holds a search with {}: it cannot be resumed as another one; choose another "
@@ -235,6 +244,7 @@ void prepare_folder(SearchPlan& plan) {
 
 SearchSummary run_search(SearchPlan plan) {
   plan.log_dir = fs::absolute(plan.log_dir).lexically_normal();
+  read_warm_start(plan);
   if (plan.agents == 1) prepare_folder(plan);
   const Json infos = look_at_folder(plan.log_dir).infos;
   const auto first_number = infos.value("first_number", std::int64_t{0});
@@ -250,10 +260,6 @@ SearchSummary run_search(SearchPlan plan) {
                   "{} has {} evaluations already; --max-evals must be more", plan.log_dir.string(),
                   first_number);
     if (plan.max_evals > 0) plan.max_evals -= first_number;
-  }
-  if (!plan.warm_start.empty()) {
-    auto known = known_results(read_results(plan.warm_start), plan, plan.warm_start);
-    plan.algorithm.known.insert(plan.algorithm.known.end(), known.begin(), known.end());
   }
 
   auto files = std::make_shared<SearchFiles>(plan, first_number);

@@ -25,6 +25,11 @@ struct SearchSummary {
 /// How many evaluations run at once for this plan, here or in the allocation of a launcher.
 [[nodiscard]] int workers_of(const SearchPlan& plan);
 
+/// Takes what `warm_start` holds into the plan, where it stays whatever becomes of the file: a new
+/// search moves an earlier one in its folder aside. run_search() does this itself, before it
+/// touches the folder. Throws io and invalid_argument naming the file.
+void read_warm_start(SearchPlan& plan);
+
 /// Throws for a plan that cannot run: invalid_argument, not_found, failed_precondition.
 void check_search(const SearchPlan& plan);
 

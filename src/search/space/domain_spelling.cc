@@ -61,6 +61,15 @@ bool is_domain_word(std::string_view key) {
   return std::find(words.begin(), words.end(), key) != words.end();
 }
 
+bool is_domain(const Json& json) {
+  return json.is_object() && json.size() == 1 && is_domain_word(json.begin().key());
+}
+
+bool holds_domain(const Json& json) {
+  return is_domain(json) ||
+         (json.is_structured() && std::any_of(json.begin(), json.end(), holds_domain));
+}
+
 void refuse_misspelt_domain(const Json& json, const std::string& path) {
   if (json.is_string()) return refuse_call(json.get<std::string>(), path);
   if (!json.is_object() || path.empty()) return;

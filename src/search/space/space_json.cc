@@ -239,28 +239,56 @@ Clause read_clause(const Json& json, const std::string& where) {
   throw Error(ErrorCode::invalid_argument, where + ": " + unknown_name("clause", kind, known));
 }
 
+constexpr const char* kSectionNames[] = {"parameters", "conditions", "forbidden",
+                                         "starting_points"};
+
+/// A tree of parameters has names of the user's own at its top, among which `parameters` may be;
+/// but that with domains in it is the section.
+bool has_sections(const Json& json) {
+  if (json.contains("kolo_space")) return true;
+  const auto found = json.find("parameters");
+  return found != json.end() && !is_domain(*found) && holds_domain(*found);
+}
+
+/// A section beside parameters would become a constant, and nobody would miss it.
+void refuse_lone_sections(const Json& tree) {
+  for (const char* section : kSectionNames) {
+    const auto found = tree.find(section);
+    if (found == tree.end() || !found->is_structured() || holds_domain(*found)) continue;
+    if (section == std::string_view("parameters")) continue;
+    throw_error(ErrorCode::invalid_argument,
+                "'{}' stands beside parameters; put the parameters under `parameters`. If a "
+                "constant is meant, write {{constant: …}}",
+                section);
+  }
+}
+
+void check_sections(const Json& json) {
+  if (json.value("kolo_space", Json(1)) != 1)
+    throw_error(ErrorCode::unsupported,
+                "the space has version {} of the format, but this kolo reads version 1",
+                json_text(json["kolo_space"]));
+  const std::vector<std::string_view> known(std::begin(kSectionNames), std::end(kSectionNames));
+  for (const auto& field : json.items())
+    if (field.key() != "kolo_space" &&
+        std::find(known.begin(), known.end(), field.key()) == known.end())
+      throw_error(ErrorCode::invalid_argument,
+                  "{}. If it is a parameter, put it under `parameters`, too",
+                  unknown_name("section", field.key(), known));
+}
+
 }  // namespace
 
 SpaceDocument read_space_document(const Json& json) {
   if (!json.is_object())
     throw_error(ErrorCode::invalid_argument, "a space must be a dictionary of parameters");
   SpaceDocument document;
-  if (!json.contains("kolo_space")) {
+  if (!has_sections(json)) {
+    refuse_lone_sections(json);
     document.spec = read_spec(json, "");
     return document;
   }
-  if (json["kolo_space"] != 1)
-    throw_error(ErrorCode::unsupported,
-                "the space has version {} of the format, but this kolo reads version 1",
-                json_text(json["kolo_space"]));
-  static constexpr const char* kKnown[] = {"kolo_space", "parameters", "conditions", "forbidden",
-                                           "starting_points"};
-  for (const auto& field : json.items())
-    if (std::none_of(std::begin(kKnown), std::end(kKnown),
-                     [&](const char* known) { return field.key() == known; }))
-      throw_error(ErrorCode::invalid_argument,
-                  "unknown key '{}'; known: parameters, conditions, forbidden, starting_points",
-                  field.key());
+  check_sections(json);
   const auto section = [&](const char* key, Json empty) {
     if (!json.contains(key) || json[key].is_null()) return empty;
     if (json[key].type() != empty.type())

@@ -72,7 +72,14 @@ std::map<std::string, Value> settings_of(const Json& algorithm, std::string_view
 /// A name, a name with settings in one text, or an object.
 Json algorithm_of(const Json& value, std::string_view what) {
   if (value.is_string()) return parse_algorithm(value.get<std::string>());
-  if (value.is_object() && value.contains("name")) return value;
+  if (value.is_object() && value.contains("name")) {
+    for (const auto& item : value.items())
+      if (item.key() != "name" && item.key() != "settings")
+        throw_error(ErrorCode::invalid_argument,
+                    "{}: {}: {}. If it is a setting of the {}, put it under 'settings'", kWhere,
+                    what, unknown_name("key", item.key(), {"name", "settings"}), what);
+    return value;
+  }
   throw_error(ErrorCode::invalid_argument,
               "{}: the {} must be a name, or a map with the key 'name'", kWhere, what);
 }

@@ -3,6 +3,7 @@
 
 #include "base/errors.h"
 #include "base/log.h"
+#include "base/plural.h"
 #include "kolo/tune.h"
 #include "tune/executor/executors.h"
 #include "tune/executor/self_executor.h"
@@ -118,9 +119,10 @@ Analysis run(Runnable trainable, Options options) {
   Analysis analysis = study.analysis();
   if (options.raise_on_failed_trial)
     if (const auto failed = analysis.errors(); !failed.empty())
-      throw_error(ErrorCode::trial_failed, "study {}: {} of {} trials failed; the first, {}: {}",
-                  study.name(), failed.size(), analysis.trials().size(), failed.front()->id,
-                  failed.front()->error);
+      throw_error(ErrorCode::trial_failed, "study {}: {} of {} failed; the first, {}: {}",
+                  study.name(), failed.size(),
+                  counted(static_cast<std::int64_t>(analysis.trials().size()), "trial"),
+                  failed.front()->id, failed.front()->error);
   return analysis;
 }
 

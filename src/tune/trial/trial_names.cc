@@ -13,7 +13,8 @@
 namespace kolo::tune {
 namespace {
 
-constexpr std::size_t kLongestName = 130;
+constexpr std::size_t kLongestName = 130;    // without the date
+constexpr std::size_t kLongestOfUser = 255;  // as file systems have it
 
 std::string short_text(const Value& value) {
   if (value.is_string()) return value.as_string();
@@ -62,7 +63,8 @@ std::string trial_directory(const Options& options, const std::string& trainable
                             const search::Space& space, double created) {
   if (options.trial_dirname_creator) {
     const std::string name = options.trial_dirname_creator(number, config);
-    if (name.empty() || name.find('/') != std::string::npos)
+    if (name.empty() || name == "." || name == ".." || name.size() > kLongestOfUser ||
+        name.find('/') != std::string::npos)
       throw_error(ErrorCode::invalid_argument,
                   "trial_dirname_creator returned '{}', which cannot be the name of a directory",
                   name);

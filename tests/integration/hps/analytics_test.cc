@@ -3,12 +3,14 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <fstream>
 
 #include "base/files.h"
 #include "base/json.h"
 #include "base/subprocess.h"
 #include "base/yaml.h"
+#include "kolo/error.h"
 
 namespace kolo::test {
 namespace {
@@ -86,6 +88,49 @@ TEST_F(Analytics, SearchesAreComparedAndDrawn) {
   EXPECT_THAT(svg, HasSubstr(">few</text>"));
   EXPECT_THAT(svg, HasSubstr("24 evaluations"));
   EXPECT_THAT(svg, testing::EndsWith("</svg>\n"));
+}
+
+// The width and the height that the head of a PNG says.
+std::pair<unsigned, unsigned> size_of_png(const std::string& bytes) {
+  const auto number = [&](std::size_t at) {
+    unsigned value = 0;
+    for (std::size_t i = at; i < at + 4; ++i)
+      value = value << 8U | static_cast<unsigned char>(bytes[i]);
+    return value;
+  };
+  return {number(16), number(20)};
+}
+
+TEST_F(Analytics, PicturesMayBePng) {
+  search("sums", "benchmark.hps.toy_sum", 5);
+  const auto plot = [&](const std::string& file) {
+    return analytics({"quickplot", path("sums"), "-o", path(file)});
+  };
+  const char* const path_before = ::getenv("PATH");
+  const std::string before = path_before == nullptr ? "" : path_before;
+  ::setenv("PATH", path("sums").c_str(), 1);
+  const auto refused = plot("none.png");
+  ::setenv("PATH", before.c_str(), 1);
+  EXPECT_EQ(exit_code_of(refused.status), 1);
+  EXPECT_THAT(refused.errors, HasSubstr("install one (librsvg2-bin has the smallest)"));
+  EXPECT_FALSE(std::filesystem::exists(path("none.png")));
+
+  bool is_any_here = false;
+  for (const char* program : {"rsvg-convert", "inkscape", "magick"}) try {
+      static_cast<void>(find_program(program, before));
+      is_any_here = true;
+    } catch (const Error&) {
+      // the next one
+    }
+  if (!is_any_here) GTEST_SKIP() << "neither rsvg-convert nor inkscape nor magick is installed";
+  const auto made = plot("plot.png");
+  ASSERT_TRUE(made.ok()) << made.errors;
+  const std::string png = content("plot.png");
+  ASSERT_THAT(png, testing::StartsWith("\x89PNG\r\n\x1a\n"));
+  const auto [width, height] = size_of_png(png);
+  EXPECT_GE(width, 300U);
+  EXPECT_GE(height, 200U);
+  EXPECT_GT(png.size(), 2000U);  // it is not blank
 }
 
 TEST_F(Analytics, WorkloadAndLogTellTheSameStory) {

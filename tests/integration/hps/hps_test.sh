@@ -244,6 +244,7 @@ submit() {
   refused 1 'benchmark.hps.ackley' "$kolo" submit hps ambs -w x --problem benchmark.hps.akley
   refused 2 'acquisition' "$kolo" submit hps ambs -w x --problem benchmark.hps.ackley --set acquisition=best
   refused 2 'is not' "$kolo" submit hps ambs -w x --problem benchmark.hps.ackley --max-eval x
+  refused 1 'cannot read' "$kolo" submit hps ambs -w x --problem benchmark.hps.ackley --warm-start nothing.csv
   [[ ! -e x ]] || fail 'what was refused left a database behind'
   has "$("$kolo" submit hps ambs -w x --problem benchmark.hps.ackley --scheduler local --gpus-per-node 4 --num-gpus-per-task 2 --dry-run)" \
     '--gpus-per-node 4'

@@ -163,6 +163,7 @@ submit() {
   refused 2 'the search random has no option --num-agents' nas random -n 2 --num-agents 2
   refused 2 'popualtion' nas regevo --set popualtion=3
   refused 2 'max-evals' nas regevo --max-evals 0
+  refused 1 'cannot read' nas regevo --warm-start nothing.csv
   refused 1 'benchmark.nas.linear_reg' "$kolo" submit nas regevo -w y --problem benchmark.nas.linear_rag
   same "$(ls -A)" ''
   has "$(nas agebo 2>&1)" 'agebo searches as regevo does'

@@ -171,6 +171,14 @@ TEST_F(TuneCli, SaysWhatIsWrong) {
   EXPECT_THAT(kolo({"studies"}).errors, HasSubstr("kolo.db"));  // nothing was begun
 }
 
+TEST_F(TuneCli, OneTrialIsOne) {
+  const auto space = write("one.yaml", "x: {uniform: [0, 1]}\n");
+  const auto failed = kolo(
+      {"tune", "--space", space.string(), "--name", "one", "--num-samples", "1", "--", "false"});
+  EXPECT_EQ(failed.status >> 8, 1);
+  EXPECT_THAT(failed.errors, HasSubstr("1 of 1 trial failed; the first error: "));
+}
+
 TEST_F(TuneCli, APageShowsTheStudyWithoutANetwork) {
   ASSERT_TRUE(tune({"--metric", "loss", "--mode", "min", "--num-samples", "10", "--name", "page"},
                    {"sh", "-c", "kolo report loss=1; kolo report loss=$KOLO_PARAM_X"})

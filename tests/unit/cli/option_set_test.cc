@@ -125,6 +125,22 @@ TEST_F(OptionSetTest, KeysOfFiles) {
               HasSubstr("options.yaml: num-proc: 'many' is not a whole number from 1 to 64"));
 }
 
+TEST_F(OptionSetTest, WhatIsPassedOverMayBeMisspelt) {
+  static constexpr std::string_view kSections[] = {"search"};
+  const auto said = [&](const std::string& text) {
+    set_ = declared<Example>();
+    set_.pass_over(kSections);
+    ::testing::internal::CaptureStderr();
+    set_.read({"s", "--config-file", file(text)});
+    return ::testing::internal::GetCapturedStderr();
+  };
+  EXPECT_THAT(said("search: {mde: max}\n"),
+              HasSubstr("search.mde has no meaning for kolo and is ignored; did you mean "
+                        "search.mode?"));
+  EXPECT_THAT(said("search: {tea: green}\n"), HasSubstr("search.tea has no meaning for kolo and is "
+                                                        "ignored\n"));
+}
+
 TEST_F(OptionSetTest, MistakesAreNamed) {
   EXPECT_EQ(error_of({"s", "--start-timout", "3"}),
             "there is no option --start-timout; did you mean --start-timeout?");

@@ -239,6 +239,11 @@ TEST(HpProblemTest, TextAndBackIsTheSameProblem) {
 TEST(HpProblemTest, SpacesAreProblems) {
   const HpProblem tree = HpProblem::from_yaml("{lr: {loguniform: [0.001, 1]}, space: big}");
   EXPECT_THAT(tree.hyperparameter_names(), ElementsAre("lr", "space"));
+  const HpProblem group = HpProblem::from_yaml("{space: {uniform: [0, 1]}, lr: 1}");
+  EXPECT_THAT(group.hyperparameter_names(), ElementsAre("lr", "space"));
+  EXPECT_EQ(group.space()->varied_paths(), std::vector<std::string>{"space"});
+  const HpProblem named = HpProblem::from_yaml("{program: {choice: [a, b]}, lr: 1}");
+  EXPECT_THAT(named.hyperparameter_names(), ElementsAre("lr", "program"));
   const HpProblem sections = HpProblem::from_yaml(
       "kolo_space: 1\nparameters: {a: {integer: [1, 3]}, b: {choice: [x, y]}}\n"
       "conditions: {a: {equals: [b, x]}}\nstarting_points: [{b: y}]\n");
@@ -264,6 +269,17 @@ TEST(HpProblemTest, FilesAreCheckedWithTheirNames) {
   EXPECT_THAT(refused("{space: {a: {integer: [1, 3]}}, starting_points: [{a: 9}]}"),
               HasSubstr("a: 9"));
   EXPECT_THAT(refused("[1, 2]"), HasSubstr("a space must be a dictionary"));
+  // A misspelt section is no parameter.
+  EXPECT_THAT(refused("{space: {x: {integer: [1, 3]}}, progam: [./prog]}"),
+              HasSubstr("section 'progam' is unknown; did you mean 'program'?"));
+  EXPECT_THAT(refused("{parameters: {x: {integer: [1, 3]}}, condition: {}}"),
+              HasSubstr("did you mean 'conditions'?"));
+  EXPECT_THAT(refused("{space: {x: {integer: [1, 3]}}, epochs: 3}"),
+              HasSubstr("put it beside the others in the space"));
+  for (const char* section : {"program: [./prog]", "starting_points: [{x: 1}]",
+                              "default_values: {x: 1}", "forbidden: [{equals: [x, 1]}]"})
+    EXPECT_THAT(refused("{x: {integer: [1, 3]}, " + std::string(section) + "}"),
+                HasSubstr("stands beside parameters; put the parameters under `space`"));
   EXPECT_THAT(refused("{space: {a: 1}, objectives: 0}"), HasSubstr("needs an objective"));
 }
 

@@ -195,6 +195,18 @@ TEST(SearchRun, LearnsFromAnEarlierSearch) {
   EXPECT_THROW(run_search(plan), Error);
 }
 
+TEST(SearchRun, LearnsFromTheEarlierSearchOfItsOwnFolder) {
+  const TempDir folder;
+  auto plan = plan_in(folder, [](RunningJob& job) { return RunResult(value_of(job)); });
+  EXPECT_EQ(run_search(plan).evaluations, 12);
+  plan.warm_start = plan.log_dir / "results.csv";  // which is moved aside
+  EXPECT_EQ(run_search(plan).evaluations, 12);
+  // A file that cannot be used is said before anything is moved.
+  plan.warm_start = plan.log_dir / "result.csv";
+  EXPECT_THROW(run_search(plan), Error);
+  EXPECT_EQ(read_results(plan.log_dir).rows.size(), 12U);
+}
+
 TEST(SearchRun, UsesKnownResultsWhenAsked) {
   const TempDir folder;
   int runs = 0;
@@ -224,6 +236,17 @@ TEST(SearchRun, MovesAnEarlierSearchAside) {
       EXPECT_EQ(read_results(entry.path()).rows.size(), 12U);
     }
   EXPECT_EQ(earlier, 1);
+}
+
+TEST(SearchRun, ASearchThatNeverBeganIsInNobodysWay) {
+  const TempDir folder;
+  auto plan = plan_in(folder, [](RunningJob& job) { return RunResult(value_of(job)); });
+  std::filesystem::create_directories(plan.log_dir);
+  std::ofstream(plan.log_dir / "init_infos.json") << R"({"kolo_search": 1, "problem": "other"})";
+  plan.resume = true;
+  EXPECT_THROW(run_search(plan), Error);
+  plan.resume = false;
+  EXPECT_EQ(run_search(plan).evaluations, 12);
 }
 
 TEST(SearchRun, AJobContinuesTheSearchThatItBegan) {

@@ -112,6 +112,29 @@ TEST(SpaceJsonTest, ErrorsNamePathAndRule) {
               HasSubstr("equals"));
 }
 
+TEST(SpaceJsonTest, SectionsAreKnownByTheirParameters) {
+  const auto space = Space::from_json(R"({"parameters": {"a": {"choice": [1, 2]}},
+                                          "starting_points": [{"a": 2}]})");
+  EXPECT_EQ(space->varied_paths(), std::vector<std::string>{"a"});
+  EXPECT_EQ(space->starting_points().size(), 1U);
+  EXPECT_THAT(refusal_of(R"({"parameters": {"a": {"choice": [1, 2]}}, "conditons": {}})"),
+              HasSubstr("section 'conditons' is unknown; did you mean 'conditions'?"));
+  EXPECT_THAT(refusal_of(R"({"parameters": {"a": {"choice": [1, 2]}}, "b": 3})"),
+              HasSubstr("put it under `parameters`, too"));
+  // Names of the user's own.
+  EXPECT_EQ(Space::from_json(R"({"parameters": {"choice": [1, 2]}, "b": 3})")->varied_paths(),
+            std::vector<std::string>{"parameters"});
+  EXPECT_EQ(Space::from_json(R"({"conditions": {"heat": {"uniform": [0, 1]}}})")->varied_paths(),
+            std::vector<std::string>{"conditions/heat"});
+}
+
+TEST(SpaceJsonTest, SectionsBesideParametersAreNoConstants) {
+  for (const char* section : {R"("starting_points": [{"a": 1}])", R"("forbidden": [])",
+                              R"("conditions": {"a": {"equals": ["b", 1]}})"})
+    EXPECT_THAT(refusal_of(std::string(R"({"a": {"choice": [1, 2]}, )") + section + "}"),
+                HasSubstr("stands beside parameters; put the parameters under `parameters`"));
+}
+
 TEST(SpaceJsonTest, WhatLooksLikeADomainIsNoConstant) {
   EXPECT_THAT(refusal_of(R"({"m": {"lr": {"loguniforn": [1e-4, 1e-1]}}})"),
               AllOf(HasSubstr("m/lr: domain 'loguniforn' is unknown"),

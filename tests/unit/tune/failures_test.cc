@@ -34,6 +34,11 @@ TEST_F(TuneFailures, AFailedTrialDoesNotEndTheOthers) {
   const Error raised = refusal([&] { tune::run(fail, how); });
   EXPECT_THAT(raised.what(), testing::HasSubstr("3 of 3 trials failed"));
   EXPECT_EQ(raised.code(), ErrorCode::trial_failed);
+  how.name = "single";
+  how.num_samples = 1;
+  how.config = {{"x", 1}};
+  EXPECT_THAT(refusal([&] { tune::run(fail, how); }).what(),
+              testing::HasSubstr("1 of 1 trial failed; the first, "));
   how.name = "fast";
   how.fail_fast = true;
   EXPECT_EQ(refusal([&] { tune::run(fail, how); }).code(), ErrorCode::trial_failed);

@@ -196,8 +196,13 @@ TEST_F(TuneRun, RefusesWhatCanNeverBe) {
 TEST_F(TuneRun, ANameIsUsedOnce) {
   auto how = options("once");
   tune::run([](const Config&) {}, how);
-  EXPECT_EQ(refusal([&] { tune::run([](const Config&) {}, how); }).code(),
-            ErrorCode::already_exists);
+  const Error refused = refusal([&] { tune::run([](const Config&) {}, how); });
+  EXPECT_EQ(refused.code(), ErrorCode::already_exists);
+  EXPECT_THAT(refused.message(),
+              testing::AllOf(testing::HasSubstr("there is a study 'once' in "),
+                             testing::HasSubstr("set Options::resume to Resume::automatic to "
+                                                "continue it, choose another name, or remove it "
+                                                "with `kolo delete once`")));
   how.name = "other";
   how.resume = Resume::yes;
   EXPECT_EQ(refusal([&] { tune::run([](const Config&) {}, how); }).code(), ErrorCode::not_found);

@@ -109,6 +109,18 @@ TEST(ProgramStudy, ADescriptionIsChecked) {
   } catch (const Error& error) {
     EXPECT_THAT(error.what(), testing::HasSubstr("did you mean 'metric'?"));
   }
+  // What would be left out is said.
+  for (const char* part : {"search", "scheduler"}) {
+    bad = good;
+    bad[part] = Json::parse(R"({"name": "asha", "setings": {"max_t": 9}, "max_t": 9})");
+    try {
+      ProgramStudy::from_json(bad);
+      FAIL();
+    } catch (const Error& error) {
+      EXPECT_THAT(error.what(), testing::HasSubstr(part));
+      EXPECT_THAT(error.what(), testing::HasSubstr("put it under 'settings'"));
+    }
+  }
   bad = good;
   bad.erase("program");
   EXPECT_THROW(ProgramStudy::from_json(bad), Error);

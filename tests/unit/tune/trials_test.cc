@@ -48,6 +48,42 @@ TEST(TrialNames, TagsHaveEverythingThatVaries) {
   EXPECT_EQ(experiment_tag(7, config, space), "7_lr=0.12346,half=0.25");
 }
 
+TEST(TrialNames, DirectoriesAreCutBeforeTheirDate) {
+  const auto space = search::Space::Builder()
+                         .add("word", search::choice({std::string(200, 'w'), "é"}))
+                         .add("x", search::uniform(0, 1))
+                         .build();
+  const auto directory = [&](const std::string& trainable, const Value& config) {
+    return trial_directory(Options(), trainable, "8f3c2_00007", 7, config, *space, 0);
+  };
+  constexpr std::size_t kDate = 20;  // _2024-01-31_12-00-00
+  const auto whole = directory("train", Value{{"word", "é"}, {"x", 0.5}});
+  EXPECT_EQ(whole.substr(0, whole.size() - kDate), "train_8f3c2_00007_7_word=é,x=0.5");
+  const auto cut = directory("train", Value{{"word", std::string(200, 'w')}, {"x", 0.5}});
+  EXPECT_EQ(cut.size(), 150U);
+  EXPECT_EQ(cut.substr(130), "_" + date_text(0));
+  // A letter of two bytes at the place of the cut is left out whole.
+  const auto letters = directory(std::string(129, 't') + "é", Value{{"word", "é"}, {"x", 0.5}});
+  EXPECT_EQ(letters, std::string(129, 't') + "_" + date_text(0));
+}
+
+TEST(TrialNames, DirectoriesOfTheUsersOwnMustBePossible) {
+  const auto space = search::Space::Builder().add("x", search::uniform(0, 1)).build();
+  Options options;
+  std::string name;
+  options.trial_dirname_creator = [&](std::int64_t, const Value&) { return name; };
+  const auto directory = [&] {
+    return trial_directory(options, "train", "8f3c2_00007", 7, Value{{"x", 0.5}}, *space, 0);
+  };
+  name = std::string(255, 'x');
+  EXPECT_EQ(directory(), name);
+  for (const auto& bad : {std::string(), std::string("."), std::string(".."), std::string("a/b"),
+                          std::string(256, 'x')}) {
+    name = bad;
+    EXPECT_THROW(static_cast<void>(directory()), Error) << bad;
+  }
+}
+
 TEST(TrialPhase, TheTableHasARowForEachPhaseInOrder) {
   int place = 0;
   for (const auto& row : phase_table()) {
