@@ -111,6 +111,7 @@ def check_sample(page):
     inside = page.evaluate("""[...document.querySelectorAll('#history circle')]
         .filter((e) => e.cx.baseVal.value <= e.ownerSVGElement.viewBox.baseVal.width).length""")
     equal(inside, TRIALS // 10, "points inside the history")
+    assert page.evaluate("document.querySelectorAll('#history circle')[50] === before[500]"), "a point that stays was made anew"
     page.evaluate("Object.assign(made, { every: 1, seq: 12 }); page.refresh()")
 
 

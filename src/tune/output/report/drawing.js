@@ -60,6 +60,8 @@ function mark(name, attributes, parent, t) {
   e.drawn.trial = t;
   return e;
 }
+/// Before the marks of these trials are drawn: those of others go.
+const keepMarks = (parent, trials) => keep(parent, trials.map((t) => t.n));
 const trialAt = (event) => event.target.drawn && event.target.drawn.trial;
 document.addEventListener('click', (event) => { if (trialAt(event)) showTrial(trialAt(event)); });
 // Thousands of marks have a text, of which one is read: it is made then.

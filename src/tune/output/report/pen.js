@@ -16,7 +16,7 @@ function* over(box, draw, ...rest) {
       e.remove();
     }
 }
-/// So many may have gone before the one that is looked for.
+/// So far ahead is the one looked for that has a key; one that has moved further is made anew.
 const kAhead = 8;
 /// The next child of `parent`: the one that is there if it is of the same kind, else a new one. With a key, it is the one that had
 /// this key: when one of many goes or comes, the others stay.
@@ -39,14 +39,20 @@ function place(make, name, attributes, parent, text, key) {
   } else {
     e = make(name);
     e.drawn = { pen, key, turn: -1, next: null, attributes: {}, text: undefined, trial: undefined };
-    parent.insertBefore(e, pen ? at.next : null);
   }
   const d = e.drawn;
   for (const k in attributes) if (attributes[k] !== d.attributes[k]) e.setAttribute(k, attributes[k]);
   for (const k in d.attributes) if (!(k in attributes)) e.removeAttribute(k);
   d.attributes = attributes;
   if (text !== d.text) e.textContent = d.text = text;
+  // A new one comes into the document when it is ready: there each change of it would count.
+  if (e.parentNode !== parent) parent.insertBefore(e, pen ? at.next : null);
   return e;
+}
+/// Those of the children whose keys are no longer among these go; the others are then in a row.
+function keep(parent, keys) {
+  const wanted = new Set(keys);
+  for (const e of [...parent.children]) if (e.drawn.key !== undefined && !wanted.has(e.drawn.key)) e.remove();
 }
 const el = (name, attributes, parent, text, key) => place((tag) => document.createElementNS(NS, tag), name, attributes, parent, text, key);
 const html = (name, parent, text, className, attributes) =>

@@ -12,6 +12,7 @@ function* drawHistory(div) {
     d += d ? `H${X(t.n)}V${Y(best)}` : `M${X(t.n)} ${Y(best)}`;
   }
   el('path', { d: d + `H${w - 14}`, fill: 'none', stroke: 'var(--ink)', 'stroke-width': 1.5 }, marks);
+  keepMarks(marks, S.trials);
   for (const t of points) {
     mark('circle', { cx: X(t.n), cy: Y(val(t)), r: points.length > 400 ? 1.8 : 3.2, fill: color(t), 'fill-opacity': 0.8 }, marks, t);
     yield;
@@ -39,6 +40,7 @@ function* drawCurves(div, best) {
   const all = shown.flatMap(curve);
   const w = widthOf(div, 640), s = svg(div, w, 280);
   const [X, Y, marks] = axes(s, { w }, linear('iteration', [1, Math.max(2, range(all.map((p) => p[0]))[1])], w / 80, true), linear(metric, clipped(all.map((p) => p[1])), 7));
+  keepMarks(marks, shown);
   let copies = false;
   for (const t of [...shown.filter((u) => u !== best), ...(best && curve(best).length ? [best] : [])]) {
     const strong = t === best, stroke = strong ? 'var(--ink)' : color(t);
@@ -74,6 +76,7 @@ function* drawPareto(div) {
   const w = widthOf(div, 1180), s = svg(div, w, 320);
   const [X, Y, marks] = axes(s, { w, h: 320 }, linear(`${a.metric} (${a.min ? 'smaller' : 'larger'} is better)`, range(trials.map((t) => t.values[0])), w / 100), linear(`${b.metric} (${b.min ? 'smaller' : 'larger'} is better)`, range(trials.map((t) => t.values[1])), 7));
   el('polyline', { points: front.map((t) => X(t.values[0]) + ',' + Y(t.values[1])).join(' '), fill: 'none', stroke: 'var(--red)', 'stroke-width': 1.5 }, marks);
+  keepMarks(marks, trials);
   for (const t of trials) {
     mark('circle', { cx: X(t.values[0]), cy: Y(t.values[1]), r: 3.5, fill: best.has(t) ? 'var(--red)' : color(t), 'fill-opacity': 0.8 }, marks, t);
     yield;
@@ -93,6 +96,7 @@ function* drawSlices(div, best) {
     const size = { w: 330, h: 210, l: 52 };
     const s = svg(html('div', grid), size.w, size.h);
     const [X, Y, marks] = axes(s, size, scaleOf(k, has.map((t) => t.config[k]), isLog(k)), y);
+    keepMarks(marks, has);
     for (const t of has) {
       mark('circle', { cx: X(t.config[k]), cy: Y(val(t)), r: t === best ? 4.5 : 2.6, fill: t === best ? 'var(--ink)' : color(t), 'fill-opacity': t === best ? 1 : 0.7 }, marks, t);
       yield;
@@ -151,6 +155,7 @@ function* drawParallel(div, best) {
     return known(v) && scales[i].at(v) >= lo - 1e-9 && scales[i].at(v) <= hi + 1e-9;
   });
   const lines = el('g', {}, s);
+  keepMarks(lines, trials.filter(inside));
   let kept = 0;
   for (const [place, t] of ranked.entries()) {
     if (!inside(t)) continue;
@@ -220,6 +225,7 @@ function* drawContour(div) {
       yield;
     }
   const [X, Y, marks] = axes(s, { w, h: 320 }, sx, sy);
+  keepMarks(marks, has);
   for (const t of has) {
     mark('circle', { cx: X(t.config[kx]), cy: Y(t.config[ky]), r: 3, fill: shade(val(t)), stroke: 'var(--ink)', 'stroke-width': 0.8 }, marks, t);
     yield;
@@ -247,6 +253,7 @@ function* drawTimeline(div) {
   const whole = (b - a) || 1, h = Math.min(420, n * 22 + 44), rh = (h - 44) / n, w = widthOf(div, 1180), s = svg(div, w, h);
   const X = (v) => tidy(62 + (v - a) / whole * (w - 76));
   const marks = el('g', {}, s);
+  keepMarks(marks, S.trials);
   let busy = 0;
   for (const r of runs) {
     busy += r.b - r.a;
