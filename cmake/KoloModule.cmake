@@ -29,6 +29,10 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # operator+ (its bug 105651), that are not there.
   target_compile_options(kolo_warnings INTERFACE -Wno-stringop-overflow -Wno-restrict)
 endif()
+if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+  # Clang warns of what std::stable_sort of GCC 12's library calls itself.
+  target_compile_options(kolo_warnings INTERFACE -Wno-deprecated-declarations)
+endif()
 if(KOLO_SANITIZE AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # With instrumentation GCC 12 loses track of which member of a std::variant is alive.
   target_compile_options(kolo_warnings INTERFACE -Wno-maybe-uninitialized)
