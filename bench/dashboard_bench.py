@@ -88,11 +88,17 @@ def live(bench, page, folder, quick):
     server, address = bench.serve(database)
     try:
         first_paint_s(page, address)
-        # When the text of the page has a new best value.
-        page.evaluate("""window.shownAt = {}; window.watch = new MutationObserver(() => {
-            const best = /Best loss ([0-9.e-]+)/.exec(document.body.textContent);
-            if (best && !(best[1] in shownAt)) shownAt[best[1]] = performance.timeOrigin + performance.now(); });
-            watch.observe(document.body, {subtree: true, childList: true, characterData: true});""")
+        # When a frame with a new best value has been drawn. Only the summary is looked at: reading the text of the whole
+        # page after each change would take longer than most drawings.
+        page.evaluate("""window.shownAt = {}; window.seenBest = {}; window.watch = new MutationObserver(() => {
+            const best = /Best loss ([0-9.e-]+)/.exec(document.getElementById('facts').textContent);
+            if (!best || best[1] in seenBest) return;
+            seenBest[best[1]] = true;
+            requestAnimationFrame(() => {  // the frame is drawn after this, and before the next message is taken
+                const drawn = new MessageChannel();
+                drawn.port1.onmessage = () => { shownAt[best[1]] = performance.timeOrigin + performance.now(); };
+                drawn.port2.postMessage(0); }); });
+            watch.observe(document.getElementById('facts'), {subtree: true, childList: true, characterData: true});""")
         seconds = 5 if quick else 20
         written = subprocess.run([bench.bin / "dashboard_study", "--db", database, "--metrics", "10", "--live", str(seconds)],
                                  check=True, stdout=subprocess.PIPE, text=True).stdout

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "base/hash.h"
 #include "tune/protocol/value_text.h"
 #include "tune/trial/trial_names.h"
 
@@ -24,6 +25,11 @@ constexpr const char* kStatus = "status";
 constexpr const char* kIteration = "training_iteration";
 constexpr const char* kSeconds = "time_total_s";
 constexpr const char* kFailure = "error";
+
+/// Differs from trial to trial without a pattern.
+std::uint64_t lot(std::int64_t number) {
+  return hash_combine(0, static_cast<std::uint64_t>(number));
+}
 
 /// So many of a sorted list, evenly.
 template <class Item>
@@ -234,13 +240,15 @@ std::vector<std::int64_t> StudyIndex::chosen(std::size_t most) const {
   }
   const auto half = all.begin() + static_cast<std::ptrdiff_t>(most / 2);
   std::nth_element(all.begin(), half, all.end(), [&](std::int64_t left, std::int64_t right) {
-    return bad[static_cast<std::size_t>(left)] < bad[static_cast<std::size_t>(right)];
+    const double a = bad[static_cast<std::size_t>(left)], b = bad[static_cast<std::size_t>(right)];
+    return a < b || (a == b && left < right);
   });
-  std::vector<std::int64_t> rest(half, all.end());
-  std::sort(rest.begin(), rest.end());
-  all.erase(half, all.end());
-  const auto others = evenly(rest, most - all.size());
-  all.insert(all.end(), others.begin(), others.end());
+  // The others as if by lot, but by the same lot each time: a page that follows the study then has
+  // one trial more and one less to draw when one gets better, instead of others throughout.
+  const auto end = all.begin() + static_cast<std::ptrdiff_t>(most);
+  std::nth_element(half, end, all.end(),
+                   [](std::int64_t left, std::int64_t right) { return lot(left) < lot(right); });
+  all.erase(end, all.end());
   std::sort(all.begin(), all.end());
   return all;
 }

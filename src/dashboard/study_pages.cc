@@ -217,18 +217,22 @@ Json StudyPages::summary(const std::string& name) {
 }
 
 Json StudyPages::study(const std::string& name) {
-  return with_index(name, [](store::StudyStore& store, Known& known) {
-    const auto& index = known.index;
-    const auto metrics = index.metrics();
-    Json json = summary_of(store, known);
-    json["trials"] = Json::array();
-    for (const std::int64_t number : index.chosen(kDrawnTrials)) {
-      auto facts = index.facts(number);
-      facts.error = facts.error.substr(0, facts.error.find('\n'));
-      json["trials"].push_back(tune::trial_json(facts, index.spec(), metrics));
-    }
-    return json;
+  std::vector<tune::TrialFacts> trials;
+  tune::StudySpec spec;
+  Json json = with_index(name, [&](store::StudyStore& store, Known& known) {
+    for (const std::int64_t number : known.index.chosen(kDrawnTrials))
+      trials.push_back(known.index.facts(number));
+    spec = known.index.spec();
+    return summary_of(store, known);
   });
+  // Without the lock: a summary, which is to be on the page at once, does not wait for all of this.
+  const auto metrics = json["metrics"].get<std::vector<std::string>>();
+  json["trials"] = Json::array();
+  for (auto& facts : trials) {
+    facts.error = facts.error.substr(0, facts.error.find('\n'));
+    json["trials"].push_back(tune::trial_json(facts, spec, metrics));
+  }
+  return json;
 }
 
 Json StudyPages::trials(const TrialsQuestion& question) {

@@ -39,6 +39,8 @@ function trialsTable(parent, study, view) {
     html('th', head, 'pick', 'plain', { scope: 'col' });
     for (const [c] of shown) heading(head, c);
     const body = html('tbody', table);
+    // The widths of columns depend on all rows: a table that grows would be laid out again with each slice.
+    if (!body.firstChild) table.hidden = true;
     for (const row of data.rows) {
       const tr = html('tr', body), n = row[0];
       const check = html('input', html('td', tr), undefined, '', { type: 'checkbox', 'aria-label': `Compare trial ${n}` });
@@ -52,6 +54,7 @@ function trialsTable(parent, study, view) {
       tr.onclick = (event) => { if (event.target.tagName !== 'INPUT') location.hash = trialLink(study, n); };
       yield;
     }
+    if (table.hidden) table.hidden = false;
   }
   function* drawPager(box, data) {
     if (data.matching <= kRows) return;

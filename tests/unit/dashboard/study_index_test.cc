@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <iterator>
 #include <memory>
 
 #include "base/errors.h"
@@ -162,6 +164,29 @@ TEST_F(Index, ReadsALargeStudyInStepsAndSaysTheSameAsAWholeReading) {
   EXPECT_TRUE(std::is_sorted(chosen.begin(), chosen.end()));
   EXPECT_TRUE(std::binary_search(chosen.begin(), chosen.end(), std::int64_t{0}));  // the best
   EXPECT_EQ(index.ended(100).size(), 100U);
+}
+
+TEST_F(Index, ChoosesTheSameTrialsWhenOneGetsBetter) {
+  constexpr int kTrials = 1000;
+  for (int n = 0; n < kTrials; ++n) {
+    trial(n, TrialStatus::running);
+    report(n, 1, fmt::format(R"({{"loss": {}}})", 10 + (n * 37) % 1000));
+  }
+  write();
+  StudyIndex index(store_->at("one"));
+  ASSERT_TRUE(index.follow(*store_, Deadline::after(20s)));
+  const auto before = index.chosen(200);
+  report(517, 2, R"({"loss": 1})");
+  write();
+  ASSERT_TRUE(index.follow(*store_, Deadline::after(20s)));
+  const auto after = index.chosen(200);
+  EXPECT_EQ(after.size(), 200U);
+  EXPECT_TRUE(std::binary_search(after.begin(), after.end(), std::int64_t{517}));
+  std::vector<std::int64_t> new_ones;
+  std::set_difference(after.begin(), after.end(), before.begin(), before.end(),
+                      std::back_inserter(new_ones));
+  // It, and perhaps the one that it has pushed out of the best.
+  EXPECT_LE(new_ones.size(), 2U) << testing::PrintToString(new_ones);
 }
 
 TEST_F(Index, PausesCutRunsIntoPieces) {
