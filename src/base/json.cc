@@ -1,6 +1,7 @@
 #include "base/json.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/errors.h"
 
@@ -75,6 +76,14 @@ void throw_bad_field(const Json& object, const char* key, std::string_view where
                           ? fmt::format(" ({})", object[key].type_name())
                           : "";
   throw_error(ErrorCode::invalid_argument, "{}: '{}' {}{}", where, key, why, found);
+}
+
+void throw_bad_number(const Json& number, const char* key, std::string_view where) {
+  const auto value = number.get<double>();
+  throw_error(
+      ErrorCode::invalid_argument, "{}: '{}' {}, not {}", where, key,
+      value == std::trunc(value) ? "must be a number of a usual size" : "must be a whole number",
+      json_text(number));
 }
 
 }  // namespace kolo

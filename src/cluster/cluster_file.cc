@@ -38,12 +38,16 @@ Offer offer_of(const Json& json, const std::string& where) {
     if (!value.is_number() || value.get<double>() < 0)
       throw_error(ErrorCode::invalid_argument, "{}: '{}' must be a number of 0 or more", where,
                   key);
-    if (key == "slots" || key == "cpus" || key == "CPU")
-      offer.slots = value.get<int>();
-    else if (key == "gpus" || key == "GPU")
-      offer.gpus = value.get<int>();
-    else
-      offer.named[key] = value.get<double>();
+    const auto amount = value.get<double>();
+    const bool is_slots = key == "slots" || key == "cpus" || key == "CPU";
+    if (!is_slots && key != "gpus" && key != "GPU") {
+      offer.named[key] = amount;
+      continue;
+    }
+    if (amount > kMostAtOnce)
+      throw_error(ErrorCode::invalid_argument, "{}: '{}' can be {} at most", where, key,
+                  kMostAtOnce);
+    (is_slots ? offer.slots : offer.gpus) = static_cast<int>(amount);
   }
   return offer;
 }
@@ -113,8 +117,9 @@ ClusterFile parse_cluster_file(const Json& json, const std::string& origin) {
   all.take("file_mounts", file.file_mounts);
   double minutes = 0;
   all.take("idle_timeout_minutes", minutes);
+  constexpr double kLongest = 1e7;  // 19 years: whoever says more means for ever
   file.idle_time =
-      std::chrono::milliseconds(static_cast<std::int64_t>(std::max(0., minutes) * 6e4));
+      std::chrono::milliseconds(static_cast<std::int64_t>(std::clamp(minutes, 0., kLongest) * 6e4));
   if (all.has("keep_alive_seconds"))
     file.keep_alive = std::chrono::seconds(std::max(1, all.need<int>("keep_alive_seconds")));
   return file;

@@ -10,7 +10,9 @@ namespace {
 void take_workers(const Section& all, const char* key, std::optional<int>& into) {
   if (!all.has(key)) return;
   into = all.need<int>(key);
-  if (*into < 0) throw_error(ErrorCode::invalid_argument, "{}: {} is negative", all.where(), key);
+  if (*into < 0 || *into > kMostAtOnce)
+    throw_error(ErrorCode::invalid_argument, "{}: {} must be between 0 and {}", all.where(), key,
+                kMostAtOnce);
 }
 
 void check_hosts(const Section& provider, const std::vector<std::string>& hosts) {

@@ -15,6 +15,9 @@ namespace kolo::cluster {
 
 using Keys = std::vector<std::string_view>;
 
+/// Of workers, and of slots and GPUs of a host: more is a mistake, and sums of it might overflow.
+inline constexpr int kMostAtOnce = 1'000'000;
+
 /// The JSON must live as long as this.
 class Section {
  public:

@@ -1,5 +1,6 @@
 #include "launch/allocation.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <sstream>
 
@@ -31,11 +32,11 @@ std::vector<Host> parse_nodefile(std::string_view text) {
     std::istringstream words(line);
     std::string name, slots;
     if (!(words >> name) || name[0] == '#') continue;
-    const int count = words >> slots ? std::max(1, std::atoi(slots.c_str())) : 1;
+    const int count = words >> slots ? std::clamp(std::atoi(slots.c_str()), 1, kMostSlots) : 1;
     bool known = false;
     for (auto& host : hosts)
       if (host.name == name) {
-        host.slots += count;
+        host.slots = std::min(host.slots + count, kMostSlots);
         known = true;
       }
     if (!known) hosts.push_back({name, count});

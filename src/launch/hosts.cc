@@ -12,8 +12,6 @@
 namespace kolo::launch {
 namespace {
 
-constexpr int kMostSlots = 1'000'000;
-
 std::string_view trim(std::string_view text) {
   constexpr std::string_view kBlank = " \t\r\n\f\v";
   const auto first = text.find_first_not_of(kBlank);
@@ -103,6 +101,9 @@ void add(std::vector<Host>& hosts, Host host) {
         known.name == host.name || (is_loopback(known.name) && is_loopback(host.name));
     if (!is_same) continue;
     known.slots += host.slots;
+    if (known.slots > kMostSlots)
+      throw_error(ErrorCode::invalid_argument, "host '{}' has {} slots; a host can have {} at most",
+                  known.name, known.slots, kMostSlots);
     return;
   }
   hosts.push_back(std::move(host));

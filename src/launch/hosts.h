@@ -9,6 +9,9 @@
 
 namespace kolo::launch {
 
+/// Of one host: more is a mistake, and sums of it might overflow.
+inline constexpr int kMostSlots = 1'000'000;
+
 struct Host {
   std::string name;  ///< as given; IPv6 without brackets; may be USER@NAME
   int slots = 1;

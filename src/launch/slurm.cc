@@ -8,6 +8,11 @@
 #include "base/subprocess.h"
 
 namespace kolo::launch {
+namespace {
+
+constexpr std::size_t kMostNodes = 1'000'000;
+
+}  // namespace
 
 std::vector<int> parse_slurm_counts(std::string_view text) {
   std::vector<int> counts;
@@ -33,6 +38,8 @@ std::vector<int> parse_slurm_counts(std::string_view text) {
       if (at == end || *at != ')') refuse();
       ++at;
     }
+    // A short text must not become a list that fills the memory.
+    if (counts.size() + static_cast<std::size_t>(times) > kMostNodes) refuse();
     counts.insert(counts.end(), static_cast<std::size_t>(times), count);
     if (at != end && *at != ',') refuse();
   } while (at++ != end && at <= end);

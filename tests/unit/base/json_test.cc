@@ -74,5 +74,30 @@ TEST(Json, FieldErrorsNameTheField) {
   EXPECT_EQ(outside.message(), "trial 7: 'size' is not inside an object");
 }
 
+TEST(Json, WholeNumbersAreNeitherCutNorWrapped) {
+  EXPECT_EQ(whole_number<int>(Json(3)), 3);
+  EXPECT_EQ(whole_number<int>(Json(-3.0)), -3);
+  EXPECT_EQ(whole_number<std::uint64_t>(Json(UINT64_MAX)), UINT64_MAX);
+  EXPECT_EQ(whole_number<std::int64_t>(Json(-9223372036854775808.0)), INT64_MIN);
+  for (const Json& other : {Json(2.5), Json(1e300), Json(-1e300), Json(9223372036854775808.0),
+                            Json(NAN), Json(4294967297), Json(UINT64_MAX), Json(true), Json("3")})
+    EXPECT_FALSE(whole_number<int>(other)) << other;
+  EXPECT_FALSE(whole_number<std::int64_t>(Json(9223372036854775808.0)));
+  EXPECT_FALSE(whole_number<std::size_t>(Json(-1)));
+}
+
+TEST(Json, FieldsThatAreNumbersMustFit) {
+  const Json object = {{"huge", 1e300}, {"wide", 4294967297}, {"part", 2.5}, {"flag", true}};
+  const auto message = [&](const char* key) {
+    return error_of([&] { (void)json_field<int>(object, key, "trial 7"); }).message();
+  };
+  EXPECT_EQ(message("huge"), "trial 7: 'huge' must be a number of a usual size, not 1e+300");
+  EXPECT_EQ(message("wide"), "trial 7: 'wide' must be a number of a usual size, not 4294967297");
+  EXPECT_EQ(message("part"), "trial 7: 'part' must be a whole number, not 2.5");
+  EXPECT_EQ(message("flag"), "trial 7: 'flag' has the wrong type (boolean)");
+  EXPECT_EQ(json_field<std::int64_t>(object, "wide", "trial 7"), 4294967297);
+  EXPECT_TRUE(json_field<bool>(object, "flag", "trial 7"));
+}
+
 }  // namespace
 }  // namespace kolo

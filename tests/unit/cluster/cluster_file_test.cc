@@ -103,5 +103,18 @@ TEST(ClusterFileTest, WhatIsMissingOrWrongIsNamed) {
   EXPECT_THAT(error_of(kSmall + "resources: {slots: -1}\n"), HasSubstr("'slots'"));
 }
 
+TEST(ClusterFileTest, NumbersThatAreTooLarge) {
+  EXPECT_THAT(error_of(kSmall + "resources: {slots: 1e300}\n"),
+              HasSubstr("'slots' can be 1000000"));
+  EXPECT_THAT(error_of(kSmall + "resources: {GPU: 4294967297}\n"),
+              HasSubstr("'GPU' can be 1000000"));
+  EXPECT_THAT(error_of(kSmall + "max_workers: 2147483647\n"),
+              HasSubstr("max_workers must be between 0 and 1000000"));
+  EXPECT_THAT(error_of(kSmall + "max_workers: 1e300\n"), HasSubstr("'max_workers'"));
+  EXPECT_THAT(error_of(kSmall + "keep_alive_seconds: 1e300\n"), HasSubstr("'keep_alive_seconds'"));
+  EXPECT_EQ(parse(kSmall + "idle_timeout_minutes: 1e300\n").idle_time,
+            std::chrono::minutes(10'000'000));
+}
+
 }  // namespace
 }  // namespace kolo::cluster

@@ -82,6 +82,7 @@ TEST(BatchScript, AsksGridEngineForSeveralNodesOnlyByAParallelEnvironment) {
 
 TEST(Nodefile, CountsHowOftenAHostIsNamed) {
   EXPECT_THAT(parse_nodefile("a\nb\na\n\n# c\n"), ElementsAre(Host{"a", 2}, Host{"b", 1}));
+  EXPECT_THAT(parse_nodefile("a 2147483647\na 2147483647\n"), ElementsAre(Host{"a", kMostSlots}));
   EXPECT_THAT(parse_nodefile("h1 2 all.q@h1 UNDEFINED\nh2 4 all.q\n"),
               ElementsAre(Host{"h1", 2}, Host{"h2", 4}));
 }

@@ -52,6 +52,7 @@ TEST(HostsTest, ListsThatAreWrong) {
   expect_refused([] { parse_hosts("a:-1"); }, "'-1' is not a number of slots");
   expect_refused([] { parse_hosts("a:2x"); }, "'2x' is not a number of slots");
   expect_refused([] { parse_hosts("a:99999999999"); }, "is not a number of slots");
+  expect_refused([] { parse_hosts("a:1000000,a:1"); }, "'a' has 1000001 slots");
   expect_refused([] { parse_hosts("fe80::1"); }, "needs brackets");
   expect_refused([] { parse_hosts("[fe80::1:2"); }, "not closed");
   expect_refused([] { parse_hosts("[::1]2"); }, "':' must follow");

@@ -18,6 +18,8 @@ TEST(SlurmTest, Counts) {
   EXPECT_THAT(parse_slurm_counts("72,4(x2)"), ElementsAre(72, 4, 4));
   for (const char* wrong : {"", "x", "2,", ",2", "2(x)", "2(x2", "2(2)", "0", "2 3", "2(x2)3"})
     EXPECT_THROW(parse_slurm_counts(wrong), Error) << wrong;
+  EXPECT_EQ(parse_slurm_counts("1(x1000000)").size(), 1'000'000U);
+  EXPECT_THROW(parse_slurm_counts("1(x1000000),1"), Error);
 }
 
 class SlurmHostsTest : public ::testing::Test {
