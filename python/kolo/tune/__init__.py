@@ -11,7 +11,16 @@ analysis = tune.run(train, config={"lr": tune.loguniform(1e-4, 1e-1)}, num_sampl
 print(analysis.best_config)
 """
 
-from kolo.tune import checkpoint, result, schedulers, stopper, suggest, trial, variant_generator
+from kolo.tune import (
+    checkpoint,
+    result,
+    schedulers,
+    search,
+    stopper,
+    suggest,
+    trial,
+    variant_generator,
+)
 from kolo.tune._functions import with_parameters, wrap_function
 from kolo.tune._run import TuneError, run
 from kolo.tune._session import (
