@@ -13,6 +13,9 @@ print(analysis.best_config)
 
 from kolo.tune import (
     checkpoint,
+    error,
+    experiment,
+    progress_reporter,
     result,
     schedulers,
     search,
@@ -22,7 +25,7 @@ from kolo.tune import (
     variant_generator,
 )
 from kolo.tune._functions import with_parameters, wrap_function
-from kolo.tune._run import TuneError, run
+from kolo.tune._run import run
 from kolo.tune._session import (
     TrialStopped,
     checkpoint_dir,
@@ -37,6 +40,9 @@ from kolo.tune._session import (
 from kolo.tune.analysis import Analysis, ExperimentAnalysis
 from kolo.tune.callback import Callback
 from kolo.tune.checkpoint import Checkpoint
+from kolo.tune.error import TuneError
+from kolo.tune.experiment import Experiment, run_experiments
+from kolo.tune.progress_reporter import CLIReporter, JupyterNotebookReporter, ProgressReporter
 from kolo.tune.registry import register_trainable
 from kolo.tune.sample import (
     Categorical,
