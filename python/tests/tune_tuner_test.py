@@ -2,6 +2,8 @@
 
 import datetime
 import os
+import subprocess
+import sys
 import unittest
 
 from study_case import StudyCase
@@ -147,6 +149,12 @@ class TunerTest(StudyCase):
 
         budget = datetime.timedelta(seconds=0.5)
         self.assertEqual(len(self.tuner(endless, time_budget_s=budget).fit()), 1)
+
+
+class ImportTest(unittest.TestCase):
+    def test_every_module_can_be_the_first(self):
+        for first in ("kolo.air", "kolo.air.result", "kolo.tune.search", "kolo.tune.result_grid"):
+            subprocess.run([sys.executable, "-c", f"import {first}"], check=True)
 
 
 class ResourcesTest(StudyCase):

@@ -1,5 +1,6 @@
 """Sessions, checkpoints and results of trials, with the interface of Ray AIR."""
 
+import kolo.tune  # first: it needs parts of this package, which need parts of it
 from kolo.air import config, result, session
 from kolo.air.config import CheckpointConfig, FailureConfig, RunConfig
 from kolo.air.result import Result
