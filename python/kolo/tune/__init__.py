@@ -11,9 +11,22 @@ analysis = tune.run(train, config={"lr": tune.loguniform(1e-4, 1e-1)}, num_sampl
 print(analysis.best_config)
 """
 
-from kolo.tune import checkpoint, result, schedulers, stopper, suggest, trial, variant_generator
-from kolo.tune._functions import with_parameters, wrap_function
-from kolo.tune._run import TuneError, run
+from kolo.air.config import CheckpointConfig, FailureConfig, RunConfig, SyncConfig
+from kolo.tune import (
+    checkpoint,
+    error,
+    experiment,
+    progress_reporter,
+    result,
+    schedulers,
+    search,
+    stopper,
+    suggest,
+    trial,
+    variant_generator,
+)
+from kolo.tune._functions import with_parameters, with_resources, wrap_function
+from kolo.tune._run import run
 from kolo.tune._session import (
     TrialStopped,
     checkpoint_dir,
@@ -28,7 +41,11 @@ from kolo.tune._session import (
 from kolo.tune.analysis import Analysis, ExperimentAnalysis
 from kolo.tune.callback import Callback
 from kolo.tune.checkpoint import Checkpoint
+from kolo.tune.error import TuneError
+from kolo.tune.experiment import Experiment, run_experiments
+from kolo.tune.progress_reporter import CLIReporter, JupyterNotebookReporter, ProgressReporter
 from kolo.tune.registry import register_trainable
+from kolo.tune.result_grid import ResultGrid
 from kolo.tune.sample import (
     Categorical,
     Domain,
@@ -54,5 +71,7 @@ from kolo.tune.stopper import Stopper
 from kolo.tune.suggest import create_searcher
 from kolo.tune.trainable import DistributedTrainableCreator, Trainable
 from kolo.tune.trial import Trial
+from kolo.tune.tune_config import TuneConfig
+from kolo.tune.tuner import Tuner
 
 __all__ = [name for name in dir() if not name.startswith("_")]

@@ -13,7 +13,7 @@ from kolo.tune._space import NUMBER, SUGGESTION, Constants, has_domains, plain
 from kolo.tune.sample import randint, sample_from
 from kolo.tune.schedulers import TrialScheduler
 from kolo.tune.suggest import Searcher
-from kolo.tune.trial import Trial
+from kolo.tune.trial import Trial, new_row, trial_of
 
 
 def trial_id_of(number: int) -> str:
@@ -142,20 +142,8 @@ class CustomScheduler:
 
     def add(self, number: int, config: Any) -> None:
         """A new trial."""
-        row = {
-            "number": number,
-            "trial_id": trial_id_of(number),
-            "name": f"trial_{trial_id_of(number)}",
-            "status": Trial.PENDING,
-            "last_result": {},
-            "logdir": "",
-            "error": "",
-            "why": "",
-            "stopped": False,
-            "num_failures": 0,
-            "results": [],
-        }
-        trial = Trial(row, self._constants.restore(config))
+        row = {**new_row(number, config), "name": f"trial_{trial_id_of(number)}"}
+        trial = trial_of(row, self._constants.restore(config))
         self._trials[number] = trial
         self._runner._trials.append(trial)
         self._scheduler.on_trial_add(self._runner, trial)

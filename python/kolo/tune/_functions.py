@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import copy
+import functools
 import inspect
 import os
 import queue
 import shutil
 import tempfile
 import threading
-from typing import Any, Callable, Dict, Optional, Type
+from typing import Any, Callable, Dict, Mapping, Optional, Type
 
-from kolo._errors import InvalidArgumentError
+from kolo._errors import InvalidArgumentError, UnsupportedError
 from kolo.tune import _session
 from kolo.tune._prepared import call_function
 from kolo.tune.trainable import Trainable
@@ -55,6 +56,34 @@ def with_parameters(trainable: Callable[..., Any], **kwargs: Any) -> Callable[..
     parameters = inspect.signature(trainable).parameters
     shown = [p for name, p in parameters.items() if name not in kwargs]
     inner.__signature__ = inspect.Signature(shown)  # type: ignore[attr-defined]
+    return inner
+
+
+def with_resources(trainable: Any, resources: Mapping[str, float]) -> Any:
+    """The trainable, whose trials need so much each: {"cpu": 2, "gpu": 1}. It is used in place of
+    resources_per_trial."""
+    if callable(resources):
+        raise UnsupportedError(
+            "with_resources: all trials of a study need the same here; give a dictionary"
+        )
+    if not isinstance(resources, Mapping):
+        raise InvalidArgumentError(
+            f'with_resources: resources must be a dictionary such as {{"cpu": 2}}, not {resources!r}'
+        )
+    if not callable(trainable):
+        raise InvalidArgumentError(
+            f"with_resources: {trainable!r} is neither a function nor a class of Trainable"
+        )
+    amounts = {key.lower() if key in ("CPU", "GPU") else key: v for key, v in resources.items()}
+    if inspect.isclass(trainable):
+        return type(trainable.__name__, (trainable,), {"_kolo_resources": amounts})
+
+    # The function itself may be used with other resources elsewhere.
+    @functools.wraps(trainable)
+    def inner(*arguments: Any, **others: Any) -> Any:
+        return trainable(*arguments, **others)
+
+    inner._kolo_resources = amounts  # type: ignore[attr-defined]
     return inner
 
 

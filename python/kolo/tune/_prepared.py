@@ -111,6 +111,8 @@ class Prepared:
             trainable = trainable.function
         if isinstance(trainable, str):
             trainable = registered(trainable)
+        # Of with_resources.
+        self.resources: Optional[Dict[str, float]] = getattr(trainable, "_kolo_resources", None)
         if not callable(trainable):
             raise InvalidArgumentError(
                 f"tune.run: {trainable!r} is neither a function nor a class of Trainable"

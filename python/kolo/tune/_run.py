@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import inspect
 import itertools
 import os
@@ -12,7 +13,7 @@ import warnings
 from typing import Any, Callable, Dict, Mapping, Optional, Sequence, Union
 
 from kolo import _core
-from kolo._errors import AlreadyExistsError, FailureError, InvalidArgumentError, did_you_mean
+from kolo._errors import AlreadyExistsError, InvalidArgumentError, did_you_mean
 from kolo._files import command_path
 from kolo._run import dump_function, python_path
 from kolo.tune import suggest
@@ -29,14 +30,14 @@ from kolo.tune._custom import CustomScheduler, CustomSearch, watched
 from kolo.tune._prepared import Prepared
 from kolo.tune._space import Constants, prepare
 from kolo.tune.analysis import ExperimentAnalysis, results_of
-from kolo.tune.callback import caller_of
+from kolo.tune.callback import Listeners
+from kolo.tune.error import TuneError
+from kolo.tune.experiment import Experiment
+from kolo.tune.progress_reporter import reporters_of
+from kolo.tune.result import results_dir
 from kolo.tune.schedulers import TrialScheduler, create_scheduler
 from kolo.tune.stopper import Stopper
-from kolo.tune.trial import Trial
-
-
-class TuneError(FailureError):
-    """Trials failed, and raise_on_failed_trial was not switched off."""
+from kolo.tune.trial import Trial, new_row, trial_of
 
 
 def run(
@@ -45,7 +46,7 @@ def run(
     metric: Any = None,
     mode: Any = None,
     stop: Union[None, Mapping[str, float], Stopper, Callable[..., bool]] = None,
-    time_budget_s: Optional[float] = None,
+    time_budget_s: Union[None, float, datetime.timedelta] = None,
     config: Optional[Dict[str, Any]] = None,
     resources_per_trial: Optional[Mapping[str, float]] = None,
     num_samples: int = 1,
@@ -58,7 +59,7 @@ def run(
     checkpoint_at_end: bool = False,
     verbose: int = 1,
     max_failures: int = 0,
-    fail_fast: bool = False,
+    fail_fast: Union[bool, str] = False,
     restore: Optional[str] = None,
     resume: Any = False,
     queue_trials: bool = False,
@@ -70,6 +71,11 @@ def run(
     max_concurrent_trials: Optional[int] = None,
     log_to_file: Any = False,
     progress_reporter: Any = None,
+    trial_name_creator: Optional[Callable[[Trial], str]] = None,
+    chdir_to_trial_dir: bool = True,
+    checkpoint_config: Any = None,
+    sync_config: Any = None,
+    server_port: Optional[int] = None,
     executor: Optional[str] = None,
     total_resources: Optional[Mapping[str, float]] = None,
     trial_time_limit_s: Optional[float] = None,
@@ -85,7 +91,10 @@ def run(
     trial is: "thread" (the default for functions and classes: cheapest), "process" (a crash is the
     trial's own), "ranks" (for DistributedTrainableCreator). ``cluster`` names a cluster that
     ``kolo up`` made: trials are processes or ranks there. Python, this package and ``local_dir``
-    must have the same paths on its hosts.
+    must have the same paths on its hosts. ``run_or_experiment`` may be an Experiment; what that has
+    comes on top. ``queue_trials``, ``reuse_actors``, ``chdir_to_trial_dir``, ``sync_config`` and
+    ``server_port`` change nothing: trials wait for their places anyway, a trial has no process of
+    its own unless you ask for one, and results stay where they are.
     """
     if unknown:
         first = sorted(unknown)[0]
@@ -93,6 +102,17 @@ def run(
         raise InvalidArgumentError(
             f"tune.run: the parameter {first!r} is unknown or has no meaning in kolo{hint}"
         )
+    if isinstance(run_or_experiment, Experiment):
+        given = {name: value for name, value in locals().items() if name not in _NOT_OPTIONS}
+        given.update(run_or_experiment.options())
+        return run(run_or_experiment.spec["run"], **given)
+    if checkpoint_config is not None:
+        keep_checkpoints_num = checkpoint_config.num_to_keep
+        checkpoint_score_attr = checkpoint_config.score_attr
+        checkpoint_freq = checkpoint_config.checkpoint_frequency or 0
+        checkpoint_at_end = bool(checkpoint_config.checkpoint_at_end)
+    if isinstance(time_budget_s, datetime.timedelta):
+        time_budget_s = time_budget_s.total_seconds()
     constants = Constants()
     trainable = Prepared(run_or_experiment, constants)
     for option, value in (
@@ -142,7 +162,7 @@ def run(
     ranks = trainable.ranks
     kind = executor or ("ranks" if ranks else "process" if cluster else "thread")
     check_executor(kind, ranks, cluster)
-    resources = dict(resources_per_trial or {"cpu": 1})
+    resources = dict(trainable.resources or resources_per_trial or {"cpu": 1})
     if "ranks" in resources:
         raise InvalidArgumentError(
             "tune.run: trials of Python keep their number of ranks, so resources_per_trial takes no "
@@ -152,11 +172,21 @@ def run(
         resources["cpu"] = ranks.cpus_per_slot * ranks.num_slots
         resources["gpu"] = ranks.num_slots if ranks.use_gpu else 0
     resources.setdefault("cpu", 1)
+
+    def known(row: Dict[str, Any]) -> Trial:
+        trial = trial_of(row, constants.restore(row["config"]), trainable.name)
+        if trial_name_creator is not None:
+            trial.name = str(trial_name_creator(trial))
+        return trial
+
+    listeners = Listeners(
+        [*(callbacks or []), *reporters_of(progress_reporter, metric, mode)], known
+    )
     prepared = prepare(space, constants)
     if _space is None and own_search is None:
         check_space(search.name, prepared)
     options: Dict[str, Any] = {
-        "name": name or _new_name(trainable.name),
+        "name": name or new_name(trainable.name),
         "metric": pairs[0][0] if len(pairs) == 1 else None,
         "mode": pairs[0][1] if len(pairs) == 1 else None,
         "objectives": pairs if len(pairs) > 1 else [],
@@ -195,8 +225,8 @@ def run(
         "storage": storage,
         "loggers": None if loggers is None else list(loggers),
         "verbose": verbose,
-        "callbacks": [caller_of(one, constants) for one in callbacks or []],
-        "trial_dirname_creator": trial_dirname_creator,
+        "callbacks": [listeners] if listeners else [],
+        "trial_dirname_creator": _dirname_of(trial_dirname_creator, known),
         "executor": kind,
         "trainable_name": trainable.name,
         "trainable": trainable,
@@ -209,10 +239,12 @@ def run(
         "command": [],
         "environment": [],
     }
+    listeners.begin(stop, num_samples)
     raw = _run_under_a_free_name(options, trainable)
-    trials = [Trial(row, constants.restore(row["config"])) for row in raw["trials"]]
+    trials = [known(row) for row in raw["trials"]]
+    listeners.end(trials)
     failed = [trial for trial in trials if trial.status == "ERROR"]
-    if failed and raise_on_failed_trial:
+    if failed and (raise_on_failed_trial or fail_fast == "raise"):
         raise TuneError(
             f"study {raw['name']}: {len(failed)} of {len(trials)} "
             f"{'trial' if len(trials) == 1 else 'trials'} failed; the first, "
@@ -228,10 +260,13 @@ def run(
     return results_of(raw, trials)
 
 
+# What an Experiment that is run takes the place of.
+_NOT_OPTIONS = ("run_or_experiment", "unknown")
+
 _names: Dict[str, int] = {}
 
 
-def _new_name(trainable: str) -> str:
+def new_name(trainable: str) -> str:
     """A name with the date; studies of one second are numbered."""
     name = f"{trainable}_{time.strftime('%Y-%m-%d_%H-%M-%S')}"
     count = _names[name] = _names.get(name, 0) + 1
@@ -255,12 +290,20 @@ def _run_under_a_free_name(options: Dict[str, Any], trainable: Prepared) -> Dict
     raise AssertionError
 
 
+def _dirname_of(
+    creator: Optional[Callable[..., str]], known: Callable[[Dict[str, Any]], Trial]
+) -> Optional[Callable[[int, Any], str]]:
+    """Functions of a trial, as Tune has them, and of its number and configuration."""
+    if creator is None or len(inspect.signature(creator).parameters) > 1:
+        return creator
+    return lambda number, config: str(creator(known(new_row(number, config))))
+
+
 def _shared_folder(options: Dict[str, Any]) -> Optional[str]:
     """Where the hosts of a cluster find the trainable: beside the results. None = anywhere here."""
     if not options["cluster"]:
         return None
-    folder = options["local_dir"] or os.environ.get("KOLO_RESULTS") or "~/kolo_results"
-    folder = os.path.expanduser(folder)
+    folder = results_dir(options["local_dir"])
     os.makedirs(folder, exist_ok=True)
     return folder
 

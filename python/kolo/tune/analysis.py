@@ -16,7 +16,7 @@ from kolo._errors import (
 )
 from kolo.tune._space import Constants
 from kolo.tune.checkpoint import Checkpoint
-from kolo.tune.trial import Trial, flatten, in_scope
+from kolo.tune.trial import Trial, flatten, in_scope, trial_of
 
 
 class Analysis:
@@ -305,7 +305,7 @@ class ExperimentAnalysis(Analysis):
         if default_metric and default_mode:
             raw["objectives"] = [(default_metric, default_mode)]
         if trials is None:
-            trials = [Trial(row, Constants().restore(row["config"])) for row in raw["trials"]]
+            trials = [trial_of(row, Constants().restore(row["config"])) for row in raw["trials"]]
         super().__init__(raw, trials)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any, Dict, List, Optional, Tuple
 
 from kolo._errors import unknown_name
@@ -39,6 +40,37 @@ def in_scope(values: List[float], mode: str, scope: str) -> Optional[float]:
     raise unknown_name("scope", scope, SCOPES)
 
 
+_numbers = itertools.count()
+
+
+def new_row(number: int, config: Any) -> Dict[str, Any]:
+    """What the compiled module would say of a trial that has not begun."""
+    return {
+        "number": number,
+        "trial_id": f"{number:05d}",
+        "name": "",
+        "status": Trial.PENDING,
+        "config": config,
+        "last_result": {},
+        "logdir": "",
+        "error": "",
+        "why": "",
+        "stopped": False,
+        "num_failures": 0,
+        "results": [],
+    }
+
+
+def trial_of(row: Dict[str, Any], config: Dict[str, Any], trainable_name: str = "") -> Trial:
+    """The trial of a study, with its configuration as users know it."""
+    given = {key: value for key, value in row.items() if key != "config"}
+    if given["last_result"]:
+        given["last_result"] = {**given["last_result"], "config": config}
+    name = row["name"]
+    known = f"_{row['trial_id']}"
+    return Trial(trainable_name or name[: name.rfind(known)], config, **given)
+
+
 class Trial:
     """A trial with everything it reported."""
 
@@ -50,12 +82,23 @@ class Trial:
         "ERROR",
     )
 
-    def __init__(self, row: Dict[str, Any], config: Dict[str, Any]) -> None:
+    def __init__(
+        self,
+        trainable_name: Any = "",
+        config: Optional[Dict[str, Any]] = None,
+        trial_id: Optional[str] = None,
+        experiment_tag: str = "",
+        **row: Any,
+    ) -> None:
+        """A trial that has not begun, of a trainable by its name; trial_of() makes those of studies."""
+        row = {**new_row(next(_numbers), config), **row}
+        self.trainable_name = str(trainable_name)
+        self.experiment_tag = experiment_tag
         self.number: int = row["number"]
-        self.trial_id: str = row["trial_id"]
-        self.name: str = row["name"]
+        self.trial_id: str = row["trial_id"] if trial_id is None else trial_id
+        self.name: str = row["name"] or f"{self.trainable_name}_{self.trial_id}"
         self.status: str = row["status"]
-        self.config = config
+        self.config: Dict[str, Any] = {} if config is None else config
         self.last_result: Dict[str, Any] = row["last_result"] or {}
         self.logdir: str = row["logdir"]
         self.error: str = row["error"]
@@ -66,6 +109,28 @@ class Trial:
         self.checkpoints: List[Tuple[str, int]] = [
             (Checkpoint(path), iteration) for path, iteration in row.get("checkpoints", [])
         ]
+        self._latest: Optional[str] = row.get("checkpoint")
+
+    @property
+    def local_path(self) -> str:
+        """The folder of the trial."""
+        return self.logdir
+
+    def is_finished(self) -> bool:
+        """Whether it has come to an end."""
+        return self.status in (Trial.TERMINATED, Trial.ERROR)
+
+    def has_checkpoint(self) -> bool:
+        """Whether there is one to go on from."""
+        return self.checkpoint is not None
+
+    def set_status(self, status: str) -> None:
+        """For programs that drive a scheduler themselves."""
+        self.status = status
+
+    def get_runner_ip(self) -> Optional[str]:
+        """The address of the host that the last result is from."""
+        return self.last_result.get("node_ip")
 
     @property
     def evaluated_params(self) -> Dict[str, Any]:
@@ -107,7 +172,9 @@ class Trial:
     @property
     def checkpoint(self) -> Optional[Checkpoint]:
         """The folder of the last checkpoint."""
-        return self.checkpoints[-1][0] if self.checkpoints else None  # type: ignore
+        if self.checkpoints:
+            return self.checkpoints[-1][0]  # type: ignore[return-value]
+        return None if self._latest is None else Checkpoint(self._latest)
 
     def __repr__(self) -> str:
         return f"Trial({self.name}, {self.status})"

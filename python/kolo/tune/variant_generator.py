@@ -7,13 +7,10 @@ import itertools
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Tuple
 
 from kolo.tune._space import evaluated
+from kolo.tune.error import TuneError
 from kolo.tune.sample import Domain, sample_from, spec_of
 
 Path = Tuple[Any, ...]
-
-
-class TuneError(Exception):
-    """The specification cannot be resolved."""
 
 
 class RecursiveDependencyError(Exception):

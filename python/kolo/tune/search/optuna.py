@@ -1,0 +1,5 @@
+"""Optuna's search, at the place that Ray Tune 2 has for it."""
+
+from kolo.tune.suggest import OptunaSearch
+
+__all__ = ["OptunaSearch"]

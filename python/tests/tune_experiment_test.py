@@ -1,0 +1,155 @@
+"""Experiments, callbacks and reporters."""
+
+import contextlib
+import io
+import os
+import unittest
+
+from study_case import StudyCase
+
+from kolo import tune
+from kolo.air import CheckpointConfig
+
+
+def rising(config):
+    for step in range(3):
+        tune.report(score=config["x"] * (step + 1), step=step)
+
+
+class Counter(tune.Trainable):
+    def setup(self, config):
+        self.count = 0
+
+    def step(self):
+        self.count += 1
+        return {"count": self.count, "done": self.count == 4}
+
+    def save_checkpoint(self, checkpoint_dir):
+        return {"count": self.count}
+
+    def load_checkpoint(self, checkpoint):
+        self.count = checkpoint["count"]
+
+
+class ExperimentTest(StudyCase):
+    def run_all(self, experiments, **options):
+        options = {"verbose": 0, "loggers": [], "local_dir": self._folder.name, **options}
+        return tune.run_experiments(experiments, **options)
+
+    def test_several_studies(self):
+        tune.register_trainable("rising", rising)
+        trials = self.run_all(
+            {
+                "a": {"run": "rising", "config": {"x": tune.grid_search([1, 2])}},
+                "b": {"run": Counter, "stop": {"training_iteration": 2}},
+            }
+        )
+        self.assertEqual([t.status for t in trials], ["TERMINATED"] * 3)
+        self.assertEqual([t.trainable_name for t in trials], ["rising", "rising", "Counter"])
+        self.assertEqual(trials[2].last_result["training_iteration"], 2)
+        one = tune.Experiment("c", rising, config={"x": 4})
+        self.assertEqual(self.run_all([one])[0].last_result["score"], 12)
+        analysis = self.run_study(tune.Experiment("d", rising, config={"x": 5}))
+        self.assertEqual((analysis.name, analysis.trials[0].config), ("d", {"x": 5}))
+
+    def test_checkpoints_at_the_end(self):
+        kept = CheckpointConfig(checkpoint_at_end=True)
+        [trial] = self.run_all({"a": {"run": Counter, "checkpoint_config": kept}})
+        self.assertTrue(trial.has_checkpoint())
+        with self.assertRaisesRegex(ValueError, "is a function"):
+            tune.Experiment("a", rising, checkpoint_config=kept)
+
+    def test_what_is_no_experiment(self):
+        for wrong in ("a", {"a": {"config": {}}}):
+            with self.assertRaises(tune.TuneError):
+                self.run_all(wrong)
+
+    def test_names_of_trials(self):
+        [trial] = self.run_all(
+            {
+                "a": {
+                    "run": rising,
+                    "config": {"x": 7},
+                    "trial_name_creator": lambda trial: f"seven_{trial.config['x']}",
+                    "trial_dirname_creator": lambda trial: f"folder_{trial.config['x']}",
+                }
+            }
+        )
+        self.assertEqual(str(trial), "seven_7")
+        self.assertEqual(os.path.basename(trial.logdir), "folder_7")
+
+
+class Listener(tune.Callback):
+    def __init__(self):
+        self.events = []
+        self.most = 0
+
+    def setup(self, **info):
+        self.events.append("setup")
+
+    def on_trial_start(self, iteration, trials, trial, **info):
+        self.events.append("start")
+
+    def on_checkpoint(self, iteration, trials, trial, checkpoint, **info):
+        self.events.append(f"checkpoint {os.path.isdir(checkpoint)}")
+
+    def on_trial_result(self, iteration, trials, trial, result, **info):
+        self.most = max(self.most, len(trials))
+
+    def on_trial_complete(self, iteration, trials, trial, **info):
+        self.events.append("complete")
+
+    def on_experiment_end(self, trials, **info):
+        self.events.append(f"end {len(trials)}")
+
+
+class CallbackTest(StudyCase):
+    def test_the_whole_of_a_study(self):
+        one = Listener()
+        self.run_study(Counter, callbacks=[one], checkpoint_freq=4)
+        self.assertEqual(one.events, ["setup", "start", "checkpoint True", "complete", "end 1"])
+        self.run_study(rising, config={"x": tune.grid_search([1, 2, 3])}, callbacks=[one])
+        self.assertEqual(one.most, 3)
+
+    def test_a_reporter_of_ones_own(self):
+        seen = []
+
+        class Own(tune.ProgressReporter):
+            def setup(self, metric=None, mode=None, **info):
+                seen.append((metric, mode))
+
+            def should_report(self, trials, done=False):
+                return done
+
+            def report(self, trials, done, *sys_info):
+                seen.append((len(trials), done))
+
+        self.run_study(rising, config={"x": 1}, metric="score", mode="max", progress_reporter=Own())
+        self.assertEqual(seen, [("score", "max"), (1, True)])
+
+    def test_a_table(self):
+        reporter = tune.CLIReporter(
+            metric_columns={"score": "points"}, sort_by_metric=True, max_report_frequency=1000
+        )
+        reporter.add_parameter_column("x")
+        with self.assertRaises(ValueError):
+            reporter.add_metric_column("score")
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out):
+            self.run_study(
+                rising,
+                config={"x": tune.grid_search([1, 3, 2])},
+                metric="score",
+                mode="max",
+                progress_reporter=reporter,
+            )
+        table = out.getvalue().split("== Status ==")[-1]
+        self.assertIn("points", table)
+        rows = [line.split()[-2:] for line in table.splitlines() if "TERMINATED " in line]
+        self.assertEqual(rows[-3:], [["3", "9"], ["2", "6"], ["1", "3"]])
+        with self.assertRaisesRegex(ValueError, "progress_reporter"):
+            self.run_study(rising, config={"x": 1}, progress_reporter="often")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,74 @@
+"""Searches around others: batches and repetitions."""
+
+import unittest
+
+from study_case import StudyCase
+
+from kolo import tune
+from kolo.tune.search import ConcurrencyLimiter, Repeater, Searcher
+
+
+def rising(config):
+    for step in range(3):
+        tune.report(score=config["x"] * (step + 1), step=step)
+
+
+class Listed(Searcher):
+    """Suggests 0, 1, 2 and so on, and remembers what it is told."""
+
+    def __init__(self):
+        super().__init__("score", "max")
+        self.next, self.told = 0, []
+
+    def suggest(self, trial_id):
+        self.next += 1
+        return {"x": self.next - 1}
+
+    def on_trial_complete(self, trial_id, result=None, error=False):
+        self.told.append((trial_id, result and result["score"], error))
+
+
+class WrapperTest(StudyCase):
+    def test_batches(self):
+        inner = Listed()
+        search = ConcurrencyLimiter(inner, max_concurrent=2, batch=True)
+        self.assertEqual([search.suggest(t) for t in "abc"], [{"x": 0}, {"x": 1}, None])
+        search.on_trial_complete("a", {"score": 1})
+        self.assertEqual((inner.told, search.suggest("c")), ([], None))
+        search.on_trial_complete("b", error=True)
+        self.assertEqual(inner.told, [("a", 1, False), ("b", None, True)])
+        self.assertEqual(search.suggest("c"), {"x": 2})
+        search.on_trial_complete("unknown", {"score": 1})
+        self.assertEqual(len(inner.told), 2)
+
+    def test_batches_of_a_search_of_kolo(self):
+        search = ConcurrencyLimiter(
+            tune.search.OptunaSearch(metric="score", mode="max", seed=1), 2, batch=True
+        )
+        analysis = self.run_study(
+            rising, config={"x": tune.uniform(0, 1)}, search_alg=search, num_samples=4
+        )
+        self.assertEqual(len(analysis.trials), 4)
+
+    def test_repetitions(self):
+        inner = Listed()
+        search = Repeater(inner, repeat=2)
+        drawn = [search.suggest(t) for t in "abcd"]
+        self.assertEqual([one["x"] for one in drawn], [0, 0, 1, 1])
+        self.assertEqual([one["__trial_index__"] for one in drawn], [0, 1, 0, 1])
+        search.on_trial_complete("a", {"score": 1})
+        search.on_trial_complete("c", error=True)
+        self.assertEqual(inner.told, [])
+        search.on_trial_complete("b", {"score": 2})
+        search.on_trial_complete("d", error=True)
+        self.assertEqual(inner.told, [("a", 1.5, False), ("c", None, True)])
+        analysis = self.run_study(
+            rising, search_alg=Repeater(Listed(), 2, set_index=False), num_samples=4
+        )
+        self.assertEqual(sorted(t.config["x"] for t in analysis.trials), [0, 0, 1, 1])
+        with self.assertRaises(ValueError):
+            Repeater(inner, 0)
+
+
+if __name__ == "__main__":
+    unittest.main()
