@@ -54,6 +54,32 @@ class Variants(unittest.TestCase):
         self.assertEqual(trials[7].experiment_tag[:2], "7_")
         self.assertEqual(config["c"], {"d": {"grid_search": [1, 2]}})
 
+    def test_points_within_dictionaries_and_grids(self):
+        config = {
+            "grid": tune.grid_search([1, 2, 3]),
+            "deep": {"x": tune.uniform(0, 1), "y": 5},
+        }
+        search = tune.search.BasicVariantGenerator(
+            points_to_evaluate=[{"grid": 2}, {"deep": {"x": 8.0}}]
+        )
+        search.add_configurations(
+            tune.Experiment("points", lambda config: 1, config=config, num_samples=3)
+        )
+        self.assertEqual(search.total_samples, 1 + 3 + 3)
+        trials = list(iter(search.next_trial, None))
+        self.assertEqual(trials[0].config["grid"], 2)
+        self.assertEqual([t.config["deep"] for t in trials[1:4]], [{"x": 8.0, "y": 5}] * 3)
+
+    def test_generators_of_numpy(self):
+        import numpy
+
+        domain = tune.uniform(0, 1)
+        for make in (numpy.random.RandomState, numpy.random.default_rng):
+            drawn = [domain.sample(random_state=make(3)) for _ in "ab"]
+            self.assertEqual(drawn[0], drawn[1])
+            seeds = [tune.search.BasicVariantGenerator(random_state=make(3)).seed for _ in "ab"]
+            self.assertEqual(seeds[0], seeds[1])
+
     def test_points_come_first(self):
         config = {"x": tune.uniform(0, 1), "y": tune.grid_search([1, 2])}
         spec = {"run": "train", "config": config, "num_samples": 2}

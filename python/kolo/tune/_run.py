@@ -28,7 +28,7 @@ from kolo.tune._arguments import (
 )
 from kolo.tune._custom import CustomScheduler, CustomSearch, watched
 from kolo.tune._prepared import Prepared
-from kolo.tune._space import Constants, prepare
+from kolo.tune._space import Constants, plain, prepare
 from kolo.tune.analysis import ExperimentAnalysis, results_of
 from kolo.tune.callback import Listeners
 from kolo.tune.error import TuneError
@@ -163,6 +163,7 @@ def run(
     kind = executor or ("ranks" if ranks else "process" if cluster else "thread")
     check_executor(kind, ranks, cluster)
     resources = dict(trainable.resources or resources_per_trial or {"cpu": 1})
+    resources.update(resources.pop("custom_resources", None) or {})  # type: ignore[arg-type]
     if "ranks" in resources:
         raise InvalidArgumentError(
             "tune.run: trials of Python keep their number of ranks, so resources_per_trial takes no "
@@ -196,10 +197,10 @@ def run(
         # Of a search of the user's own it is a name of one that needs no metric.
         "search": "random" if own_search else search.name,
         "custom_search": own_search,
-        "search_settings": {} if own_search else search.settings,
+        "search_settings": {} if own_search else search.sampler_settings(),
         "points_to_evaluate": [] if own_search else search.points_to_evaluate,
         "search_max_concurrent": search.max_concurrent,
-        "known": [],
+        "known": [] if own_search else [(plain(c, constants), v) for c, v in search.known],
         "scheduler": schedule.name,
         "custom_scheduler": own_schedule,
         "scheduler_settings": schedule.settings,
@@ -243,6 +244,8 @@ def run(
     raw = _run_under_a_free_name(options, trainable)
     trials = [known(row) for row in raw["trials"]]
     listeners.end(trials)
+    if isinstance(search, suggest.BasicVariantGenerator):
+        search.note_trials(len(trials))
     failed = [trial for trial in trials if trial.status == "ERROR"]
     if failed and (raise_on_failed_trial or fail_fast == "raise"):
         raise TuneError(
