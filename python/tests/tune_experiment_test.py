@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import json
 import os
 import unittest
 
@@ -77,6 +78,64 @@ class ExperimentTest(StudyCase):
         )
         self.assertEqual(str(trial), "seven_7")
         self.assertEqual(os.path.basename(trial.logdir), "folder_7")
+
+
+class LoggerTest(StudyCase):
+    def lines(self, trial, name):
+        with open(os.path.join(trial.logdir, name)) as file:
+            return file.read().splitlines()
+
+    def test_loggers_of_ones_own(self):
+        class Own(tune.logger.Logger):
+            def on_result(self, result):
+                with open(os.path.join(self.logdir, "own.txt"), "a") as file:
+                    file.write(f"{result['score']}\n")
+
+        callback = tune.logger.LegacyLoggerCallback([Own])
+        analysis = self.run_study(rising, config={"x": 2}, callbacks=[callback])
+        self.assertEqual(self.lines(analysis.trials[0], "own.txt"), ["2", "4", "6"])
+
+    def test_a_callback_by_trials(self):
+        seen = []
+
+        class Own(tune.logger.LoggerCallback):
+            def log_trial_start(self, trial):
+                seen.append("start")
+
+            def log_trial_result(self, iteration, trial, result):
+                seen.append(result["score"])
+
+            def log_trial_end(self, trial, failed=False):
+                seen.append(failed)
+
+        self.run_study(rising, config={"x": 1}, callbacks=[Own()])
+        self.assertEqual(seen, ["start", 1, 2, 3, False])
+
+    def test_files_are_written_once(self):
+        both = [tune.logger.JsonLoggerCallback(), tune.logger.CSVLoggerCallback()]
+        analysis = self.run_study(rising, config={"x": 1}, callbacks=both, loggers=None)
+        [trial] = analysis.trials
+        self.assertEqual(len(self.lines(trial, "result.json")), 3)
+        self.assertEqual(len(self.lines(trial, "progress.csv")), 4)
+        self.assertEqual(json.loads("".join(self.lines(trial, "params.json"))), {"x": 1})
+
+    def test_files_without_a_study(self):
+        trial = tune.Trial("rising", {"x": 1, "f": max}, logdir=self._folder.name)
+        for make in (tune.logger.JsonLoggerCallback, tune.logger.CSVLoggerCallback):
+            for _ in "ab":  # a trial that starts again goes on with its files
+                callback = make()
+                callback.on_trial_start(0, [], trial)
+                callback.on_trial_result(1, [], trial, {"score": 1, "deep": {"a": [2]}})
+                callback.on_trial_result(2, [], trial, {"score": 2, "later": 3})
+                callback.on_trial_complete(3, [], trial)
+        table = self.lines(trial, "progress.csv")
+        self.assertEqual(table[:3], ["score,deep/a", "1,[2]", "2,"])
+        self.assertEqual(len(table), 5)
+        results = [json.loads(line) for line in self.lines(trial, "result.json")]
+        self.assertEqual(results[1], {"score": 2, "later": 3})
+        quiet = tune.logger.NoopLogger({}, self._folder.name)
+        quiet.on_result({"score": 1})
+        quiet.close()
 
 
 class Listener(tune.Callback):

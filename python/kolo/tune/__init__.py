@@ -16,6 +16,7 @@ from kolo.tune import (
     checkpoint,
     error,
     experiment,
+    logger,
     progress_reporter,
     result,
     schedulers,

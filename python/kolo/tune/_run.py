@@ -33,6 +33,7 @@ from kolo.tune.analysis import ExperimentAnalysis, results_of
 from kolo.tune.callback import Listeners
 from kolo.tune.error import TuneError
 from kolo.tune.experiment import Experiment
+from kolo.tune.logger import loggers_beside
 from kolo.tune.progress_reporter import reporters_of
 from kolo.tune.result import results_dir
 from kolo.tune.schedulers import TrialScheduler, create_scheduler
@@ -224,7 +225,9 @@ def run(
         "resume": resume_word(resume, name),
         "local_dir": None if local_dir is None else os.path.expanduser(local_dir),
         "storage": storage,
-        "loggers": None if loggers is None else list(loggers),
+        "loggers": loggers_beside(
+            None if loggers is None else list(loggers), list(callbacks or [])
+        ),
         "verbose": verbose,
         "callbacks": [listeners] if listeners else [],
         "trial_dirname_creator": _dirname_of(trial_dirname_creator, known),

@@ -65,6 +65,22 @@ class Checkpoint(str):
     path = dir_or_data
     value = dir_or_data
 
+    @property
+    def uri(self) -> str:
+        """Where it is, as an address."""
+        return f"file://{self}"
+
+    def get_internal_representation(self) -> Tuple[str, str]:
+        """What it is kept as, and where: always a folder."""
+        return "local_path", str(self)
+
+    @classmethod
+    def from_uri(cls, uri: str) -> Checkpoint:
+        """Of an address that ``uri`` gave."""
+        if not uri.startswith("file://"):
+            raise InvalidArgumentError(f"Checkpoint.from_uri: {uri!r} is no file:// address")
+        return cls.from_directory(uri[len("file://") :])
+
     @classmethod
     def from_directory(cls, path: Any) -> Checkpoint:
         """Of a folder that is there."""
