@@ -1,6 +1,8 @@
 """kolo.tune without a study: variants one by one, functions as classes, stoppers."""
 
+import contextlib
 import datetime
+import io
 import os
 import pickle
 import threading
@@ -203,6 +205,59 @@ class Studies(StudyCase):
         for wrong in ("1", None, True):
             with self.assertRaises(ValueError):
                 TimeoutStopper(wrong)
+
+
+class Helpers(unittest.TestCase):
+    def test_dictionaries(self):
+        nested = {"a": {"b": 1, "c": {"d": 2}}, "e": [3, {"f": 4}]}
+        flat = tune.utils.flatten_dict(nested)
+        self.assertEqual(flat, {"a/b": 1, "a/c/d": 2, "e": [3, {"f": 4}]})
+        self.assertEqual(tune.utils.unflatten_dict(flat), nested)
+        opened = tune.utils.flatten_dict({"e": [3, {"f": 4}]}, ".", flatten_list=True)
+        self.assertEqual(opened, {"e.0": 3, "e.1.f": 4})
+        with self.assertRaises(ValueError):
+            tune.utils.flatten_dict({"a/b": 1}, prevent_delimiter=True)
+
+    def test_what_cannot_be_sent(self):
+        lock = threading.Lock()
+
+        def wrong(config):
+            return lock
+
+        def right(config):
+            return threading.Lock()
+
+        with contextlib.redirect_stdout(io.StringIO()) as out:
+            self.assertEqual(tune.utils.diagnose_serialization(wrong), {"lock"})
+        self.assertIn("lock", out.getvalue())
+        self.assertIs(tune.utils.diagnose_serialization(right), True)
+
+    def test_checkpoints_of_a_class(self):
+        class Steps(tune.Trainable):
+            def step(self):
+                return {"timesteps_this_iter": 10}
+
+            def save_checkpoint(self, checkpoint_dir):
+                path = os.path.join(checkpoint_dir, f"checkpoint-{self._iteration}")
+                open(path, "w").close()
+                return path
+
+            def load_checkpoint(self, checkpoint):
+                assert os.path.exists(checkpoint)
+
+        self.assertTrue(tune.utils.validate_save_restore(Steps))
+        first, second = Steps({}), Steps({})
+        first.train()
+        self.assertEqual(first.train()["timesteps_total"], 20)
+        second.restore(first.save())
+        self.assertEqual(second.train()["timesteps_total"], 30)
+
+        class Forgetful(Steps):
+            def load_checkpoint(self, checkpoint):
+                self.iteration = 0
+
+        with self.assertRaisesRegex(RuntimeError, "next one is 1"):
+            tune.utils.validate_save_restore(Forgetful)
 
 
 if __name__ == "__main__":

@@ -24,6 +24,7 @@ from kolo.tune import (
     stopper,
     suggest,
     trial,
+    utils,
     variant_generator,
 )
 from kolo.tune._functions import with_parameters, with_resources, wrap_function

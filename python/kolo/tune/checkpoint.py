@@ -149,6 +149,8 @@ def save_object(trainable: Any, directory: str) -> None:
     kept = {
         "iteration": trainable.iteration,
         "time_total": getattr(trainable, "_time_total", 0.0),
+        "timesteps_total": getattr(trainable, "_timesteps_total", 0),
+        "episodes_total": getattr(trainable, "_episodes_total", 0),
         "is_dict": isinstance(state, dict),
     }
     if isinstance(state, dict):
@@ -168,5 +170,7 @@ def load_object(trainable: Any, directory: str) -> None:
         ) from None
     trainable.iteration = kept["iteration"]
     trainable._time_total = kept.get("time_total", 0.0)
+    trainable._timesteps_total = kept.get("timesteps_total", 0)
+    trainable._episodes_total = kept.get("episodes_total", 0)
     where = os.path.normpath(os.path.join(directory, kept.get("path", ".")))
     trainable.load_checkpoint(kept["state"] if kept["is_dict"] else where)
