@@ -61,7 +61,14 @@ class ExperimentTest(StudyCase):
             tune.Experiment("a", rising, checkpoint_config=kept)
 
     def test_what_is_no_experiment(self):
-        for wrong in ("a", {"a": {"config": {}}}):
+        for wrong in (
+            "a",
+            {"a": {"config": {}}},
+            {"a": {"run": "nothing"}},
+            {"a": {"run": 3}},
+            {"a": {"run": rising, "what": 3}},
+            {"a": {"run": rising, "resources_per_trial": {"what": 3}}},
+        ):
             with self.assertRaises(tune.TuneError):
                 self.run_all(wrong)
 
@@ -78,6 +85,13 @@ class ExperimentTest(StudyCase):
         )
         self.assertEqual(str(trial), "seven_7")
         self.assertEqual(os.path.basename(trial.logdir), "folder_7")
+        same = self.run_study(
+            rising,
+            config={"x": tune.grid_search([1, 2, 3])},
+            trial_dirname_creator=lambda trial: "same",
+        )
+        folders = sorted(os.path.basename(trial.logdir) for trial in same.trials)
+        self.assertEqual(folders, ["same", "same_00001", "same_00002"])
 
 
 class LoggerTest(StudyCase):

@@ -301,7 +301,14 @@ def _dirname_of(
     """Functions of a trial, as Tune has them, and of its number and configuration."""
     if creator is None or len(inspect.signature(creator).parameters) > 1:
         return creator
-    return lambda number, config: str(creator(known(new_row(number, config))))
+    used: Dict[str, int] = {}
+
+    def name_of(number: int, config: Any) -> str:
+        name = str(creator(known(new_row(number, config))))
+        # Two trials must not write into one folder.
+        return name if used.setdefault(name, number) == number else f"{name}_{number:05d}"
+
+    return name_of
 
 
 def _shared_folder(options: Dict[str, Any]) -> Optional[str]:

@@ -14,6 +14,12 @@ import pickle
 from typing import Any, Dict, Iterable, List, Optional, TextIO, Type
 
 from kolo.tune.callback import Callback
+from kolo.tune.result import (
+    EXPR_PARAM_FILE,
+    EXPR_PARAM_PICKLE_FILE,
+    EXPR_PROGRESS_FILE,
+    EXPR_RESULT_FILE,
+)
 from kolo.tune.trial import Trial, flatten
 
 
@@ -104,12 +110,12 @@ class _JsonFile:
         os.makedirs(logdir, exist_ok=True)
         self._logdir = logdir
         self.update_config(config)
-        self._file: TextIO = open(os.path.join(logdir, "result.json"), "a")
+        self._file: TextIO = open(os.path.join(logdir, EXPR_RESULT_FILE), "a")
 
     def update_config(self, config: Dict[str, Any]) -> None:
-        with open(os.path.join(self._logdir, "params.json"), "w") as file:
+        with open(os.path.join(self._logdir, EXPR_PARAM_FILE), "w") as file:
             json.dump(config, file, indent=2, sort_keys=True, default=_as_plain)
-        with open(os.path.join(self._logdir, "params.pkl"), "wb") as binary:
+        with open(os.path.join(self._logdir, EXPR_PARAM_PICKLE_FILE), "wb") as binary:
             pickle.dump(_picklable(config), binary)
 
     def write(self, result: Dict[str, Any]) -> None:
@@ -125,7 +131,7 @@ class _CsvFile:
 
     def __init__(self, logdir: str, config: Dict[str, Any]) -> None:
         os.makedirs(logdir, exist_ok=True)
-        path = os.path.join(logdir, "progress.csv")
+        path = os.path.join(logdir, EXPR_PROGRESS_FILE)
         self._is_new = not os.path.exists(path) or os.path.getsize(path) == 0
         self._file: TextIO = open(path, "a", newline="")
         self._writer: Optional[csv.DictWriter] = None

@@ -8,12 +8,8 @@ from typing import Any, Callable, Dict, Optional, Tuple
 
 from kolo._errors import InvalidArgumentError, UnsupportedError, unknown_name
 from kolo._run import pickler
-from kolo.tune.error import TuneError
+from kolo.tune.error import SettingError
 from kolo.tune.sample import Domain, uniform
-
-
-class SettingError(InvalidArgumentError, TuneError):
-    """A scheduler cannot work like that."""
 
 
 def _check(scheduler: type, **settings: bool) -> None:
