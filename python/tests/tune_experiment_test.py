@@ -4,6 +4,7 @@ import contextlib
 import io
 import json
 import os
+import sys
 import unittest
 
 from study_case import StudyCase
@@ -150,6 +151,47 @@ class LoggerTest(StudyCase):
         quiet = tune.logger.NoopLogger({}, self._folder.name)
         quiet.on_result({"score": 1})
         quiet.close()
+
+
+def printing(config):
+    print("out", config["x"])
+    print("err", config["x"], file=sys.stderr)
+    tune.report(score=1)
+
+
+class Printing(tune.Trainable):
+    def step(self):
+        print("step")
+        return {"score": 1, "done": True}
+
+
+class OutputTest(StudyCase):
+    def printed(self, trial, name):
+        with open(os.path.join(trial.logdir, name)) as file:
+            return file.read().splitlines()
+
+    def test_each_trial_prints_to_its_own_files(self):
+        for executor in ("thread", "process"):
+            analysis = self.run_study(
+                printing,
+                config={"x": tune.grid_search([1, 2])},
+                log_to_file=True,
+                executor=executor,
+            )
+            for trial in analysis.trials:
+                x = trial.config["x"]
+                self.assertEqual(self.printed(trial, "stdout"), [f"out {x}"])
+                self.assertEqual(self.printed(trial, "stderr"), [f"err {x}"])
+
+    def test_names_of_files(self):
+        [trial] = self.run_study(printing, config={"x": 1}, log_to_file="both").trials
+        self.assertEqual(self.printed(trial, "both"), ["out 1", "err 1"])
+        [trial] = self.run_study(printing, config={"x": 1}, log_to_file=("a", "b")).trials
+        self.assertEqual(self.printed(trial, "b"), ["err 1"])
+        [trial] = self.run_study(Printing, log_to_file=True).trials
+        self.assertEqual(self.printed(trial, "stdout"), ["step"])
+        with self.assertRaisesRegex(ValueError, "log_to_file"):
+            self.run_study(printing, config={"x": 1}, log_to_file=("a", "b", "c"))
 
 
 class Listener(tune.Callback):

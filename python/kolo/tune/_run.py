@@ -27,6 +27,7 @@ from kolo.tune._arguments import (
     stop_rules,
 )
 from kolo.tune._custom import CustomScheduler, CustomSearch, watched
+from kolo.tune._output import file_names
 from kolo.tune._prepared import Prepared
 from kolo.tune._space import Constants, plain, prepare
 from kolo.tune.analysis import ExperimentAnalysis, results_of
@@ -115,7 +116,7 @@ def run(
     if isinstance(time_budget_s, datetime.timedelta):
         time_budget_s = time_budget_s.total_seconds()
     constants = Constants()
-    trainable = Prepared(run_or_experiment, constants)
+    trainable = Prepared(run_or_experiment, constants, file_names(log_to_file))
     for option, value in (
         ("checkpoint_at_end", checkpoint_at_end),
         ("checkpoint_freq", checkpoint_freq),
