@@ -1,6 +1,8 @@
 """kolo.search, kolo.hps and kolo.optuna."""
 
+import contextlib
 import csv
+import io
 import os
 import tempfile
 import unittest
@@ -253,6 +255,107 @@ class Optuna(unittest.TestCase):
 
 def plus(config, y=0):
     return config["x"] + y
+
+
+class Callbacks(unittest.TestCase):
+    def setUp(self):
+        self._folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self._folder.cleanup)
+
+    def search(self, run, max_evals, callbacks=(), problem=None, **options):
+        if problem is None:
+            problem = hps.HpProblem()
+            problem.add_hyperparameter((0.0, 10.0), "x")
+        evaluator = hps.Evaluator.create(
+            run, method="serial", method_kwargs={"callbacks": list(callbacks)}
+        )
+        self.last = hps.CBO(
+            problem, evaluator, random_state=3, log_dir=self._folder.name, **options
+        )
+        return self.last.search(max_evals)
+
+    def test_a_search_tells_of_its_evaluations(self):
+        seen = []
+
+        class Own(hps.callback.Callback):
+            def on_launch(self, job):
+                seen.append(("launch", job.id))
+
+            def on_done(self, job):
+                seen.append(("done", job.objective == job.config["x"], job.metadata.get("more")))
+
+        profiler = hps.callback.ProfilingCallback()
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out):
+            self.search(
+                hps.profile(lambda config: {"objective": config["x"], "metadata": {"more": 7}}),
+                3,
+                [Own(), profiler, hps.callback.LoggerCallback()],
+                surrogate_model="DUMMY",
+            )
+        self.assertEqual(seen.count(("done", True, 7)), 3)
+        launched = [number for event, number, *_ in seen if event == "launch"]
+        self.assertEqual(launched, [0, 1, 2])
+        self.assertEqual(out.getvalue().count("best objective"), 3)
+        self.assertEqual(list(profiler.profile["n_jobs_running"]), [1, 0] * 3)
+
+    def test_a_search_that_does_not_improve_ends(self):
+        stop = hps.callback.SearchEarlyStopping(patience=4)
+        results = self.search(lambda config: 1.0, 200, [stop], surrogate_model="DUMMY")
+        self.assertLess(len(results), 20)
+        self.assertGreaterEqual(len(results), 5)
+
+    def test_by_hand(self):
+        stop = hps.callback.SearchEarlyStopping(patience=2)
+        launched = []
+        stop.on_launch = launched.append
+        evaluator = hps.SerialEvaluator(lambda config: config["x"], callbacks=[stop])
+        evaluator.submit([{"x": 3}, {"x": 2}, {"x": 1}])
+        self.assertEqual([job["x"] for job in launched], [3, 2, 1])
+        with self.assertRaises(hps.callback.SearchTerminationError):
+            evaluator.gather("ALL")
+
+    def test_objectives_that_were_not_declared(self):
+        results = self.search(lambda config: (config["x"], 2.0), 3, surrogate_model="DUMMY")
+        self.assertEqual(list(results["objective_0"]), list(results["x"]))
+        self.assertEqual(list(results["objective_1"]), [2.0] * 3)
+        self.assertNotIn("objective", results)
+
+    def test_points_first_and_results_of_an_earlier_search(self):
+        problem = hps.HpProblem()
+        problem.add_hyperparameter((0.0, 10.0), "x")
+        problem.add_hyperparameter((1, 5), "n")
+        problem.add_hyperparameter(["a", "b"], "kind")
+
+        def run(config):
+            return -((config["x"] - 9) ** 2)
+
+        points = [{"x": 1.0, "n": 2, "kind": "b"}]
+        first = self.search(run, 30, problem=problem, initial_points=points)
+        self.assertEqual(first.loc[0, ["x", "n", "kind"]].to_dict(), points[0])
+        for known in (first, os.path.join(self._folder.name, "results.csv")):
+            evaluator = hps.Evaluator.create(run)
+            with tempfile.TemporaryDirectory() as folder:
+                search = hps.CBO(
+                    problem, evaluator, random_state=5, log_dir=folder, n_initial_points=1
+                )
+                search.fit_surrogate(known)
+                self.assertEqual(len(search._known), 30)
+                self.assertIsInstance(search._known[0][0]["n"], int)
+                self.assertGreater(search.search(8)["x"].median(), 5)
+
+    def test_options_of_deephyper(self):
+        with self.assertWarns(UserWarning):
+            self.search(
+                lambda config: 1,
+                2,
+                acq_func="gp_hedge",
+                n_jobs=2,
+                acq_optimizer="sampling",
+                multi_point_strategy="cl_max",
+                filter_failures="mean",
+                n_points=100,
+            )
 
 
 class Evaluators(unittest.TestCase):

@@ -2,7 +2,9 @@
 
 import contextlib
 import io
+import json
 import os
+import sys
 import unittest
 
 from study_case import StudyCase
@@ -60,7 +62,14 @@ class ExperimentTest(StudyCase):
             tune.Experiment("a", rising, checkpoint_config=kept)
 
     def test_what_is_no_experiment(self):
-        for wrong in ("a", {"a": {"config": {}}}):
+        for wrong in (
+            "a",
+            {"a": {"config": {}}},
+            {"a": {"run": "nothing"}},
+            {"a": {"run": 3}},
+            {"a": {"run": rising, "what": 3}},
+            {"a": {"run": rising, "resources_per_trial": {"what": 3}}},
+        ):
             with self.assertRaises(tune.TuneError):
                 self.run_all(wrong)
 
@@ -77,6 +86,112 @@ class ExperimentTest(StudyCase):
         )
         self.assertEqual(str(trial), "seven_7")
         self.assertEqual(os.path.basename(trial.logdir), "folder_7")
+        same = self.run_study(
+            rising,
+            config={"x": tune.grid_search([1, 2, 3])},
+            trial_dirname_creator=lambda trial: "same",
+        )
+        folders = sorted(os.path.basename(trial.logdir) for trial in same.trials)
+        self.assertEqual(folders, ["same", "same_00001", "same_00002"])
+
+
+class LoggerTest(StudyCase):
+    def lines(self, trial, name):
+        with open(os.path.join(trial.logdir, name)) as file:
+            return file.read().splitlines()
+
+    def test_loggers_of_ones_own(self):
+        class Own(tune.logger.Logger):
+            def on_result(self, result):
+                with open(os.path.join(self.logdir, "own.txt"), "a") as file:
+                    file.write(f"{result['score']}\n")
+
+        callback = tune.logger.LegacyLoggerCallback([Own])
+        analysis = self.run_study(rising, config={"x": 2}, callbacks=[callback])
+        self.assertEqual(self.lines(analysis.trials[0], "own.txt"), ["2", "4", "6"])
+
+    def test_a_callback_by_trials(self):
+        seen = []
+
+        class Own(tune.logger.LoggerCallback):
+            def log_trial_start(self, trial):
+                seen.append("start")
+
+            def log_trial_result(self, iteration, trial, result):
+                seen.append(result["score"])
+
+            def log_trial_end(self, trial, failed=False):
+                seen.append(failed)
+
+        self.run_study(rising, config={"x": 1}, callbacks=[Own()])
+        self.assertEqual(seen, ["start", 1, 2, 3, False])
+
+    def test_files_are_written_once(self):
+        both = [tune.logger.JsonLoggerCallback(), tune.logger.CSVLoggerCallback()]
+        analysis = self.run_study(rising, config={"x": 1}, callbacks=both, loggers=None)
+        [trial] = analysis.trials
+        self.assertEqual(len(self.lines(trial, "result.json")), 3)
+        self.assertEqual(len(self.lines(trial, "progress.csv")), 4)
+        self.assertEqual(json.loads("".join(self.lines(trial, "params.json"))), {"x": 1})
+
+    def test_files_without_a_study(self):
+        trial = tune.Trial("rising", {"x": 1, "f": max}, logdir=self._folder.name)
+        for make in (tune.logger.JsonLoggerCallback, tune.logger.CSVLoggerCallback):
+            for _ in "ab":  # a trial that starts again goes on with its files
+                callback = make()
+                callback.on_trial_start(0, [], trial)
+                callback.on_trial_result(1, [], trial, {"score": 1, "deep": {"a": [2]}})
+                callback.on_trial_result(2, [], trial, {"score": 2, "later": 3})
+                callback.on_trial_complete(3, [], trial)
+        table = self.lines(trial, "progress.csv")
+        self.assertEqual(table[:3], ["score,deep/a", "1,[2]", "2,"])
+        self.assertEqual(len(table), 5)
+        results = [json.loads(line) for line in self.lines(trial, "result.json")]
+        self.assertEqual(results[1], {"score": 2, "later": 3})
+        quiet = tune.logger.NoopLogger({}, self._folder.name)
+        quiet.on_result({"score": 1})
+        quiet.close()
+
+
+def printing(config):
+    print("out", config["x"])
+    print("err", config["x"], file=sys.stderr)
+    tune.report(score=1)
+
+
+class Printing(tune.Trainable):
+    def step(self):
+        print("step")
+        return {"score": 1, "done": True}
+
+
+class OutputTest(StudyCase):
+    def printed(self, trial, name):
+        with open(os.path.join(trial.logdir, name)) as file:
+            return file.read().splitlines()
+
+    def test_each_trial_prints_to_its_own_files(self):
+        for executor in ("thread", "process"):
+            analysis = self.run_study(
+                printing,
+                config={"x": tune.grid_search([1, 2])},
+                log_to_file=True,
+                executor=executor,
+            )
+            for trial in analysis.trials:
+                x = trial.config["x"]
+                self.assertEqual(self.printed(trial, "stdout"), [f"out {x}"])
+                self.assertEqual(self.printed(trial, "stderr"), [f"err {x}"])
+
+    def test_names_of_files(self):
+        [trial] = self.run_study(printing, config={"x": 1}, log_to_file="both").trials
+        self.assertEqual(self.printed(trial, "both"), ["out 1", "err 1"])
+        [trial] = self.run_study(printing, config={"x": 1}, log_to_file=("a", "b")).trials
+        self.assertEqual(self.printed(trial, "b"), ["err 1"])
+        [trial] = self.run_study(Printing, log_to_file=True).trials
+        self.assertEqual(self.printed(trial, "stdout"), ["step"])
+        with self.assertRaisesRegex(ValueError, "log_to_file"):
+            self.run_study(printing, config={"x": 1}, log_to_file=("a", "b", "c"))
 
 
 class Listener(tune.Callback):

@@ -1,4 +1,4 @@
-"""Searches around others: batches and repetitions."""
+"""Searches around others, with batches and repetitions; and results from elsewhere."""
 
 import unittest
 
@@ -68,6 +68,50 @@ class WrapperTest(StudyCase):
         self.assertEqual(sorted(t.config["x"] for t in analysis.trials), [0, 0, 1, 1])
         with self.assertRaises(ValueError):
             Repeater(inner, 0)
+
+
+class EvaluatedTest(StudyCase):
+    space = {"x": tune.uniform(0, 10)}
+
+    def suggested(self, search, known):
+        """The mean of what is suggested after results with the best at 9."""
+        for x in known:
+            search.add_evaluated_point({"x": x}, -((x - 9) ** 2))
+        return sum(search.suggest(f"{n}")["x"] for n in range(8)) / 8
+
+    def test_a_search_learns_from_points_of_others(self):
+        known = [one / 2 for one in range(20)]
+        for make in (
+            lambda: tune.search.OptunaSearch(self.space, "score", "max", seed=3),
+            lambda: tune.search.BayesOptSearch(
+                self.space, "score", "max", utility_kwargs={"kind": "ucb", "kappa": 0.1}
+            ),
+        ):
+            self.assertGreater(self.suggested(make(), known), 6.5)
+
+    def test_of_studies(self):
+        first = self.run_study(
+            rising, config={"x": tune.grid_search([0, 2, 4, 6, 8, 10])}, metric="score", mode="max"
+        )
+        search = tune.search.BayesOptSearch(metric="score", mode="max", analysis=first)
+        self.assertEqual(len(search.known), 6)
+        second = self.run_study(rising, config=self.space, search_alg=search, num_samples=2)
+        self.assertGreater(max(t.config["x"] for t in second.trials), 5)
+
+    def test_rewards_of_points(self):
+        points = [{"x": 1.0}, {"x": 2.0}]
+        search = tune.search.OptunaSearch(
+            self.space, "score", "max", points, seed=1, evaluated_rewards=[3.0, 4.0]
+        )
+        self.assertNotIn(search.suggest("a"), points)
+        search.add_evaluated_point({"x": 1.0}, 0, error=True)
+        self.assertEqual(len(search.known), 2)
+        with self.assertRaisesRegex(ValueError, "evaluated_rewards"):
+            tune.search.OptunaSearch(self.space, "score", "max", points, evaluated_rewards=[1])
+        with self.assertRaises(NotImplementedError):
+            Listed().add_evaluated_point({"x": 1}, 1)
+        with self.assertRaisesRegex(ValueError, "kind"):
+            tune.search.BayesOptSearch(utility_kwargs={"kind": "best"})
 
 
 if __name__ == "__main__":

@@ -63,7 +63,11 @@ class TuneTest(StudyCase):
         self.assertEqual((len(pets), pets[1], pets.categories), (2, "dog", ["cat", "dog"]))
         self.assertEqual(pets.grid(), {"grid_search": ["cat", "dog"]})
         self.assertIsInstance(tune.sample_from(lambda: 1), tune.Function)
-        for wrong in (lambda: tune.Float(0).uniform(), lambda: tune.loguniform(0, 1)):
+        for wrong in (
+            lambda: tune.Float(0).uniform(),
+            lambda: tune.loguniform(0, 1),
+            lambda: tune.Float(0, 1).normal().uniform(),
+        ):
             with self.assertRaises(ValueError):
                 wrong()
 

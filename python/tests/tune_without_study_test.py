@@ -1,6 +1,8 @@
 """kolo.tune without a study: variants one by one, functions as classes, stoppers."""
 
+import contextlib
 import datetime
+import io
 import os
 import pickle
 import threading
@@ -53,6 +55,32 @@ class Variants(unittest.TestCase):
         self.assertEqual((second.config["b"], second.config["c"]["d"]), (False, 1))
         self.assertEqual(trials[7].experiment_tag[:2], "7_")
         self.assertEqual(config["c"], {"d": {"grid_search": [1, 2]}})
+
+    def test_points_within_dictionaries_and_grids(self):
+        config = {
+            "grid": tune.grid_search([1, 2, 3]),
+            "deep": {"x": tune.uniform(0, 1), "y": 5},
+        }
+        search = tune.search.BasicVariantGenerator(
+            points_to_evaluate=[{"grid": 2}, {"deep": {"x": 8.0}}]
+        )
+        search.add_configurations(
+            tune.Experiment("points", lambda config: 1, config=config, num_samples=3)
+        )
+        self.assertEqual(search.total_samples, 1 + 3 + 3)
+        trials = list(iter(search.next_trial, None))
+        self.assertEqual(trials[0].config["grid"], 2)
+        self.assertEqual([t.config["deep"] for t in trials[1:4]], [{"x": 8.0, "y": 5}] * 3)
+
+    def test_generators_of_numpy(self):
+        import numpy
+
+        domain = tune.uniform(0, 1)
+        for make in (numpy.random.RandomState, numpy.random.default_rng):
+            drawn = [domain.sample(random_state=make(3)) for _ in "ab"]
+            self.assertEqual(drawn[0], drawn[1])
+            seeds = [tune.search.BasicVariantGenerator(random_state=make(3)).seed for _ in "ab"]
+            self.assertEqual(seeds[0], seeds[1])
 
     def test_points_come_first(self):
         config = {"x": tune.uniform(0, 1), "y": tune.grid_search([1, 2])}
@@ -177,6 +205,59 @@ class Studies(StudyCase):
         for wrong in ("1", None, True):
             with self.assertRaises(ValueError):
                 TimeoutStopper(wrong)
+
+
+class Helpers(unittest.TestCase):
+    def test_dictionaries(self):
+        nested = {"a": {"b": 1, "c": {"d": 2}}, "e": [3, {"f": 4}]}
+        flat = tune.utils.flatten_dict(nested)
+        self.assertEqual(flat, {"a/b": 1, "a/c/d": 2, "e": [3, {"f": 4}]})
+        self.assertEqual(tune.utils.unflatten_dict(flat), nested)
+        opened = tune.utils.flatten_dict({"e": [3, {"f": 4}]}, ".", flatten_list=True)
+        self.assertEqual(opened, {"e.0": 3, "e.1.f": 4})
+        with self.assertRaises(ValueError):
+            tune.utils.flatten_dict({"a/b": 1}, prevent_delimiter=True)
+
+    def test_what_cannot_be_sent(self):
+        lock = threading.Lock()
+
+        def wrong(config):
+            return lock
+
+        def right(config):
+            return threading.Lock()
+
+        with contextlib.redirect_stdout(io.StringIO()) as out:
+            self.assertEqual(tune.utils.diagnose_serialization(wrong), {"lock"})
+        self.assertIn("lock", out.getvalue())
+        self.assertIs(tune.utils.diagnose_serialization(right), True)
+
+    def test_checkpoints_of_a_class(self):
+        class Steps(tune.Trainable):
+            def step(self):
+                return {"timesteps_this_iter": 10}
+
+            def save_checkpoint(self, checkpoint_dir):
+                path = os.path.join(checkpoint_dir, f"checkpoint-{self._iteration}")
+                open(path, "w").close()
+                return path
+
+            def load_checkpoint(self, checkpoint):
+                assert os.path.exists(checkpoint)
+
+        self.assertTrue(tune.utils.validate_save_restore(Steps))
+        first, second = Steps({}), Steps({})
+        first.train()
+        self.assertEqual(first.train()["timesteps_total"], 20)
+        second.restore(first.save())
+        self.assertEqual(second.train()["timesteps_total"], 30)
+
+        class Forgetful(Steps):
+            def load_checkpoint(self, checkpoint):
+                self.iteration = 0
+
+        with self.assertRaisesRegex(RuntimeError, "next one is 1"):
+            tune.utils.validate_save_restore(Forgetful)
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ evaluator = Evaluator.create(lambda config: -config["x"] ** 2, method="thread")
 results = CBO(problem, evaluator).search(max_evals=100)
 """
 
+from kolo.hps import callback
 from kolo.hps._evaluator import (
     Evaluator,
     Job,
@@ -50,6 +51,7 @@ __all__ = [
     "ThreadPoolEvaluator",
     "all_of",
     "any_of",
+    "callback",
     "equals",
     "greater",
     "less",

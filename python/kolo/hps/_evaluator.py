@@ -39,6 +39,37 @@ class Job:
         self.timestamp_gather: Optional[float] = None
         self.result: Any = None
 
+    def _part(self, name: str) -> Any:
+        return self.result.get(name) if isinstance(self.result, dict) else None
+
+    @property
+    def output(self) -> Any:
+        """All that the run function has returned."""
+        return self.result
+
+    @property
+    def objective(self) -> Any:
+        """The objective of it: a number, several, or a text for a failure."""
+        return self._part("objective") if isinstance(self.result, dict) else self.result
+
+    @property
+    def metadata(self) -> Dict[str, Any]:
+        """What else the run function has returned."""
+        return dict(self._part("metadata") or {})
+
+    @property
+    def timestamp_start(self) -> Optional[float]:
+        """When the run function began, if it is decorated with profile()."""
+        return self._part("timestamp_start")
+
+    @property
+    def timestamp_end(self) -> Optional[float]:
+        """When it ended."""
+        return self._part("timestamp_end")
+
+    def __getitem__(self, name: str) -> Any:
+        return self.config[name]
+
     def row(self, objectives: Optional[int]) -> Dict[str, Any]:
         """A row of results.csv."""
         row: Dict[str, Any] = {**self.config, "job_id": self.id}
@@ -124,6 +155,7 @@ class Evaluator:
         for config in configs:
             job = Job(self._submitted, dict(config), self._now())
             self._submitted += 1
+            self.tell("on_launch", job)
             self._running[self._start(dict(config))] = job
 
     def _start(self, config: Dict[str, Any], **more: Any) -> Any:
@@ -151,7 +183,16 @@ class Evaluator:
             job.timestamp_gather = self._now()
             gathered.append(job)
         self.jobs_done += gathered
+        for job in gathered:
+            self.tell("on_done", job)
         return gathered
+
+    def tell(self, event: str, job: Job) -> None:
+        """Calls what callbacks have for an event, in DeepHyper's words."""
+        for callback in self.callbacks:
+            function = getattr(callback, event, None)
+            if function is not None:
+                function(job)
 
     def dump_evals(self, log_dir: str = ".", filename: str = "results.csv") -> None:
         """Writes what was gathered since the last time, below what is there."""

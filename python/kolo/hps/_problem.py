@@ -176,6 +176,18 @@ class HpProblem:
         """Raises, naming hyperparameter and rule, unless the problem allows the configuration."""
         self._kolo_space().check(parameters)
 
+    def typed(self, name: str, value: Any) -> Any:
+        """A value that was written to a table, as the hyperparameter has it."""
+        domain = self._parameters[name]
+        value = value.item() if hasattr(value, "item") else value
+        if not isinstance(domain, Domain):
+            return domain
+        kind, arguments = domain._kolo_domain
+        if kind in ("choice", "ordinal"):
+            same = [one for one in arguments[0] if one == value or str(one) == str(value)]
+            return same[0] if same else value
+        return int(float(value)) if "int" in kind else float(value)
+
     def _kolo_space(self) -> Any:
         if not self._parameters:
             raise InvalidArgumentError("the problem has no hyperparameters")

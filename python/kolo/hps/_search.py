@@ -9,12 +9,13 @@ import os
 import time
 import warnings
 from contextlib import nullcontext
-from typing import Any, Callable, Dict, List, Optional, Tuple, Union
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
 
 from kolo import tune
 from kolo._errors import InvalidArgumentError
-from kolo.hps._evaluator import Evaluator
+from kolo.hps._evaluator import Evaluator, Job
 from kolo.hps._problem import HpProblem
+from kolo.hps.callback import SearchTerminationError
 from kolo.tune._session import EvaluationFailed
 
 
@@ -84,7 +85,8 @@ def report_of(result: Any, objectives: int = 1) -> Dict[str, Any]:
     if isinstance(result, str):
         raise EvaluationFailed(result)
     values = list(result) if isinstance(result, (list, tuple)) else [result]
-    if len(values) != objectives:
+    undeclared = objectives == 1 and len(values) > 1
+    if len(values) != objectives and not undeclared:
         raise InvalidArgumentError(
             f"the run function returned {len(values)} objectives, and the problem has {objectives}"
         )
@@ -98,27 +100,74 @@ def report_of(result: Any, objectives: int = 1) -> Dict[str, Any]:
             ) from None
     if any(not math.isfinite(number) for number in numbers):
         raise EvaluationFailed("F_nan")
-    names = ["objective"] if objectives == 1 else [f"objective_{i}" for i in range(objectives)]
+    if undeclared:  # the search is for their mean; HpProblem(objectives=2) searches for the front
+        metadata = {"objective": sum(numbers) / len(numbers), **metadata}
+    names = ["objective"] if len(numbers) == 1 else [f"objective_{i}" for i in range(len(numbers))]
     return {**dict(zip(names, numbers)), **metadata}
 
 
 class _Times:
-    """When evaluations were submitted and gathered, in seconds since the beginning of the search."""
+    """When evaluations were submitted and gathered, in seconds since the beginning of the search; and
+    tells the evaluator's callbacks of it."""
 
-    def __init__(self) -> None:
+    def __init__(self, evaluator: Evaluator, names: List[str]) -> None:
         self._begin = time.monotonic()
+        self._evaluator = evaluator
+        self._names = names
+        self._jobs: Dict[int, Job] = {}
         self.of: Dict[int, Dict[str, float]] = {}
+        self.is_over = False
 
-    def _note(self, number: int, what: str) -> None:
-        self.of.setdefault(number, {})[what] = time.monotonic() - self._begin
+    def _note(self, number: int, what: str) -> float:
+        now = time.monotonic() - self._begin
+        self.of.setdefault(number, {})[what] = now
+        return now
 
     def on_trial_start(self, trial: Any, **info: Any) -> None:
-        self._note(trial.number, "timestamp_submit")
+        now = self._note(trial.number, "timestamp_submit")
+        job = self._jobs[trial.number] = Job(trial.number, trial.config, now)
+        self._tell("on_launch", job)
 
     def on_trial_complete(self, trial: Any, **info: Any) -> None:
-        self._note(trial.number, "timestamp_gather")
+        now = self._note(trial.number, "timestamp_gather")
+        job = self._jobs.pop(trial.number, None) or Job(trial.number, trial.config, now)
+        job.timestamp_gather = now
+        result = trial.last_result
+        found = [result.get(name, _failure(trial)) for name in self._names]
+        job.result = {
+            "objective": found[0] if len(found) == 1 else found,
+            "metadata": {k: v for k, v in result.items() if k not in self._names},
+            **{k: result[k] for k in ("timestamp_start", "timestamp_end") if k in result},
+        }
+        self._tell("on_done", job)
 
     on_trial_error = on_trial_complete
+
+    def _tell(self, event: str, job: Job) -> None:
+        if not self.is_over:
+            try:
+                self._evaluator.tell(event, job)
+            except SearchTerminationError:
+                self.is_over = True
+
+
+class _Over(tune.Stopper):
+    """Ends a search that a callback has ended."""
+
+    def __init__(self, times: _Times) -> None:
+        self._times = times
+
+    def __call__(self, trial_id: str, result: Dict[str, Any]) -> bool:
+        return self._times.is_over
+
+    def stop_all(self) -> bool:
+        return self._times.is_over
+
+
+def _failure(trial: Any) -> str:
+    """What stands for the objective of a trial that has none."""
+    error = trial.error or "F"
+    return error if error.startswith("F") else "F_error"
 
 
 class Search:
@@ -154,6 +203,12 @@ class Search:
         self._columns = columns
         self._settings = settings
         self.rows: List[Dict[str, Any]] = []
+        self._points: List[Dict[str, Any]] = []
+        self._known: List[Tuple[Dict[str, Any], List[float]]] = []
+
+    def _names(self) -> List[str]:
+        count = self._problem.objectives
+        return ["objective"] if count == 1 else [f"objective_{i}" for i in range(count)]
 
     def search(self, max_evals: int = -1, timeout: Optional[float] = None) -> Any:
         """Evaluates configurations until there are enough or the time is over. Returns a frame of
@@ -171,14 +226,20 @@ class Search:
                 "same; add one as a range, (0.0, 1.0), or as a list of values"
             )
         count = self._problem.objectives
-        names = ["objective"] if count == 1 else [f"objective_{i}" for i in range(count)]
+        names = self._names()
         evaluation: Any = Evaluation(self._evaluator, count)
-        times = _Times()
+        times = _Times(self._evaluator, names)
+        for callback in self._evaluator.callbacks:
+            if hasattr(callback, "set_max_evals"):
+                callback.set_max_evals(max_evals)
         if self._evaluator.method == "ranks":
             evaluation = tune.DistributedTrainableCreator(
                 evaluation, num_slots=self._evaluator.num_ranks
             )
-        searcher = tune.suggest.Searcher(name=self.algorithm, **self._settings)
+        searcher = tune.suggest.Searcher(
+            name=self.algorithm, points_to_evaluate=self._points, **self._settings
+        )
+        searcher.known = self._known
         analysis = tune.run(
             evaluation,
             _space=space,
@@ -186,6 +247,7 @@ class Search:
             mode=["max"] * count if count > 1 else "max",
             num_samples=max_evals,
             time_budget_s=timeout,
+            stop=_Over(times),
             search_alg=searcher,
             executor=self._evaluator.method,
             max_concurrent_trials=self._evaluator.num_workers,
@@ -215,7 +277,10 @@ class Search:
         failed = trial.status == "ERROR" or any(n not in trial.last_result for n in names)
         found = {name: "F" if failed else trial.last_result[name] for name in names}
         if failed and trial.error:
-            found[names[0]] = trial.error if trial.error.startswith("F") else "F_error"
+            found[names[0]] = _failure(trial)
+        several = {k: v for k, v in trial.last_result.items() if k.startswith("objective_")}
+        if names == ["objective"] and several:  # whose mean was searched for
+            found = dict(sorted(several.items(), key=lambda item: int(item[0].split("_")[1])))
         if self._columns == "plain":
             return {**dict(parameters), "job_id": trial.number, **found, **times}
         return {
@@ -255,10 +320,21 @@ class CBO(Search):
         kappa: float = 1.96,
         xi: float = 0.001,
         n_initial_points: int = 10,
+        initial_points: Optional[Sequence[Dict[str, Any]]] = None,
+        acq_optimizer: str = "auto",
+        initial_point_generator: str = "random",
+        n_jobs: int = 1,
+        sync_communication: bool = False,
+        update_prior: bool = False,
+        max_failures: int = 100,
         **settings: Any,
     ) -> None:
         """``surrogate_model``: "ET" or "RF", forests; "GP", a Gaussian process; "DUMMY", none, so
-        that every configuration is drawn at random."""
+        that every configuration is drawn at random. ``initial_points`` are tried first. The other
+        parameters up to ``max_failures`` change nothing."""
+        if acq_func == "gp_hedge":
+            warnings.warn("CBO: acq_func 'gp_hedge' is not there; UCB is used", stacklevel=2)
+            acq_func = "UCB"
         self.algorithm = {"GP": "gp", "DUMMY": "random"}.get(surrogate_model, "forest")
         if self.algorithm == "forest":
             settings.update(
@@ -269,6 +345,34 @@ class CBO(Search):
                 n_initial_points=n_initial_points,
             )
         super().__init__(problem, evaluator, random_state, log_dir, verbose, **settings)
+        self._points = [dict(point) for point in initial_points or []]
+
+    def fit_surrogate(self, df: Any) -> None:
+        """The results of an earlier search of this problem, as a frame or as the path of its
+        results.csv, are known to this one."""
+        if isinstance(df, str):
+            with open(df, newline="") as file:
+                rows: List[Dict[str, Any]] = list(csv.DictReader(file))
+        else:
+            rows = df.to_dict("records")
+        for row in rows:
+            values = [row[name] for name in self._names() if name in row]
+            try:
+                numbers = [float(value) for value in values]
+            except (TypeError, ValueError):
+                continue  # a failure
+            if len(numbers) == len(self._names()) and all(map(math.isfinite, numbers)):
+                self._known.append((self._parameters(row), numbers))
+
+    def _parameters(self, row: Dict[str, Any]) -> Dict[str, Any]:
+        """The hyperparameters of a row, with the types that the problem has for them."""
+        found = {}
+        for name in self._problem.hyperparameter_names:
+            value = row.get(name, row.get(f"p:{name}"))
+            if value is None or value == "" or value != value:  # inactive
+                continue
+            found[name] = self._problem.typed(name, value)
+        return found
 
 
 AMBS = CBO

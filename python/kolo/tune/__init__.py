@@ -16,6 +16,7 @@ from kolo.tune import (
     checkpoint,
     error,
     experiment,
+    logger,
     progress_reporter,
     result,
     schedulers,
@@ -23,6 +24,7 @@ from kolo.tune import (
     stopper,
     suggest,
     trial,
+    utils,
     variant_generator,
 )
 from kolo.tune._functions import with_parameters, with_resources, wrap_function

@@ -7,6 +7,7 @@ from typing import Any, Dict, List, Mapping, Optional, Tuple
 from kolo._errors import InvalidArgumentError, unknown_name
 from kolo.tune._custom import trial_id_of
 from kolo.tune._space import has_domains
+from kolo.tune.error import SettingError
 from kolo.tune.stopper import CombinedStopper, Stopper
 
 _RESUME = {
@@ -73,7 +74,7 @@ def _limits(stop: Mapping[str, Any]) -> Mapping[str, float]:
     limits = {}
     for name, limit in stop.items():
         if not hasattr(type(limit), "__float__"):
-            raise InvalidArgumentError(
+            raise SettingError(
                 f"tune.run: stop[{name!r}] must be a number, at which a trial ends, not {limit!r}"
             )
         limits[str(name)] = float(limit)

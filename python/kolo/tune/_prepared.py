@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import inspect
 import sys
-from typing import Any, Callable, Dict, Optional
+from typing import Any, Callable, Dict, Optional, Tuple
 
 from kolo._errors import InvalidArgumentError
 from kolo.tune import _session
+from kolo.tune._output import into_files
 from kolo.tune.checkpoint import load_object, save_object
 from kolo.tune.registry import registered
 from kolo.tune.trainable import DistributedTrainable, Ranks, Trainable, step_of
@@ -16,19 +17,24 @@ from kolo.tune.trainable import DistributedTrainable, Ranks, Trainable, step_of
 class _ClassAdapter:
     """What the compiled module calls of a class."""
 
-    def __init__(self, cls: type, restore: Callable[[Any], Any]) -> None:
+    def __init__(
+        self, cls: type, restore: Callable[[Any], Any], files: Optional[Tuple[str, str]]
+    ) -> None:
         self._trainable = cls()
         self._restore = restore
+        self._files = files
 
     def setup(self, config: Dict[str, Any]) -> None:
         config = self._restore(config)
         self._trainable.config = config
         if not hasattr(self._trainable, "iteration"):
             self._trainable.iteration = 0
-        self._trainable.setup(config)
+        with into_files(self._files):
+            self._trainable.setup(config)
 
     def step(self) -> Any:
-        result = step_of(self._trainable)
+        with into_files(self._files):
+            result = step_of(self._trainable)
         self._trainable.iteration += 1
         return result
 
@@ -104,7 +110,11 @@ def _check_arguments(function: Callable[..., Any], name: str) -> None:
 class Prepared:
     """A trainable as the compiled module takes it; it travels to other processes as a whole."""
 
-    def __init__(self, trainable: Any, constants: Any) -> None:
+    def __init__(
+        self, trainable: Any, constants: Any, files: Optional[Tuple[str, str]] = None
+    ) -> None:
+        """``files``: to which trials print."""
+        self.files = files
         self.ranks: Optional[Ranks] = None
         if isinstance(trainable, DistributedTrainable):
             self.ranks = trainable.ranks
@@ -139,5 +149,6 @@ class Prepared:
 
     def __call__(self, *arguments: Any) -> Any:
         if self.is_class:
-            return _ClassAdapter(self.trainable, self.constants.restore)
-        return call_function(self.trainable, self.constants.restore(arguments[0]))
+            return _ClassAdapter(self.trainable, self.constants.restore, self.files)
+        with into_files(self.files):
+            return call_function(self.trainable, self.constants.restore(arguments[0]))

@@ -27,12 +27,14 @@ from kolo.tune._arguments import (
     stop_rules,
 )
 from kolo.tune._custom import CustomScheduler, CustomSearch, watched
+from kolo.tune._output import file_names
 from kolo.tune._prepared import Prepared
-from kolo.tune._space import Constants, prepare
+from kolo.tune._space import Constants, plain, prepare
 from kolo.tune.analysis import ExperimentAnalysis, results_of
 from kolo.tune.callback import Listeners
 from kolo.tune.error import TuneError
 from kolo.tune.experiment import Experiment
+from kolo.tune.logger import loggers_beside
 from kolo.tune.progress_reporter import reporters_of
 from kolo.tune.result import results_dir
 from kolo.tune.schedulers import TrialScheduler, create_scheduler
@@ -114,7 +116,7 @@ def run(
     if isinstance(time_budget_s, datetime.timedelta):
         time_budget_s = time_budget_s.total_seconds()
     constants = Constants()
-    trainable = Prepared(run_or_experiment, constants)
+    trainable = Prepared(run_or_experiment, constants, file_names(log_to_file))
     for option, value in (
         ("checkpoint_at_end", checkpoint_at_end),
         ("checkpoint_freq", checkpoint_freq),
@@ -163,6 +165,7 @@ def run(
     kind = executor or ("ranks" if ranks else "process" if cluster else "thread")
     check_executor(kind, ranks, cluster)
     resources = dict(trainable.resources or resources_per_trial or {"cpu": 1})
+    resources.update(resources.pop("custom_resources", None) or {})  # type: ignore[arg-type]
     if "ranks" in resources:
         raise InvalidArgumentError(
             "tune.run: trials of Python keep their number of ranks, so resources_per_trial takes no "
@@ -196,10 +199,10 @@ def run(
         # Of a search of the user's own it is a name of one that needs no metric.
         "search": "random" if own_search else search.name,
         "custom_search": own_search,
-        "search_settings": {} if own_search else search.settings,
+        "search_settings": {} if own_search else search.sampler_settings(),
         "points_to_evaluate": [] if own_search else search.points_to_evaluate,
         "search_max_concurrent": search.max_concurrent,
-        "known": [],
+        "known": [] if own_search else [(plain(c, constants), v) for c, v in search.known],
         "scheduler": schedule.name,
         "custom_scheduler": own_schedule,
         "scheduler_settings": schedule.settings,
@@ -223,7 +226,9 @@ def run(
         "resume": resume_word(resume, name),
         "local_dir": None if local_dir is None else os.path.expanduser(local_dir),
         "storage": storage,
-        "loggers": None if loggers is None else list(loggers),
+        "loggers": loggers_beside(
+            None if loggers is None else list(loggers), list(callbacks or [])
+        ),
         "verbose": verbose,
         "callbacks": [listeners] if listeners else [],
         "trial_dirname_creator": _dirname_of(trial_dirname_creator, known),
@@ -243,6 +248,8 @@ def run(
     raw = _run_under_a_free_name(options, trainable)
     trials = [known(row) for row in raw["trials"]]
     listeners.end(trials)
+    if isinstance(search, suggest.BasicVariantGenerator):
+        search.note_trials(len(trials))
     failed = [trial for trial in trials if trial.status == "ERROR"]
     if failed and (raise_on_failed_trial or fail_fast == "raise"):
         raise TuneError(
@@ -296,7 +303,14 @@ def _dirname_of(
     """Functions of a trial, as Tune has them, and of its number and configuration."""
     if creator is None or len(inspect.signature(creator).parameters) > 1:
         return creator
-    return lambda number, config: str(creator(known(new_row(number, config))))
+    used: Dict[str, int] = {}
+
+    def name_of(number: int, config: Any) -> str:
+        name = str(creator(known(new_row(number, config))))
+        # Two trials must not write into one folder.
+        return name if used.setdefault(name, number) == number else f"{name}_{number:05d}"
+
+    return name_of
 
 
 def _shared_folder(options: Dict[str, Any]) -> Optional[str]:

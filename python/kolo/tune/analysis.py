@@ -245,6 +245,12 @@ class Analysis:
             for trial in self.trials
         }
 
+    def set_filetype(self, file_type: Optional[str] = None) -> None:
+        """Which files results are read of, in Tune: "json" or "csv". They are in a database here, so
+        that it changes nothing."""
+        if file_type not in (None, "json", "csv"):
+            raise InvalidArgumentError(f"file_type must be 'json' or 'csv', not {file_type!r}")
+
     def fetch_trial_dataframes(self) -> Dict[str, Any]:
         """The same as trial_dataframes."""
         return self.trial_dataframes

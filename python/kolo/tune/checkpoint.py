@@ -65,6 +65,22 @@ class Checkpoint(str):
     path = dir_or_data
     value = dir_or_data
 
+    @property
+    def uri(self) -> str:
+        """Where it is, as an address."""
+        return f"file://{self}"
+
+    def get_internal_representation(self) -> Tuple[str, str]:
+        """What it is kept as, and where: always a folder."""
+        return "local_path", str(self)
+
+    @classmethod
+    def from_uri(cls, uri: str) -> Checkpoint:
+        """Of an address that ``uri`` gave."""
+        if not uri.startswith("file://"):
+            raise InvalidArgumentError(f"Checkpoint.from_uri: {uri!r} is no file:// address")
+        return cls.from_directory(uri[len("file://") :])
+
     @classmethod
     def from_directory(cls, path: Any) -> Checkpoint:
         """Of a folder that is there."""
@@ -133,6 +149,8 @@ def save_object(trainable: Any, directory: str) -> None:
     kept = {
         "iteration": trainable.iteration,
         "time_total": getattr(trainable, "_time_total", 0.0),
+        "timesteps_total": getattr(trainable, "_timesteps_total", 0),
+        "episodes_total": getattr(trainable, "_episodes_total", 0),
         "is_dict": isinstance(state, dict),
     }
     if isinstance(state, dict):
@@ -152,5 +170,7 @@ def load_object(trainable: Any, directory: str) -> None:
         ) from None
     trainable.iteration = kept["iteration"]
     trainable._time_total = kept.get("time_total", 0.0)
+    trainable._timesteps_total = kept.get("timesteps_total", 0)
+    trainable._episodes_total = kept.get("episodes_total", 0)
     where = os.path.normpath(os.path.join(directory, kept.get("path", ".")))
     trainable.load_checkpoint(kept["state"] if kept["is_dict"] else where)

@@ -1,7 +1,15 @@
 """Errors of studies, at Ray Tune's place for them."""
 
-from kolo._errors import FailureError
+from kolo._errors import FailureError, InvalidArgumentError, NotFoundError
 
 
 class TuneError(FailureError):
     """Trials failed, or what was given is no study."""
+
+
+class SettingError(InvalidArgumentError, TuneError):
+    """A scheduler or an experiment cannot work like that."""
+
+
+class UnknownTrainableError(NotFoundError, TuneError):
+    """Nothing was registered under the name."""

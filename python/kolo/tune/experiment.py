@@ -7,7 +7,7 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Union
 from kolo._errors import InvalidArgumentError
 from kolo.tune._prepared import Prepared
 from kolo.tune._space import Constants
-from kolo.tune.error import TuneError
+from kolo.tune.error import SettingError, TuneError
 from kolo.tune.trial import Trial
 
 
@@ -31,7 +31,10 @@ class Experiment:
         """Of a dictionary: {"run": ..., "config": ..., "stop": ...}."""
         if "run" not in spec:
             raise TuneError(f"the experiment {name!r} does not say what to run: 'run' is missing")
-        return cls(name, **spec)
+        try:
+            return cls(name, **spec)
+        except InvalidArgumentError as error:
+            raise SettingError(f"experiment {name!r}: {error}") from error
 
     @property
     def public_spec(self) -> Dict[str, Any]:
@@ -76,7 +79,10 @@ def run_experiments(
     options.pop("concurrent", None)
     trials: List[Trial] = []
     for experiment in _convert_to_experiment_list(experiments):
-        trials += run(experiment, scheduler=scheduler, **options).trials
+        try:
+            trials += run(experiment, scheduler=scheduler, **options).trials
+        except InvalidArgumentError as error:  # as what is no experiment at all
+            raise SettingError(f"experiment {experiment.name!r}: {error}") from error
     return trials
 
 

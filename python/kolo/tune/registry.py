@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Dict
 
-from kolo._errors import InvalidArgumentError, NotFoundError
+from kolo._errors import InvalidArgumentError
+from kolo.tune.error import UnknownTrainableError
 
 _trainables: Dict[str, Any] = {}
 
@@ -23,7 +24,7 @@ def registered(name: str) -> Any:
     try:
         return _trainables[name]
     except KeyError:
-        raise NotFoundError(
+        raise UnknownTrainableError(
             f"there is no trainable {name!r}; register it by tune.register_trainable, or give the "
             "function itself"
         ) from None

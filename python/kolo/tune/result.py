@@ -15,6 +15,11 @@ PID = "pid"
 HOSTNAME = "hostname"
 NODE_IP = "node_ip"
 EXPERIMENT_TAG = "experiment_tag"
+# The files of a trial.
+EXPR_PARAM_FILE = "params.json"
+EXPR_PARAM_PICKLE_FILE = "params.pkl"
+EXPR_PROGRESS_FILE = "progress.csv"
+EXPR_RESULT_FILE = "result.json"
 # What says only when and where a result was made.
 DEBUG_METRICS = ("trial_id", "experiment_id", "date", "timestamp", "pid", "hostname", "node_ip")
 # What the study adds to each result.

@@ -36,8 +36,10 @@ class Domain:
 def _source(random_state: Any) -> random.Random:
     if random_state is None:
         return random  # type: ignore[return-value]
-    if hasattr(random_state, "randint"):  # a generator of NumPy, which goes on from where it is
-        return random.Random(int(random_state.randint(2**31)))
+    # A generator of NumPy, old or new, goes on from where it is.
+    draw = getattr(random_state, "integers", None) or getattr(random_state, "randint", None)
+    if draw is not None:
+        return random.Random(int(draw(2**31)))
     return random.Random(random_state)
 
 
@@ -45,6 +47,7 @@ class _Numbers(Domain):
     """A range of numbers, with the way in which it is sampled."""
 
     plain, logarithmic = "", ""
+    _is_chosen = False
 
     def __init__(self, lower: Any = None, upper: Any = None) -> None:
         self.lower = float("-inf") if lower is None else lower
@@ -60,18 +63,30 @@ class _Numbers(Domain):
         _core.Space({"x": domain}, [], [], None, [])  # raises, naming the rule
         return domain
 
+    def _sampled(self, kind: str, *arguments: Any) -> Any:
+        if self._is_chosen:
+            raise InvalidArgumentError(
+                f"{self!r} says already how it is sampled; begin with a range that does not"
+            )
+        domain = self._like(kind, *arguments)
+        domain._is_chosen = True
+        return domain
+
     def uniform(self) -> Any:
         """Every value is equally probable."""
-        return self._like(self.plain, self.lower, self.upper)
+        return self._sampled(self.plain, self.lower, self.upper)
 
     def loguniform(self, base: float = 10) -> Any:
         """Every magnitude is equally probable. ``base`` changes nothing."""
-        return self._like(self.logarithmic, self.lower, self.upper)
+        return self._sampled(self.logarithmic, self.lower, self.upper)
 
     def quantized(self, q: Any) -> Any:
         """Multiples of q only."""
         kind, arguments = self._kolo_domain
-        return self._like(kind if q == 1 and self.plain == "randint" else f"q{kind}", *arguments, q)
+        kind = kind if q == 1 and self.plain == "randint" else f"q{kind}"
+        domain = self._like(kind, *arguments, q)
+        domain._is_chosen = self._is_chosen
+        return domain
 
     def is_valid(self, value: Any) -> bool:
         """Whether a value lies in the range."""
@@ -90,7 +105,7 @@ class Float(_Numbers):
 
     def normal(self, mean: float = 0.0, sd: float = 1.0) -> Float:
         """Normal numbers."""
-        return self._like("randn", mean, sd)
+        return self._sampled("randn", mean, sd)
 
 
 class Integer(_Numbers):

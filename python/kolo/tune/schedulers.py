@@ -2,9 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, Optional
+import os
+import pickle
+from typing import Any, Callable, Dict, Optional, Tuple
 
 from kolo._errors import InvalidArgumentError, UnsupportedError, unknown_name
+from kolo._run import pickler
+from kolo.tune.error import SettingError
+from kolo.tune.sample import Domain, uniform
+
+
+def _check(scheduler: type, **settings: bool) -> None:
+    """Refuses what cannot be meant, when the scheduler is made."""
+    for name, is_good in settings.items():
+        if not is_good:
+            raise SettingError(f"{scheduler.__name__}: {name} is out of range")
+
+
+def _check_mutations(mutations: Dict[str, Any]) -> None:
+    for name, value in mutations.items():
+        if isinstance(value, dict):
+            _check_mutations(value)
+        elif not isinstance(value, (list, tuple, Domain)) and not callable(value):
+            raise SettingError(
+                f"PopulationBasedTraining: hyperparam_mutations[{name!r}] is {value!r}; use a list, "
+                "a domain such as tune.uniform(0, 1), a function, or a dictionary of them"
+            )
 
 
 class TrialScheduler:
@@ -71,6 +94,16 @@ class TrialScheduler:
         """Which of those that wait shall run; without an own rule, the oldest."""
         return None
 
+    def save(self, checkpoint_path: str) -> None:
+        """Writes what the scheduler knows to a file. Studies keep that of kolo's own themselves."""
+        with open(checkpoint_path, "wb") as file:
+            file.write(pickler.dumps(self.__dict__))
+
+    def restore(self, checkpoint_path: str) -> None:
+        """Takes what save() has written."""
+        with open(checkpoint_path, "rb") as file:
+            self.__dict__.update(pickle.load(file))
+
     def debug_string(self) -> str:
         """For people."""
         return f"Using {self.name} scheduling algorithm."
@@ -100,6 +133,13 @@ class AsyncHyperBandScheduler(TrialScheduler):
         brackets: int = 1,
         stop_last_trials: bool = True,
     ) -> None:
+        _check(
+            type(self),
+            max_t=(max_t > 0),
+            grace_period=(0 < grace_period <= max_t),
+            reduction_factor=(reduction_factor > 1),
+            brackets=(brackets > 0),
+        )
         super().__init__(
             metric,
             mode,
@@ -127,8 +167,17 @@ class HyperBandScheduler(TrialScheduler):
         mode: Optional[str] = None,
         max_t: float = 81,
         reduction_factor: float = 3,
+        stop_last_trials: bool = True,
     ) -> None:
-        super().__init__(metric, mode, time_attr, max_t=max_t, reduction_factor=reduction_factor)
+        _check(type(self), max_t=(max_t > 0), reduction_factor=(reduction_factor > 1))
+        super().__init__(
+            metric,
+            mode,
+            time_attr,
+            max_t=max_t,
+            reduction_factor=reduction_factor,
+            stop_last_trials=stop_last_trials,
+        )
 
 
 class HyperBandForBOHB(HyperBandScheduler):
@@ -174,18 +223,27 @@ class PopulationBasedTraining(TrialScheduler):
         metric: Optional[str] = None,
         mode: Optional[str] = None,
         perturbation_interval: float = 60.0,
+        burn_in_period: float = 0.0,
         hyperparam_mutations: Optional[Dict[str, Any]] = None,
         quantile_fraction: float = 0.25,
         resample_probability: float = 0.25,
+        perturbation_factors: Tuple[float, float] = (1.2, 0.8),
         custom_explore_fn: Optional[Callable[[Dict[str, Any]], Dict[str, Any]]] = None,
         log_config: bool = True,
         require_attrs: bool = True,
         synch: bool = False,
     ) -> None:
         if not hyperparam_mutations and custom_explore_fn is None:
-            raise InvalidArgumentError(
+            raise SettingError(
                 "PopulationBasedTraining: hyperparam_mutations or custom_explore_fn is needed"
             )
+        _check_mutations(hyperparam_mutations or {})
+        _check(
+            type(self),
+            perturbation_interval=(perturbation_interval > 0),
+            quantile_fraction=(0 <= quantile_fraction <= 0.5),
+            burn_in_period=(burn_in_period >= 0),
+        )
         super().__init__(
             metric,
             mode,
@@ -193,10 +251,28 @@ class PopulationBasedTraining(TrialScheduler):
             hyperparam_mutations,
             custom_explore_fn,
             perturbation_interval=perturbation_interval,
+            burn_in_period=burn_in_period,
             quantile_fraction=quantile_fraction,
             resample_probability=resample_probability,
+            perturbation_factors=list(perturbation_factors),
             synch=synch,
         )
+
+
+class PopulationBasedTrainingReplay(TrialScheduler):
+    """One trial that repeats what led to a trial of a population: ``policy_file`` is the file
+    pbt_policy_<trial>.txt of that study's folder. Without a config it begins as that trial did."""
+
+    name = "pbt_replay"
+
+    def __init__(self, policy_file: str) -> None:
+        path = os.path.expanduser(os.fspath(policy_file))
+        if not os.path.isfile(path):
+            raise InvalidArgumentError(
+                f"PopulationBasedTrainingReplay: there is no file {policy_file!r}"
+            )
+        # What it repeats is decided already; a study with a scheduler has a metric nevertheless.
+        super().__init__("training_iteration", "max", policy_file=path)
 
 
 class PB2(TrialScheduler):
@@ -217,9 +293,12 @@ class PB2(TrialScheduler):
         synch: bool = False,
     ) -> None:
         if not hyperparam_bounds:
-            raise InvalidArgumentError("PB2: hyperparam_bounds is needed")
-        from kolo.tune.sample import uniform
-
+            raise SettingError("PB2: hyperparam_bounds is needed")
+        for name, bounds in hyperparam_bounds.items():
+            if not isinstance(bounds, (list, tuple)) or len(bounds) != 2:
+                raise SettingError(
+                    f"PB2: hyperparam_bounds[{name!r}] must be a list of two numbers, not {bounds!r}"
+                )
         mutations = {name: uniform(*bounds) for name, bounds in hyperparam_bounds.items()}
         super().__init__(
             metric,
@@ -244,6 +323,7 @@ def create_scheduler(scheduler: str, **kwargs: Any) -> TrialScheduler:
         "hyperband": HyperBandScheduler,
         "hb_bohb": HyperBandForBOHB,
         "pbt": PopulationBasedTraining,
+        "pbt_replay": PopulationBasedTrainingReplay,
         "pb2": PB2,
     }
     if scheduler not in names:
@@ -260,6 +340,7 @@ __all__ = [
     "HyperBandScheduler",
     "MedianStoppingRule",
     "PopulationBasedTraining",
+    "PopulationBasedTrainingReplay",
     "TrialScheduler",
     "create_scheduler",
 ]

@@ -36,6 +36,8 @@ class Trainable:
         self.config: Dict[str, Any] = {}
         self.iteration = 0
         self._time_total = 0.0
+        self._timesteps_total = 0
+        self._episodes_total = 0
         self._since_restore = (0, 0.0)
         self._logdir = getattr(logger_creator(config or {}), "logdir", "") if logger_creator else ""
         self._is_set_up = False
@@ -127,6 +129,8 @@ class Trainable:
         self.config = dict(new_config)
         self.iteration = 0
         self._time_total = 0.0
+        self._timesteps_total = 0
+        self._episodes_total = 0
         self._since_restore = (0, 0.0)
         return True
 
@@ -167,6 +171,15 @@ class Trainable:
         """Called once, at the end."""
 
     @property
+    def _iteration(self) -> int:
+        """Tune's name of ``iteration``, which classes of users read when they save checkpoints."""
+        return self.iteration
+
+    @_iteration.setter
+    def _iteration(self, iteration: int) -> None:
+        self.iteration = iteration
+
+    @property
     def training_iteration(self) -> int:
         """Steps so far."""
         return self.iteration
@@ -199,6 +212,16 @@ def step_of(trainable: Any) -> Dict[str, Any]:
             f"{type(trainable).__name__}.step() must return a dictionary of metrics, such as "
             f'{{"loss": 0.3}}; it returned {result!r}'
         )
+    return _with_totals(trainable, result)
+
+
+def _with_totals(trainable: Any, result: Dict[str, Any]) -> Dict[str, Any]:
+    """What is counted by the step, such as timesteps_this_iter, as a total, too."""
+    for name in ("timesteps", "episodes"):
+        if f"{name}_this_iter" in result:
+            total = getattr(trainable, f"_{name}_total", 0) + result[f"{name}_this_iter"]
+            setattr(trainable, f"_{name}_total", total)
+            result = {f"{name}_total": total, **result}
     return result
 
 

@@ -28,13 +28,19 @@ class BasicVariantGenerator(Searcher):
         )
         self.constant_grid_search = constant_grid_search
         self._variants: Optional[Variants] = None
+        self._ran = 0
+
+    def note_trials(self, count: int) -> None:
+        """Of the study that it was given to."""
+        self._ran = count
 
     # --- trials one by one, without a study ---
 
     @property
     def total_samples(self) -> int:
-        """How many trials the specifications that were added stand for."""
-        return self._variants.total if self._variants else 0
+        """How many trials the specifications that were added stand for; after a study, how many that
+        had."""
+        return self._variants.total if self._variants else self._ran
 
     def add_configurations(self, experiments: Any) -> None:
         """Takes specifications by name: {"name": {"run": ..., "config": ..., "num_samples": 2}}."""
@@ -65,8 +71,17 @@ class BayesOptSearch(Searcher):
         random_state: Any = 42,
         random_search_steps: Optional[int] = None,
         max_concurrent: Optional[int] = None,
+        utility_kwargs: Optional[Dict[str, Any]] = None,
+        verbose: int = 0,
+        patience: int = 5,
+        skip_duplicate: bool = True,
+        analysis: Any = None,
         **settings: Any,
     ) -> None:
+        """``utility_kwargs``: {"kind": "ucb", "kappa": 2.5, "xi": 0.0}; the kind may be "ei" or "poi".
+        ``analysis``: an earlier study to learn from. ``verbose``, ``patience`` and
+        ``skip_duplicate`` change nothing: no point is tried twice while there are others."""
+        settings.update(_utility(utility_kwargs or {}))
         if random_search_steps is not None:
             settings["n_initial_points"] = random_search_steps
         super().__init__(
@@ -78,6 +93,18 @@ class BayesOptSearch(Searcher):
             space=space,
             **settings,
         )
+        if analysis is not None:
+            self.add_evaluated_trials(analysis, metric or analysis.default_metric)
+
+
+def _utility(given: Dict[str, Any]) -> Dict[str, Any]:
+    """The acquisition function, as kolo calls it."""
+    names = {"ucb": "UCB", "ei": "EI", "poi": "PI"}
+    settings = {key: value for key, value in given.items() if key in ("kappa", "xi")}
+    kind = given.get("kind")
+    if kind is not None and kind not in names:
+        raise unknown_name("BayesOptSearch: utility_kwargs['kind']", kind, names)
+    return {**settings, **({} if kind is None else {"acq_func": names[kind]})}
 
 
 class OptunaSearch(Searcher):
@@ -93,16 +120,28 @@ class OptunaSearch(Searcher):
         points_to_evaluate: Optional[Sequence[Dict[str, Any]]] = None,
         sampler: Any = None,
         seed: Optional[int] = None,
+        evaluated_rewards: Optional[Sequence[Any]] = None,
         **settings: Any,
     ) -> None:
+        """``evaluated_rewards`` are the values of points_to_evaluate, which are not tried then."""
         if sampler is not None:
             raise InvalidArgumentError(
                 "OptunaSearch: samplers of Optuna are not used here; kolo.optuna brings kolo's "
                 "samplers to Optuna"
             )
+        points = list(points_to_evaluate or [])
+        rewards = list(evaluated_rewards or [])
+        if rewards and len(rewards) != len(points):
+            raise InvalidArgumentError(
+                f"OptunaSearch: there are {len(points)} points_to_evaluate, but {len(rewards)} "
+                "evaluated_rewards"
+            )
+        points_to_evaluate = [] if rewards else points
         super().__init__(
             metric, mode, points_to_evaluate, random_state=seed, space=space, **settings
         )
+        for point, reward in zip(points, rewards):
+            self.add_evaluated_point(point, reward)
 
 
 class HyperOptSearch(Searcher):

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pickle
-from typing import Any, Dict, List, Optional, Sequence
+from typing import Any, Dict, List, Optional, Sequence, Tuple
 
-from kolo._errors import InvalidArgumentError
+from kolo._errors import InvalidArgumentError, UnsupportedError
 from kolo._run import pickler
 
 
@@ -43,6 +43,8 @@ class Searcher:
         self.space = dict(space or {})
         self.points_to_evaluate: List[Dict[str, Any]] = list(points_to_evaluate or [])
         self.max_concurrent = max_concurrent or 0
+        # Pairs of configurations and values that are not of this study.
+        self.known: List[Tuple[Dict[str, Any], List[float]]] = []
         self.seed = _seed(random_state)
         self.settings = settings
         if name is not None:
@@ -83,6 +85,32 @@ class Searcher:
             self._tell(trial_id, values)
             self._history.append(("tell", trial_id, values))
 
+    def add_evaluated_point(
+        self,
+        parameters: Dict[str, Any],
+        value: Any,
+        error: bool = False,
+        pruned: bool = False,
+        intermediate_values: Optional[Sequence[float]] = None,
+    ) -> None:
+        """A result from elsewhere, which the search takes into account: of an earlier study, for
+        example. Points that failed or were ended early are left out."""
+        if self.is_custom():
+            raise UnsupportedError(f"{type(self).__name__} has no add_evaluated_point of its own")
+        if error or pruned:
+            return
+        values = [float(one) for one in (value if isinstance(value, (list, tuple)) else [value])]
+        self.known.append((dict(parameters), values))
+        if self._sampler is not None:
+            self._sampler.add(parameters, values)
+
+    def add_evaluated_trials(self, trials_or_analysis: Any, metric: str) -> None:
+        """The results of trials that have ended, or of all those of an analysis."""
+        trials = getattr(trials_or_analysis, "trials", trials_or_analysis)
+        for trial in trials if isinstance(trials, (list, tuple)) else [trials]:
+            if trial.status == "TERMINATED" and metric in trial.last_result:
+                self.add_evaluated_point(trial.config, trial.last_result[metric])
+
     def save(self, checkpoint_path: str) -> None:
         """Writes what the search knows to a file."""
         with open(checkpoint_path, "wb") as file:
@@ -111,6 +139,13 @@ class Searcher:
         """Whether its rules are in Python."""
         return type(self).suggest is not Searcher.suggest
 
+    def sampler_settings(self) -> Dict[str, Any]:
+        """The settings; what is known already is in place of points that are drawn at random first."""
+        if self.name != "tpe" or not self.known:
+            return self.settings
+        first = self.settings.get("n_startup", 10)
+        return {**self.settings, "n_startup": max(1, first - len(self.known))}
+
     def _metrics(self) -> List[str]:
         return list(self.metric) if isinstance(self.metric, (list, tuple)) else [self.metric]
 
@@ -135,18 +170,22 @@ class Searcher:
                 f"{type(self).__name__}.suggest: the search needs a space and a metric; give them "
                 "at construction or by set_search_properties(metric, mode, config)"
             )
-        return Sampler(
+        sampler = Sampler(
             self.space,
             self.name or "random",
             ["maximize" if mode == "max" else "minimize" for mode in modes],
             self.seed or 0,
             self.points_to_evaluate,
-            **self.settings,
+            **self.sampler_settings(),
         )
+        for config, values in self.known:
+            sampler.add(config, values)
+        return sampler
 
 
 def _seed(random_state: Any) -> Optional[int]:
     """A number, or what a generator of NumPy draws next."""
     if random_state is None or isinstance(random_state, int):
         return random_state
-    return int(random_state.randint(2**31))
+    draw = getattr(random_state, "integers", None) or random_state.randint
+    return int(draw(2**31))

@@ -42,8 +42,19 @@ def _with_point(spec: Dict[str, Any], point: Mapping[str, Any]) -> Dict[str, Any
         *parents, last = str(name).split("/")
         for parent in parents:
             place = place[parent]
-        place[last] = value
+        _put(place, last, value)
     return given
+
+
+def _put(place: Any, name: Any, value: Any) -> None:
+    """A dictionary gives some of the values of the one that is there; a domain is replaced."""
+    below = place.get(name) if isinstance(place, dict) else None
+    is_grid = isinstance(below, dict) and set(below) == {"grid_search"}
+    if isinstance(value, Mapping) and isinstance(below, dict) and not is_grid:
+        for key, item in value.items():
+            _put(below, key, item)
+    else:
+        place[name] = value
 
 
 class Variants:
@@ -68,9 +79,10 @@ class Variants:
         return self._ahead is None
 
     def add(self, experiments: Any) -> None:
-        """Specifications by name, or a list of such dictionaries."""
+        """Specifications by name, experiments, or a list of such."""
         for one in experiments if isinstance(experiments, (list, tuple)) else [experiments]:
-            for name, spec in one.items():
+            named = one if isinstance(one, Mapping) else {one.name: one.spec}
+            for name, spec in named.items():
                 spec = dict(spec)
                 points, self._points = self._points, []
                 samples = max(int(spec.pop("num_samples", 1)), len(points))

@@ -33,6 +33,7 @@ class ConcurrencyLimiter(Searcher):
         self.settings = searcher.settings
         self.seed = searcher.seed
         self.space = searcher.space
+        self.known = searcher.known
         self.max_concurrent = max_concurrent
         self.batch = batch
         self._live: Set[str] = set()
