@@ -73,6 +73,23 @@ class ExperimentTest(StudyCase):
             with self.assertRaises(tune.TuneError):
                 self.run_all(wrong)
 
+    def test_what_cannot_be_trained(self):
+        class Other:
+            pass
+
+        for wrong in (3, Other, Counter({})):
+            with self.assertRaises(TypeError):
+                tune.register_trainable("wrong", wrong)
+            with self.assertRaises(TypeError) as caught:
+                tune.Experiment("wrong", wrong)
+            self.assertIsInstance(caught.exception, tune.TuneError)
+
+    def test_a_trial_that_reports_nothing_is_done(self):
+        with self.assertWarns(UserWarning):
+            [trial] = self.run_all({"a": {"run": lambda config: None, "config": {"x": 1}}})
+        self.assertIs(trial.last_result["done"], True)
+        self.assertEqual(trial.last_result["config"], {"x": 1})
+
     def test_names_of_trials(self):
         [trial] = self.run_all(
             {

@@ -1,6 +1,7 @@
 """Schedulers of kolo by Tune's names: settings, errors, and the repetition of a population's trial."""
 
 import glob
+import importlib
 import os
 import unittest
 
@@ -104,6 +105,19 @@ class SchedulerTest(StudyCase):
             with self.assertRaises(tune.TuneError) as caught:
                 wrong()
             self.assertIsInstance(caught.exception, ValueError)
+
+    def test_places_of_tune(self):
+        for place, name in (
+            ("async_hyperband", "ASHAScheduler"),
+            ("hb_bohb", "HyperBandForBOHB"),
+            ("hyperband", "HyperBandScheduler"),
+            ("median_stopping_rule", "MedianStoppingRule"),
+            ("pb2", "PB2"),
+            ("pbt", "PopulationBasedTraining"),
+            ("trial_scheduler", "TrialScheduler"),
+        ):
+            module = importlib.import_module(f"kolo.tune.schedulers.{place}")
+            self.assertIs(getattr(module, name), getattr(tune.schedulers, name))
 
     def test_by_name(self):
         made = create_scheduler("hyperband", stop_last_trials=False)
