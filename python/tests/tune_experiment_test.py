@@ -243,6 +243,17 @@ class CallbackTest(StudyCase):
         self.run_study(rising, config={"x": tune.grid_search([1, 2, 3])}, callbacks=[one])
         self.assertEqual(one.most, 3)
 
+    def test_what_a_callback_raises(self):
+        class Broken(Exception):
+            pass
+
+        class Own(tune.Callback):
+            def on_trial_result(self, **info):
+                raise Broken("here")
+
+        with self.assertRaisesRegex(Broken, "here"):
+            self.run_study(rising, config={"x": 1}, callbacks=[Own()])
+
     def test_a_reporter_of_ones_own(self):
         seen = []
 
