@@ -131,6 +131,23 @@ class SchedulerTest(StudyCase):
             stop={"training_iteration": 3},
         )
 
+    def test_a_scheduler_that_only_listens(self):
+        ended = []
+
+        class Own(tune.schedulers.FIFOScheduler):
+            def on_trial_complete(self, trial_runner, trial, result):
+                ended.append(result["height"])
+
+        self.run_study(
+            Climber,
+            config={"rate": tune.grid_search([1.0, 2.0])},
+            scheduler=Own(),
+            metric="height",
+            mode="max",
+            stop={"training_iteration": 2},
+        )
+        self.assertEqual(sorted(ended), [2.0, 4.0])
+
     def test_the_state_of_a_scheduler_of_ones_own(self):
         class Own(tune.schedulers.FIFOScheduler):
             seen = 0
