@@ -73,6 +73,23 @@ class ExperimentTest(StudyCase):
             with self.assertRaises(tune.TuneError):
                 self.run_all(wrong)
 
+    def test_what_cannot_be_trained(self):
+        class Other:
+            pass
+
+        for wrong in (3, Other, Counter({})):
+            with self.assertRaises(TypeError):
+                tune.register_trainable("wrong", wrong)
+            with self.assertRaises(TypeError) as caught:
+                tune.Experiment("wrong", wrong)
+            self.assertIsInstance(caught.exception, tune.TuneError)
+
+    def test_a_trial_that_reports_nothing_is_done(self):
+        with self.assertWarns(UserWarning):
+            [trial] = self.run_all({"a": {"run": lambda config: None, "config": {"x": 1}}})
+        self.assertIs(trial.last_result["done"], True)
+        self.assertEqual(trial.last_result["config"], {"x": 1})
+
     def test_names_of_trials(self):
         [trial] = self.run_all(
             {
@@ -225,6 +242,17 @@ class CallbackTest(StudyCase):
         self.assertEqual(one.events, ["setup", "start", "checkpoint True", "complete", "end 1"])
         self.run_study(rising, config={"x": tune.grid_search([1, 2, 3])}, callbacks=[one])
         self.assertEqual(one.most, 3)
+
+    def test_what_a_callback_raises(self):
+        class Broken(Exception):
+            pass
+
+        class Own(tune.Callback):
+            def on_trial_result(self, **info):
+                raise Broken("here")
+
+        with self.assertRaisesRegex(Broken, "here"):
+            self.run_study(rising, config={"x": 1}, callbacks=[Own()])
 
     def test_a_reporter_of_ones_own(self):
         seen = []

@@ -1,6 +1,7 @@
 """Schedulers of kolo by Tune's names: settings, errors, and the repetition of a population's trial."""
 
 import glob
+import importlib
 import os
 import unittest
 
@@ -105,6 +106,19 @@ class SchedulerTest(StudyCase):
                 wrong()
             self.assertIsInstance(caught.exception, ValueError)
 
+    def test_places_of_tune(self):
+        for place, name in (
+            ("async_hyperband", "ASHAScheduler"),
+            ("hb_bohb", "HyperBandForBOHB"),
+            ("hyperband", "HyperBandScheduler"),
+            ("median_stopping_rule", "MedianStoppingRule"),
+            ("pb2", "PB2"),
+            ("pbt", "PopulationBasedTraining"),
+            ("trial_scheduler", "TrialScheduler"),
+        ):
+            module = importlib.import_module(f"kolo.tune.schedulers.{place}")
+            self.assertIs(getattr(module, name), getattr(tune.schedulers, name))
+
     def test_by_name(self):
         made = create_scheduler("hyperband", stop_last_trials=False)
         self.assertIs(made.settings["stop_last_trials"], False)
@@ -116,6 +130,23 @@ class SchedulerTest(StudyCase):
             mode="max",
             stop={"training_iteration": 3},
         )
+
+    def test_a_scheduler_that_only_listens(self):
+        ended = []
+
+        class Own(tune.schedulers.FIFOScheduler):
+            def on_trial_complete(self, trial_runner, trial, result):
+                ended.append(result["height"])
+
+        self.run_study(
+            Climber,
+            config={"rate": tune.grid_search([1.0, 2.0])},
+            scheduler=Own(),
+            metric="height",
+            mode="max",
+            stop={"training_iteration": 2},
+        )
+        self.assertEqual(sorted(ended), [2.0, 4.0])
 
     def test_the_state_of_a_scheduler_of_ones_own(self):
         class Own(tune.schedulers.FIFOScheduler):

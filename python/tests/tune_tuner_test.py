@@ -172,6 +172,8 @@ class ResourcesTest(StudyCase):
         self.assertEqual(max(most), 1)
         self.assertFalse(hasattr(train, "_kolo_resources"))
         self.assertTrue(issubclass(tune.with_resources(Counter, {"cpu": 2}), Counter))
+        both = tune.with_parameters(tune.with_resources(train, {"cpu": 3}), data=1)
+        self.assertEqual(both._kolo_resources, {"cpu": 3})
         with self.assertRaises(ValueError):
             tune.with_resources(train, 2)
         with self.assertRaises(ValueError):

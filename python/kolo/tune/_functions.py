@@ -56,6 +56,8 @@ def with_parameters(trainable: Callable[..., Any], **kwargs: Any) -> Callable[..
     parameters = inspect.signature(trainable).parameters
     shown = [p for name, p in parameters.items() if name not in kwargs]
     inner.__signature__ = inspect.Signature(shown)  # type: ignore[attr-defined]
+    if hasattr(trainable, "_kolo_resources"):  # with_resources(...) inside of with_parameters(...)
+        inner._kolo_resources = trainable._kolo_resources  # type: ignore[attr-defined]
     return inner
 
 

@@ -13,7 +13,7 @@ import warnings
 from typing import Any, Callable, Dict, Mapping, Optional, Sequence, Union
 
 from kolo import _core
-from kolo._errors import AlreadyExistsError, InvalidArgumentError, did_you_mean
+from kolo._errors import AlreadyExistsError, Error, InvalidArgumentError, did_you_mean
 from kolo._files import command_path
 from kolo._run import dump_function, python_path
 from kolo.tune import suggest
@@ -245,7 +245,12 @@ def run(
         "environment": [],
     }
     listeners.begin(stop, num_samples)
-    raw = _run_under_a_free_name(options, trainable)
+    try:
+        raw = _run_under_a_free_name(options, trainable)
+    except Error:
+        if listeners.error is not None:
+            raise listeners.error
+        raise
     trials = [known(row) for row in raw["trials"]]
     listeners.end(trials)
     if isinstance(search, suggest.BasicVariantGenerator):

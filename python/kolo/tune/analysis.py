@@ -102,7 +102,9 @@ class Analysis:
         return metric, mode
 
     def _reported(self) -> List[str]:
-        return sorted({key for trial in self.trials for key in flatten(trial.last_result)})
+        return sorted(
+            {key for t in self.trials for result in t.results[-1:] for key in flatten(result)}
+        )
 
     def get_best_trial(
         self,

@@ -77,6 +77,8 @@ class Listeners:
         self._make_trial = make_trial
         self._trials: Dict[int, Trial] = {}
         self._iteration = 0
+        # What a callback has raised. It passes through the controller, which has errors of its own.
+        self.error: Optional[BaseException] = None
 
     def __bool__(self) -> bool:
         return bool(self._callbacks)
@@ -116,5 +118,10 @@ class Listeners:
     def _tell(self, event: str, **arguments: Any) -> None:
         for callback in self._callbacks:
             function = getattr(callback, event, None)
-            if function is not None:
+            if function is None:
+                continue
+            try:
                 function(**arguments)
+            except BaseException as error:
+                self.error = self.error or error
+                raise

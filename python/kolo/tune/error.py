@@ -11,5 +11,9 @@ class SettingError(InvalidArgumentError, TuneError):
     """A scheduler or an experiment cannot work like that."""
 
 
+class UntrainableError(SettingError, TypeError):
+    """What is to be trained is neither a function nor a class of Trainable."""
+
+
 class UnknownTrainableError(NotFoundError, TuneError):
     """Nothing was registered under the name."""

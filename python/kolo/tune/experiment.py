@@ -7,7 +7,7 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence, Union
 from kolo._errors import InvalidArgumentError
 from kolo.tune._prepared import Prepared
 from kolo.tune._space import Constants
-from kolo.tune.error import SettingError, TuneError
+from kolo.tune.error import SettingError, TuneError, UntrainableError
 from kolo.tune.trial import Trial
 
 
@@ -17,7 +17,10 @@ class Experiment:
     def __init__(self, name: str, run: Any, **spec: Any) -> None:
         self.name = name
         self.spec: Dict[str, Any] = {"run": run, **spec}
-        prepared = Prepared(run, Constants())
+        try:
+            prepared = Prepared(run, Constants())
+        except InvalidArgumentError as error:
+            raise UntrainableError(f"experiment {name!r}: {error}") from error
         kept = spec.get("checkpoint_config")
         if kept is not None and not prepared.is_class:
             if kept.checkpoint_at_end or kept.checkpoint_frequency:
@@ -31,10 +34,7 @@ class Experiment:
         """Of a dictionary: {"run": ..., "config": ..., "stop": ...}."""
         if "run" not in spec:
             raise TuneError(f"the experiment {name!r} does not say what to run: 'run' is missing")
-        try:
-            return cls(name, **spec)
-        except InvalidArgumentError as error:
-            raise SettingError(f"experiment {name!r}: {error}") from error
+        return cls(name, **spec)
 
     @property
     def public_spec(self) -> Dict[str, Any]:

@@ -64,8 +64,11 @@ def new_row(number: int, config: Any) -> Dict[str, Any]:
 def trial_of(row: Dict[str, Any], config: Dict[str, Any], trainable_name: str = "") -> Trial:
     """The trial of a study, with its configuration as users know it."""
     given = {key: value for key, value in row.items() if key != "config"}
-    if given["last_result"]:
-        given["last_result"] = {**given["last_result"], "config": config}
+    result = given["last_result"]
+    if not result and given["status"] == Trial.TERMINATED:  # it has not reported anything
+        result = {"done": True, "trial_id": given["trial_id"]}
+    if result:
+        given["last_result"] = {**result, "config": config}
     name = row["name"]
     known = f"_{row['trial_id']}"
     return Trial(trainable_name or name[: name.rfind(known)], config, **given)

@@ -74,10 +74,13 @@ def _can_be_sent(value: Any) -> bool:
 
 
 def validate_save_restore(
-    trainable_cls: Any, config: Optional[Dict[str, Any]] = None, num_gpus: int = 0
+    trainable_cls: Any,
+    config: Optional[Dict[str, Any]] = None,
+    num_gpus: int = 0,
+    use_object_store: bool = False,
 ) -> bool:
     """Trains objects of a class a few steps, and raises unless one goes on from the checkpoint of
-    another as it should. ``num_gpus`` has no meaning here."""
+    another as it should. ``num_gpus`` and ``use_object_store`` change nothing."""
     if isinstance(trainable_cls, str):
         from kolo.tune.registry import registered
 

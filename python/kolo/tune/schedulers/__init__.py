@@ -109,8 +109,11 @@ class TrialScheduler:
         return f"Using {self.name} scheduling algorithm."
 
     def is_custom(self) -> bool:
-        """Whether its rules are in Python."""
-        return type(self).on_trial_result is not TrialScheduler.on_trial_result
+        """Whether its rules are in Python: also one that only listens, without a rule for results."""
+        names = ["on_trial_result"]
+        if self.name == "fifo":
+            names += ["on_trial_add", "on_trial_complete", "on_trial_error", "choose_trial_to_run"]
+        return any(getattr(type(self), one) is not getattr(TrialScheduler, one) for one in names)
 
 
 class FIFOScheduler(TrialScheduler):

@@ -1,0 +1,5 @@
+"""HyperBand, at Ray Tune's place for it."""
+
+from kolo.tune.schedulers import HyperBandScheduler
+
+__all__ = ["HyperBandScheduler"]
