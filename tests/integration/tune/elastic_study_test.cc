@@ -83,15 +83,22 @@ class ElasticStudy : public TuneCli {
 TEST_F(ElasticStudy, ResultsAreThoseOfFixedRanks) {
   const auto calm = run_command(command("fixed", 6, {"--np", "2"}), Deadline::after(60s));
   ASSERT_TRUE(calm.ok()) << calm.errors;
-  const auto moved =
-      run_command(command("moved", 6, {"--np", "1..4", "--reuse-workers"}), Deadline::after(60s));
-  ASSERT_TRUE(moved.ok()) << moved.errors;
   const auto expected = outcomes("fixed");
   ASSERT_EQ(expected.size(), 6U);
-  EXPECT_EQ(outcomes("moved"), expected);
   EXPECT_EQ(sizes("fixed"), std::set<int>{2});
-  EXPECT_GT(*sizes("moved").rbegin(), 1);
-  EXPECT_EQ(*sizes("moved").begin(), 1);
+  // On a slow machine a trial may be over before a rank has come to help: then it takes longer.
+  std::set<int> seen;
+  for (int pause_us = 500; pause_us < 100'000 && seen.size() < 2; pause_us *= 4) {
+    pause_us_ = std::to_string(pause_us);
+    const std::string name = "moved-" + pause_us_;
+    const auto moved =
+        run_command(command(name, 6, {"--np", "1..4", "--reuse-workers"}), Deadline::after(60s));
+    ASSERT_TRUE(moved.ok()) << moved.errors;
+    EXPECT_EQ(outcomes(name), expected);
+    seen.merge(sizes(name));
+  }
+  EXPECT_EQ(*seen.begin(), 1);
+  EXPECT_GT(*seen.rbegin(), 1);
 }
 
 TEST_F(ElasticStudy, APlainProgramIsRefusedWithWhatToDo) {
