@@ -131,6 +131,8 @@ std::size_t chosen(const fs::path& file, const std::vector<std::string>& names,
 
 enum Operation { create_study = 0, create_trial = 4, set_param, set_state_values, set_step };
 constexpr std::string_view kStates[] = {"RUNNING", "COMPLETE", "PRUNED", "FAIL", "WAITING"};
+constexpr int kMaximize = 2;
+constexpr const char* kWhere = "an operation";
 
 /// A line as Python writes it: NaN and Infinity are numbers, which JSON has as texts.
 Json journal_line(std::string_view text, const std::string& origin) {
@@ -147,7 +149,8 @@ std::string text_at(const Json& line, const char* name) {
 }
 
 void set_state_of(OptunaTrial& trial, const Json& line) {
-  set_state(trial.trial, kStates[line.at("state").get<unsigned>() % std::size(kStates)]);
+  set_state(trial.trial,
+            kStates[json_field<std::size_t>(line, "state", kWhere) % std::size(kStates)]);
   if (const auto began = date_of(text_at(line, "datetime_start")); began > 0)
     trial.trial.began = began;
   if (const auto ended = date_of(text_at(line, "datetime_complete")); ended > 0)
@@ -194,18 +197,19 @@ ImportedStudy import_optuna_journal(const fs::path& file, const ImportChoice& ch
                                    fmt::format("{}, line {}", file.string(), number));
     try {
       const auto trial_of = [&]() -> OptunaTrial& {
-        return trials.at(line.at("trial_id").get<std::size_t>()).second;
+        return trials.at(json_field<std::size_t>(line, "trial_id", kWhere)).second;
       };
-      switch (line.at("op_code").get<int>()) {
+      switch (json_field<int>(line, "op_code", kWhere)) {
         case create_study: {
           Study study{line.at("study_name").get<std::string>(), {}};
           for (const auto& direction : line.at("directions"))
-            study.maximizes.push_back(direction.get<int>() == 2);
+            study.maximizes.push_back(whole_number<int>(direction) == kMaximize);
           studies.push_back(std::move(study));
           break;
         }
         case create_trial:
-          trials.emplace_back(line.at("study_id").get<std::size_t>(), journal_trial(line));
+          trials.emplace_back(json_field<std::size_t>(line, "study_id", kWhere),
+                              journal_trial(line));
           break;
         case set_param:
           trial_of().trial.config.as_dict().insert_or_assign(
@@ -215,7 +219,7 @@ ImportedStudy import_optuna_journal(const fs::path& file, const ImportChoice& ch
           break;
         case set_state_values: set_state_of(trial_of(), line); break;
         case set_step:
-          trial_of().steps[line.at("step").get<std::int64_t>()] =
+          trial_of().steps[json_field<std::int64_t>(line, "step", kWhere)] =
               number_in(line.at("intermediate_value"));
           break;
         default: break;  // attributes, and what later versions add

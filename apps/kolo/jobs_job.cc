@@ -103,10 +103,16 @@ std::vector<Job> jobs_of_file(const std::string& file, const Job& like) {
         throw_error(ErrorCode::invalid_argument, "{}: a job has no field '{}'", where, key);
       jobs::set_field(job, *field, value.is_string() ? value.get<std::string>() : json_text(value));
     }
-    if (object.contains("environ")) job.environ = object["environ"].get<std::vector<std::string>>();
+    if (object.contains("environ"))
+      job.environ = json_field<std::vector<std::string>>(object, "environ", where);
     if (object.contains("parents"))
-      for (const auto& parent : object["parents"])
-        job.parents.push_back(jobs::JobId{parent.get<std::int64_t>()});
+      for (const auto& parent : object["parents"]) {
+        const auto id = whole_number<std::int64_t>(parent);
+        if (!id)
+          throw_error(ErrorCode::invalid_argument, "{}: parents are numbers of jobs, not {}", where,
+                      json_text(parent));
+        job.parents.push_back(jobs::JobId{*id});
+      }
     all.push_back(std::move(job));
   }
   return all;

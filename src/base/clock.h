@@ -21,11 +21,12 @@ class Clock {
 /// The clocks of this machine.
 const Clock& system_clock();
 
-/// Longer times than the clock can count end with it.
+/// Longer times than the clock can count end with it, and those that are no number are the longest.
 inline Clock::Duration clock_duration(double seconds) {
   constexpr double kLongest = 1e9;
-  return std::chrono::duration_cast<Clock::Duration>(
-      std::chrono::duration<double>(seconds < kLongest ? seconds : kLongest));
+  if (!(seconds < kLongest)) seconds = kLongest;
+  if (seconds < -kLongest) seconds = -kLongest;
+  return std::chrono::duration_cast<Clock::Duration>(std::chrono::duration<double>(seconds));
 }
 
 }  // namespace kolo

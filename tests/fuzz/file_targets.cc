@@ -7,6 +7,7 @@
 #include "base/errors.h"
 #include "base/fd.h"
 #include "base/files.h"
+#include "comm/elastic/commit_files.h"
 #include "fuzz/check.h"
 #include "hps/results/results_csv.h"
 #include "imported_study.h"
@@ -40,6 +41,14 @@ void store(const app::ImportedStudy& study) {
 }
 
 }  // namespace
+
+void commits(std::string_view input) {
+  namespace elastic = comm::elastic;
+  each([&] {
+    const auto commit = elastic::decode_commit(input, "input");
+    require(elastic::decode_commit(elastic::encode_commit(commit), "again").parts == commit.parts);
+  });
+}
 
 void results(std::string_view input) {
   each([&] {

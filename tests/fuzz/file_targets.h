@@ -5,6 +5,7 @@
 
 namespace kolo::fuzz {
 
+void commits(std::string_view input);
 void results(std::string_view input);
 void deephyper(std::string_view input);
 void optuna_journal(std::string_view input);

@@ -66,6 +66,9 @@ void custodian(std::string_view input) {
        [&] { require(exec::encode(exec::decode_refusal(input)) == input); },
        [&] { static_cast<void>(exec::decode_holdings(input)); },
        [&] { static_cast<void>(exec::decode_host_load(input)); },
+       [&] { static_cast<void>(exec::decode_lease(input)); },
+       [&] { static_cast<void>(exec::decode_listen_order(input)); },
+       [&] { static_cast<void>(exec::decode_listening(input)); },
        [&] { static_cast<void>(exec::decode_task_id(input)); });
 }
 

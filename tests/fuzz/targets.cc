@@ -128,8 +128,9 @@ void filters(std::string_view input) {
 void http_access(std::string_view input) {
   static const dashboard::Access access("a-token", "localhost", 8080);
   const std::string text(input);
-  require(!access.knows({.cookie = text}));
-  require(!access.knows({.authorization = text}) || text.find("a-token") != std::string::npos);
+  const bool has_token = text.find("a-token") != std::string::npos;
+  require(!access.knows({.cookie = text}) || has_token);
+  require(!access.knows({.authorization = text}) || has_token);
   static_cast<void>(access.objection({.host = text}));
   static_cast<void>(access.objection({.host = "localhost:8080", .origin = text}));
 }
@@ -217,6 +218,7 @@ constexpr Target kTargets[] = {
     {"batch_answers", batch_answers},
     {"checkpoints", checkpoints},
     {"clusters", clusters},
+    {"commits", commits},
     {"custodian", custodian},
     {"deephyper", deephyper},
     {"engine", engine},

@@ -18,8 +18,8 @@ SearchResults read(ResultSource& source) {
   std::error_code ignored;
   if (fs::exists(infos, ignored)) {
     const Json json = parse_json(read_file(infos), infos.string());
-    if (json.is_object() && json.contains("num_workers") && json["num_workers"].is_number_integer())
-      search.workers = json["num_workers"].get<int>();
+    if (json.is_object() && json.contains("num_workers"))
+      search.workers = whole_number<int>(json["num_workers"]).value_or(search.workers);
   }
   return search;
 }

@@ -197,8 +197,9 @@ void read_post_training(const Context& context, const Json& json) {
   PostTraining post;
   for (const auto& [key, value] : json.items()) {
     if (key == "num_epochs" || key == "repeat") {
-      if (!value.is_number_integer()) refuse("post_training/" + key, "a whole number");
-      (key == "repeat" ? post.repeat : post.num_epochs) = value.get<std::int64_t>();
+      const auto number = whole_number<std::int64_t>(value);
+      if (!number) refuse("post_training/" + key, "a whole number");
+      (key == "repeat" ? post.repeat : post.num_epochs) = *number;
     } else if (key == "metrics") {
       post.metrics = texts_at(value, "post_training/metrics");
     } else if (key == "callbacks") {

@@ -126,7 +126,7 @@ Deadline Controller::next_look() const {
 std::optional<Clock::Time> Controller::time_limit_of(const StudyTrial& trial) const {
   const auto& limit = state_.options.trial_time_limit;
   if (!limit || trial.phase != TrialPhase::running || executor_.limits_time()) return std::nullopt;
-  return trial.began + std::chrono::duration_cast<Clock::Duration>(*limit);
+  return trial.began + clock_duration(limit->count());
 }
 
 void Controller::handle(Message& message) {
@@ -266,7 +266,7 @@ void Controller::check_end() {
 }
 
 void Controller::wait_for_the_last() {
-  const auto limit = std::chrono::duration_cast<Clock::Duration>(state_.options.grace) + kLastWait;
+  const auto limit = clock_duration(state_.options.grace.count()) + kLastWait;
   const Clock::Time give_up = state_.clock.now() + limit;
   while (state_.trials.any_run() && state_.clock.now() < give_up) {
     auto messages = inbox_->take(Deadline::at(std::min(give_up, state_.clock.now() + 100ms)));
@@ -294,7 +294,7 @@ void Controller::wait_for_the_last() {
 
 void Controller::patiently(const std::function<void()>& write) {
   Retry retry("the storage of the study", state_.clock,
-              std::chrono::duration_cast<Clock::Duration>(state_.options.storage_patience),
+              clock_duration(state_.options.storage_patience.count()),
               [this](const std::string& text) { state_.announce.message(text); });
   while (!retry.attempt(write)) {
     if (is_interrupted()) return write();  // for the last time

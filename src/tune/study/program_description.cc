@@ -109,11 +109,10 @@ void take_objectives(const Json& json, Options& options) {
 /// "4" or "1..4"; a number, or a list of the least and the most. Throws invalid_argument.
 RankRange ranks_of(const Json& json) {
   RankRange range;
-  if (json.is_number_integer()) {
-    range = {json.get<int>(), json.get<int>()};
-  } else if (json.is_array() && json.size() == 2 && json[0].is_number_integer() &&
-             json[1].is_number_integer()) {
-    range = {json[0].get<int>(), json[1].get<int>()};
+  if (json.is_number()) {
+    range.least = range.most = whole_number<int>(json).value_or(0);
+  } else if (json.is_array() && json.size() == 2) {
+    range = {whole_number<int>(json[0]).value_or(0), whole_number<int>(json[1]).value_or(0)};
   } else if (json.is_string()) {
     const auto text = json.get<std::string>();
     const auto dots = text.find("..");

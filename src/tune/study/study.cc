@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/clock.h"
 #include "base/env.h"
 #include "base/errors.h"
 #include "base/utf8.h"
@@ -174,9 +175,10 @@ void Study::prepare(Checked& checked) {
   StudyChanges changes = changes_of(store_, record_, setup.spec, checked.steering);
   // Before anything else of the study, since it waits until nothing of an earlier session's trials
   // is left.
-  executor_ = setup.make_executor(
-      {inbox_, record_.first_name, unique_name(record_), record_.directory,
-       std::chrono::duration_cast<std::chrono::milliseconds>(setup.options.grace)});
+  executor_ =
+      setup.make_executor({inbox_, record_.first_name, unique_name(record_), record_.directory,
+                           std::chrono::duration_cast<std::chrono::milliseconds>(
+                               clock_duration(setup.options.grace.count()))});
   std::optional<search::Direction> first_objective;
   std::vector<std::string> metrics;
   for (const auto& objective : checked.steering.objectives()) {

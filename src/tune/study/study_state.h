@@ -34,7 +34,7 @@ struct StudyState {
 
   /// The time at which a run that is told to end now is killed.
   [[nodiscard]] Clock::Time end_of_grace() const {
-    return clock.now() + std::chrono::duration_cast<Clock::Duration>(options.grace);
+    return clock.now() + clock_duration(options.grace.count());
   }
 };
 

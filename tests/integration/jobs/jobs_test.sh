@@ -270,6 +270,8 @@ bad_input() {
   refused 2 'has no end' "$kolo" app --name x --exec "echo 'a"
   head -c 10000000 /dev/zero | tr '\0' x | sed 's/^/{"args":"/; s/$/"}/' >big.jsonl
   refused 2 'write it to a file' "$kolo" job --name big --app hello --file big.jsonl
+  printf '{"parents":[1.5]}\n' >odd.jsonl
+  refused 2 'parents are numbers of jobs, not 1.5' "$kolo" job --name odd --app hello --file odd.jsonl
   refused 1 "no job has the workflow 'nothing'" "$kolo" rm jobs --wf nothing
   refused 2 'no jobs are selected' "$kolo" rm jobs
   a="$("$kolo" job --name a --app hello)"

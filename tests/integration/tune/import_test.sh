@@ -83,6 +83,8 @@ for wrong in NaN -1 2 1e300; do
 done
 printf '{"op_code": 6, "trial_id": 7, "state": 1}\n' >broken.log
 refused 1 'broken.log, line 1' "$kolo" import broken.log
+printf '{"op_code": 1e300}\n' >broken.log
+refused 1 "broken.log, line 1: an operation: 'op_code' must be" "$kolo" import broken.log
 printf 'nothing\n' >broken.txt
 refused 2 'neither a database nor a journal' "$kolo" import broken.txt
 

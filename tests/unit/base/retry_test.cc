@@ -2,12 +2,22 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
+#include "base/clock.h"
 #include "support/given_clock.h"
 
 namespace kolo {
 namespace {
 
 using namespace std::chrono_literals;
+
+TEST(Clock, TimesBeyondWhatItCountsEndWithIt) {
+  EXPECT_EQ(clock_duration(1.5), 1500ms);
+  for (const double seconds : {1e300, HUGE_VAL, std::nan("")})
+    EXPECT_EQ(clock_duration(seconds), 1'000'000'000s);
+  EXPECT_EQ(clock_duration(-1e300), -1'000'000'000s);
+}
 
 void fail_with(ErrorCode code) { throw Error(code, "no answer"); }
 

@@ -124,6 +124,11 @@ TEST(ProgramStudy, ADescriptionIsChecked) {
   bad = good;
   bad.erase("program");
   EXPECT_THROW(ProgramStudy::from_json(bad), Error);
+  for (const Json& np : {Json(4294967297), Json(1e300), Json(2.5), Json::array({1, 1e300})}) {
+    bad = good;
+    bad["np"] = np;
+    EXPECT_THROW(ProgramStudy::from_json(bad), Error) << np;
+  }
 }
 
 TEST(TrialProtocol, DeepHypersLineMayStandAnywhere) {
