@@ -6,7 +6,10 @@ cleanup_jobs() {
   local pid
   for pid in $(jobs -p); do kill "$pid" 2>/dev/null || true; done # some have ended
   wait 2>/dev/null || true
-  rm -rf "$scratch"
+  # A launch of the local batch system may still write its last lines there.
+  local until=$((SECONDS + 20))
+  until rm -rf "$scratch" 2>/dev/null || ((SECONDS >= until)); do sleep 0.05; done
+  [[ ! -e "$scratch" ]]
 }
 trap cleanup_jobs EXIT
 cd "$scratch"
