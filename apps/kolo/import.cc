@@ -1,6 +1,7 @@
 // kolo import: studies of other tools, so that kolo's commands show and compare them.
 #include <fmt/format.h>
 
+#include "base/errors.h"
 #include "base/plural.h"
 #include "commands.h"
 #include "imported_study.h"
@@ -56,6 +57,10 @@ int run_import(ImportOptions& options) {
   place.storage = options.storage;
   const auto database = store::open_database(tune::storage_url(place));
   store::StudyStore store(*database);
+  if (store.find(study.name))
+    throw_error(ErrorCode::already_exists,
+                "a study '{}' is already in {}; give the imported one another name with --name",
+                study.name, database->name());
   write_imported(store, study);
   fmt::print("imported {} of {} as the study {}\n", counted(std::ssize(study.trials), "trial"),
              study.tool, study.name);

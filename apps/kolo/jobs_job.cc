@@ -95,6 +95,11 @@ std::vector<Job> jobs_of_file(const std::string& file, const Job& like) {
     if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
     const std::string where = fmt::format("{}:{}", file, number);
     const Json object = parse_json(line, where);
+    if (!object.is_object())
+      throw_error(ErrorCode::invalid_argument,
+                  "{}: each line is one JSON object with the fields of a job, as in "
+                  R"({{"name": "a", "args": "1"}}; this one is {})",
+                  where, object.is_array() ? "a list" : "no object");
     Job job = like;
     for (const auto& [key, value] : object.items()) {
       if (key == "parents" || key == "environ") continue;

@@ -107,7 +107,7 @@ ExecutorSetup executor_setup(const ProgramStudy& study, const ProgramStudyCaller
 int trials_as_jobs(const Options& options) {
   if (options.max_concurrent_trials > 0) return static_cast<int>(options.max_concurrent_trials);
   const double each = options.resources_per_trial.cpu;
-  return each > 0 ? std::max(1, static_cast<int>(machine_resources().cpu / each)) : 1;
+  return each > 0 ? std::max(1, ResourcePool(machine_resources()).capacity({.cpu = each})) : 1;
 }
 
 }  // namespace
@@ -127,6 +127,8 @@ void check_program(const std::vector<std::string>& program, const search::Space&
 ProgramResult run_program_study(ProgramStudy study, const ProgramStudyCaller& run) {
   if (study.directory.empty()) study.directory = fs::current_path().string();
   if (study.options.space) check_program(study.program, *study.options.space, study.directory);
+  check_amounts(study.options.resources_per_trial, "a trial");
+  if (study.options.total_resources) check_amounts(*study.options.total_resources, "a study");
   const RankRange ranks = study.options.resources_per_trial.ranks;
   if (study.executor.empty()) study.executor = study.np > 1 || ranks.most > 0 ? "ranks" : "process";
   find_hosts(study);

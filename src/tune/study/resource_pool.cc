@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <limits>
 
 #include "base/env.h"
 #include "base/errors.h"
@@ -14,9 +15,25 @@ namespace {
 /// Shares like a third add up to a little more than one.
 constexpr double kRounding = 1e-9;
 
+/// More than any machine has, and few enough to be counted in an int.
+constexpr double kMostProcessors = 1e6;
+
 bool fits(double wanted, double free) { return wanted <= free + kRounding; }
 
 }  // namespace
+
+void check_amounts(const Resources& resources, std::string_view whose) {
+  const auto check = [whose](double amount, std::string_view name, double most) {
+    if (!(amount >= 0 && amount <= most))  // also what is no number
+      throw_error(ErrorCode::invalid_argument,
+                  "{} cannot have {} of the resource '{}'; give a number from 0 to {:g}", whose,
+                  amount, name, most);
+  };
+  check(resources.cpu, "cpu", kMostProcessors);
+  check(resources.gpu, "gpu", kMostProcessors);
+  for (const auto& [name, amount] : resources.custom)
+    check(amount, name, std::numeric_limits<float>::max());
+}
 
 ResourcePool::ResourcePool(Resources total) : total_(std::move(total)) {
   used_.cpu = 0;
@@ -24,8 +41,7 @@ ResourcePool::ResourcePool(Resources total) : total_(std::move(total)) {
 }
 
 void ResourcePool::require_possible(const Resources& wanted) const {
-  if (wanted.cpu < 0 || wanted.gpu < 0)
-    throw_error(ErrorCode::invalid_argument, "the resources of a trial cannot be negative");
+  check_amounts(wanted, "a trial");
   if (!fits(wanted.cpu, total_.cpu))
     throw_error(ErrorCode::invalid_argument,
                 "a trial needs {} CPUs, but the study has {}; it could never start", wanted.cpu,
@@ -114,7 +130,7 @@ void ResourcePool::shrink(Grant& grant, const Resources& rank, int ranks) {
 }
 
 int ResourcePool::free_for(const Resources& rank) const {
-  double most = 1e6;
+  double most = kMostProcessors;
   if (rank.cpu > 0) most = std::min(most, (total_.cpu - used_.cpu) / rank.cpu);
   for (const auto& [name, amount] : rank.custom) {
     const auto used = used_.custom.find(name);
@@ -134,7 +150,7 @@ void ResourcePool::extend(const Resources& total) {
 }
 
 int ResourcePool::capacity(const Resources& wanted) const {
-  double most = 1e6;
+  double most = kMostProcessors;
   if (wanted.cpu > 0) most = std::min(most, total_.cpu / wanted.cpu);
   if (wanted.gpu > 0) {
     const auto devices = static_cast<double>(devices_.size());

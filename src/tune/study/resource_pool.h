@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "kolo/tune/options.h"
@@ -17,6 +18,10 @@ struct Grant {
   Resources held;
   int ranks = 0;  ///< of an elastic trial; `held` is what they have together
 };
+
+/// Throws invalid_argument, naming `whose` they are, when an amount is negative, no number, or more
+/// than can be counted.
+void check_amounts(const Resources& resources, std::string_view whose);
 
 class ResourcePool {
  public:

@@ -9,6 +9,7 @@
 #include "tune/executor/self_executor.h"
 #include "tune/output/progress.h"
 #include "tune/study/cluster_study.h"
+#include "tune/study/resource_pool.h"
 #include "tune/study/study.h"
 #include "tune/study/study_reader.h"
 
@@ -87,6 +88,8 @@ Analysis run(Runnable trainable, Options options) {
   StudySetup setup;
   setup.spec.trainable = trainable.name();
   const Resources per_trial = resources_of_trial(options, trainable.ranks());
+  check_amounts(per_trial, "a trial");
+  if (options.total_resources) check_amounts(*options.total_resources, "a study");
   TrialShape shape;
   shape.gpus = per_trial.gpu;
   if (!options.cluster.empty()) {

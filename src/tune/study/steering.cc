@@ -259,8 +259,10 @@ std::vector<double> Steering::values_of(const Value& result) const {
     if (value == nullptr) {
       std::string names;
       for (const auto& [key, item] : result.as_dict()) names += (names.empty() ? "" : ", ") + key;
-      throw_error(ErrorCode::not_found, "the result has no '{}'; it has {}", objective.metric,
-                  names);
+      throw_error(ErrorCode::not_found,
+                  "the result has no '{0}'; it has {1}. Trials must report a number by the name "
+                  "of the study's metric, {0}",
+                  objective.metric, names);
     }
     if (!value->is_number())
       throw_error(ErrorCode::invalid_argument, "the result's '{}' is not a number but {}{}",

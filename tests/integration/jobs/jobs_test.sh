@@ -272,6 +272,8 @@ bad_input() {
   refused 2 'write it to a file' "$kolo" job --name big --app hello --file big.jsonl
   printf '{"parents":[1.5]}\n' >odd.jsonl
   refused 2 'parents are numbers of jobs, not 1.5' "$kolo" job --name odd --app hello --file odd.jsonl
+  printf '[{"name":"a"}]\n' >odd.jsonl
+  refused 2 'odd.jsonl:1: each line is one JSON object' "$kolo" job --app hello --file odd.jsonl
   refused 1 "no job has the workflow 'nothing'" "$kolo" rm jobs --wf nothing
   refused 2 'no jobs are selected' "$kolo" rm jobs
   a="$("$kolo" job --name a --app hello)"

@@ -32,7 +32,7 @@ has "$("$kolo" best search)" '0.9'
 has "$("$kolo" best search)" 'lr=0.01, units=64'
 has "$("$kolo" trials search --csv)" F_timeout
 refused 1 'was imported from DeepHyper, and only its own tool' "$kolo" resume search
-refused 1 'already' "$kolo" import search
+refused 1 'give the imported one another name with --name' "$kolo" import search
 has "$("$kolo" import search/results.csv --name again --metric accuracy)" 'the study again'
 has "$("$kolo" best again)" accuracy
 

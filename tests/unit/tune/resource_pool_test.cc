@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "base/errors.h"
 
 namespace kolo::tune {
@@ -43,6 +45,16 @@ TEST(ResourcePool, ATrialOfRanksGrowsAndShrinks) {
   EXPECT_TRUE(pool.grow(*grant, rank));
   pool.give_back(*grant);
   EXPECT_EQ(pool.describe(), "0/5 CPUs");
+}
+
+TEST(ResourcePool, AmountsThatCannotBeCountedAreRefused) {
+  for (const double amount : {-1.0, 1e300, HUGE_VAL, std::nan("")}) {
+    EXPECT_THROW(check_amounts({.cpu = amount}, "a trial"), Error) << amount;
+    EXPECT_THROW(check_amounts({.gpu = amount}, "a trial"), Error) << amount;
+    EXPECT_THROW(check_amounts({.custom = {{"memory", amount}}}, "a trial"), Error) << amount;
+  }
+  check_amounts({.cpu = 0.5, .gpu = 8, .custom = {{"memory", 64e9}}}, "a trial");
+  EXPECT_EQ(ResourcePool({.cpu = 8}).capacity({.cpu = 1e-300}), 1'000'000);
 }
 
 TEST(ResourcePool, SharesOfADeviceGoTogether) {
