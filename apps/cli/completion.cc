@@ -1,3 +1,9 @@
+// complete() first descends through the subcommands and then walks over the remaining words with
+// the option table of the command that it has reached. The walk follows the rules of the reader but
+// reports no errors, because a line that is still being typed is often invalid. Values typed so far
+// are kept as texts in the option set, so that names can depend on them (the studies in --storage).
+// The shell scripts contain no names of commands or options: they ask `kolo __complete` each time,
+// so they stay valid when options change.
 #include "cli/completion.h"
 
 #include <fmt/format.h>

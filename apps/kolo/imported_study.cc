@@ -1,3 +1,10 @@
+// import_study() recognises the tool by what it finds: the files of a folder, or the first bytes
+// and the ending of a file. Ray Tune is tried before TensorBoard, because its folders have event
+// files as well. An import becomes one batch: trials follow each other in the sequence of the
+// study, and each has its reports between its start and its end. Where a report has no time of its
+// own, the duration of the trial is divided evenly among its reports. The study is created, claimed
+// and written in this order, and removed again if the write fails, so that no half of a study
+// remains.
 #include "imported_study.h"
 
 #include <algorithm>

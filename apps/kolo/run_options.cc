@@ -1,3 +1,9 @@
+// Each row ties a name to a member of RunOptions. The same row gives the option of the command
+// line, its variables, its key in a file, the help and the completion, so these cannot disagree.
+// The tables are split by heading, in the order in which the help shows them. Where the default is
+// computed later, the member is optional or empty and fallback() says in words what happens. Keys
+// with a dot are sections of Horovod's files; sections without a meaning here are passed over
+// instead of being refused, so that such files can be used unchanged.
 #include "run_options.h"
 
 #include "names.h"

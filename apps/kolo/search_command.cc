@@ -1,3 +1,8 @@
+// make_plan() takes the sampler from the row of the search, then the options of the model and of
+// the evolution, and --set last, so that --set wins. An option that the chosen search does not have
+// is refused: ignoring it would let users believe that it had an effect. Paths are made absolute,
+// because evaluations start in other directories. The exit status is 130 after an interrupt, 1 if
+// no evaluation succeeded, and 0 otherwise.
 #include "search_command.h"
 
 #include <fmt/format.h>

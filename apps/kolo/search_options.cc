@@ -1,3 +1,8 @@
+// Most rows point to members of the plan and of its evaluator options, so a value that is read
+// needs no further copy. A table has rows of one struct only; therefore a heading is filled by
+// several add() calls, and their order is the order in the help. The headings of models, evolution
+// and PPO are also keys: refuse() finds by them the options that a search does not take. Several
+// names can stand for one sampler, because other tools use those names for it.
 #include "search_options.h"
 
 #include "names.h"

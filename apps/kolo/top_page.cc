@@ -1,3 +1,9 @@
+// Each source is read on its own, and its error becomes a section, so that one database that does
+// not answer hides nothing else. Studies are followed incrementally: an index is kept for each
+// study, and only what is new is read. All studies share one deadline, but each makes at least one
+// step, so that a large study cannot keep the others from being read. top_page() gives out lines in
+// rounds, one row for each section, so that a long section cannot push out a short one. Control
+// characters are replaced at the end, because names could otherwise move the cursor.
 #include "top_page.h"
 
 #include <fmt/ranges.h>

@@ -1,3 +1,8 @@
+// description() merges in the order of precedence: first the file, then every option that was
+// given, then the program. Options are copied by a rule instead of one by one: the key is the long
+// name with _ for -, unless the row names another. kNotDescribed lists those that are no settings
+// of a study or need a conversion; --stop and --resources are merged entry by entry into what the
+// file has. Only options with a given value are copied, since defaults would override the file.
 #include "tune_options.h"
 
 #include <algorithm>

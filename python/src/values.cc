@@ -1,3 +1,9 @@
+// The order of the tests matters: a bool of Python is an int as well, so it is tested before
+// numbers, and a number that has an index is taken as a whole one. Errors of a failed conversion
+// are cleared, because a pending Python error would appear in an unrelated call later. Domains and
+// clauses arrive as plain tuples and dictionaries, which the Python package makes; the C++ classes
+// need no bindings then. A C++ exception cannot pass through Python code: sample_from stores it,
+// raises KeyError, and throws the stored one when the Python function has ended with an error.
 #include "values.h"
 
 #include <map>

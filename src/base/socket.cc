@@ -1,3 +1,8 @@
+// Stream sockets are non-blocking. A transfer first tries the call and polls only after EAGAIN, so
+// that data which is ready costs one system call. A wait ends at the deadline or when the process
+// is interrupted. Keep-alive divides its time into one idle interval and three probes;
+// TCP_USER_TIMEOUT covers data that is not acknowledged, for which no probes are sent. Hosts are
+// compared by their numeric text, in which an IPv4 address mapped into IPv6 is easily recognised.
 #include "base/socket.h"
 
 #include <arpa/inet.h>

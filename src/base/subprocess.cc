@@ -1,3 +1,9 @@
+// spawn() prepares arguments, environment and paths first, and then clones with CLONE_VM and
+// CLONE_VFORK. The child shares the memory but has its own descriptor table and signal handlers. It
+// makes system calls only, because the memory belongs to the parent, whose other threads continue.
+// It resets signals, places descriptors, sets the processors and the directory, and tries the paths
+// in turn. Every other descriptor must have close-on-exec. If a step fails, the child writes the
+// reason into the shared memory, and the parent, which has waited, turns it into an error.
 #include "base/subprocess.h"
 
 #include <fcntl.h>

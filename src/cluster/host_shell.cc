@@ -1,3 +1,10 @@
+// Input is written into a pipe before the command starts; this cannot block, since it is smaller
+// than the pipe's buffer. A guarded command reads from a pipe that this process holds open: when
+// the process dies, the input ends and a watcher on the host kills its process group. Files are
+// copied by tar on both sides with a pipe between them, so the host needs no scp or rsync. A single
+// file is unpacked beside its destination and renamed, so that nobody sees half of it. Of two
+// programs that failed, the receiver is reported: the sender then usually complains of a broken
+// pipe only.
 #include "cluster/host_shell.h"
 
 #include <algorithm>

@@ -1,3 +1,8 @@
+// A host that answers at its known address is left as it is. Otherwise the order is: initialization
+// commands, file mounts, setup commands, the custodian, and a link to it as a test that it can be
+// reached from here. On a node of a batch job the custodian exists first and runs the commands as
+// tasks, so no ssh is needed; files are not mounted. A known address also means that the node is
+// prepared; it is removed when a command fails, so that the next `kolo up` runs the commands again.
 #include "cluster/host_start.h"
 
 #include "base/errors.h"

@@ -1,3 +1,9 @@
+// place() gives ranks to hosts in passes: a packed pass fills each host before the next one, an
+// even pass gives one rank to each host with room. It ends because the room is counted first. The
+// counts rest on what hosts have said last, which may be out of date. Therefore reserve_ranks()
+// asks the hosts for a gang; after a refusal it waits for news and places again, until the
+// deadline. Before that it places the ranks as if everything were free, so that a request that can
+// never be met fails at once.
 #include "cluster/placing.h"
 
 #include <fmt/ranges.h>

@@ -1,3 +1,8 @@
+// A worker of an elastic job is recognised first, because it has no rank yet. Then kolo, Open MPI
+// and MPICH are read; if several are present, they must agree on rank and size, since a nested
+// launcher would otherwise form wrong groups without an error. Slurm comes last: inside an
+// allocation its variables are set for programs of other launchers, too. Half of a rank and size
+// pair is an error, because a rank that took itself to be alone would leave the others waiting.
 #include "comm/launchers.h"
 
 #include <charconv>

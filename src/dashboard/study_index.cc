@@ -1,3 +1,9 @@
+// follow() reads the row of the study before its trials: what is written in between may be read
+// twice, but is never missed. New trials are read a thousand at a time. Trials under way are read
+// again in ranges that join neighbours over small gaps, because one query for a range is cheaper
+// than one for each trial. Configurations are decoded again only if their hash has changed. A study
+// that had ended and runs again is read from the beginning, since trials that had ended may go on.
+// Filters mark rows column by column, and a sort orders only the rows up to the end of the page.
 #include "dashboard/study_index.h"
 
 #include <algorithm>

@@ -1,3 +1,9 @@
+// A question holds mutex_ and then the lock of its study, always in this order. It reads what is
+// new for at most kAnswerWithin; what remains is left to the reader thread, which has its own
+// connection and holds the study for kReadStep at a time. So an answer waits only shortly, but may
+// be incomplete at first. Expensive results (curves, importance) are kept with the iteration or the
+// number of trials that they were made of. Importance and the JSON of all drawn trials are computed
+// without locks, so that small questions do not wait for them.
 #include "dashboard/study_pages.h"
 
 #include <algorithm>

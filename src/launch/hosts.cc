@@ -1,3 +1,9 @@
+// Host lists and hostfiles share parse_host(), which reads one host, so both accept the same names
+// and report the same errors. A name that begins with '-' is refused, because ssh would read it as
+// an option. Hosts that are named twice are found by a linear search, since lists are short and
+// their order decides the ranks. groups_at_once() tries one group more until the places no longer
+// suffice. is_this_machine() compares names before it resolves them, because a look-up may take
+// seconds.
 #include "launch/hosts.h"
 
 #include <algorithm>

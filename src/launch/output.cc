@@ -1,3 +1,9 @@
+// A chunk of output goes to the rank's file unchanged, and then through the splitter to the sink.
+// The splitter searches only the new chunk for the end of a line, or a long line in many chunks
+// would cost quadratic time. The sink asks poll() before each write, and writes to a pipe at most
+// what poll() guarantees. The streams are not set to O_NONBLOCK, since that would affect all
+// processes that share them. A stream whose reader has gone is dropped with its lines, and a file
+// that cannot be written is closed, because the job must not end for the sake of its output.
 #include "launch/output.h"
 
 #include <fcntl.h>

@@ -1,3 +1,10 @@
+// A reducer whose work is one allreduce says so by as_allreduce(), and whoever runs the step can
+// then do it without calling reduce(). Adasum is never one: it weighs tensors as wholes, so each
+// member of the bucket is reduced by itself. HalfReducer copies the bucket into a 16-bit twin,
+// reduces the twin in place and copies it back. The twins are kept from step to step in a deque,
+// because each one points to a plan inside of itself and must not move when others are added.
+// Tensors over the communicator's memory share its ownership, so the memory outlives the last of
+// them.
 #include "train/gradient_reducer.h"
 
 #include <torch/torch.h>

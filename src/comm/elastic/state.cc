@@ -1,3 +1,10 @@
+// share() gathers the number of commits of each rank. The lowest rank with the most commits is the
+// root, and only it and the ranks behind it take part in the transfer, so a rank that is up to date
+// moves no data. A memory part sends the place of its saved copy; ranks of the root's host read it
+// from shared memory, and the value is broadcast only if a rank lacks it. Every rank must have the
+// same parts in the same order. A rank that joins delays its own copy while at least two others
+// have the state, because the others wait for it; if its group fails before its first commit, it
+// asks for the state again.
 #include "comm/elastic/state.h"
 
 #include <algorithm>

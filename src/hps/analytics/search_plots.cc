@@ -1,3 +1,8 @@
+// Every column becomes a vector of numbers with not-a-number for what is absent or failed, so that
+// all columns are drawn by the same code. A curve of the best so far is made in one pass over the
+// rows in the order of the table. The y axis is cut at the worst tenth only if the values below it
+// would take much of the height; the subtitle says so. All searches share one time unit, chosen by
+// the longest, because they share one axis.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 

@@ -1,3 +1,9 @@
+// With one objective, a stable sort gives the order, and the earlier row wins a tie. With several,
+// Pareto fronts are removed one after the other until k rows are found, so that the cost depends on
+// the fronts that are needed and not on all of them. No objective may be NaN: such a row belongs to
+// no front, and the loop would not end. Readers of results therefore mark rows with such values as
+// failed. YAML is written by hand: dictionaries as lines, everything else as JSON, which YAML
+// contains.
 #include "hps/analytics/top_rows.h"
 
 #include <fmt/format.h>

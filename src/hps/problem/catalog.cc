@@ -1,3 +1,9 @@
+// A text is tried as a built-in name, a shared library, a Python name and then as a file or a
+// program, from the most to the least specific form. A problem may bring its run function; --run is
+// loaded afterwards and replaces it. Exactly one of `run` and `program` is set by load_run(), since
+// the caller decides by this how evaluations start. A path of a program is made absolute, because
+// evaluations start in other directories. A script with the executable bit is a program of its own,
+// whatever its language.
 #include "hps/problem/catalog.h"
 
 #include <unistd.h>

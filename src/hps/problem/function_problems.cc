@@ -1,3 +1,9 @@
+// One table has a row for each problem: how to make its space, how to run it, and the best
+// objective with a configuration that has it. Classical functions are minimised, so their optima
+// stand in the table with the opposite sign, as searches see them. Run functions read x0, x1 … from
+// the configuration until one is missing, so that one function serves spaces of any dimension. The
+// table is made at the first use and never freed, because pointers into it must stay valid until
+// the process ends.
 #include "hps/problem/function_problems.h"
 
 #include <cmath>

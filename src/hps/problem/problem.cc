@@ -1,3 +1,9 @@
+// A change is made on a copy, checked, and moved into place only then: a mistake is reported by the
+// call that made it, and the problem stays as it was. A hyperparameter is checked in a space of its
+// own, and the whole space is built when it is next needed; so adding n of them does not build the
+// whole space n times. Conditions, clauses and starting points refer to others, so each builds the
+// whole space. The default configuration is filled in dependency order, because a parameter is
+// active or not by the values before it.
 #include "kolo/hps/problem.h"
 
 #include <cmath>

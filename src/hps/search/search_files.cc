@@ -1,3 +1,9 @@
+// The database decides, and results.csv follows it. A row is appended when its trial ends;
+// catch_up() adds the rows that a crash has left out, and recognises those that are there by their
+// job id. A row that cannot be written waits in a queue, in order, and is tried again at every
+// step, so that a full disk does not stop the search. The Pareto front is kept up to date row by
+// row, which costs one pass over the front. move_aside() checks for a running process before it
+// renames the first file.
 #include "hps/search/search_files.h"
 
 #include <fcntl.h>

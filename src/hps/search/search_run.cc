@@ -1,3 +1,10 @@
+// run_search() reads the warm start first, since preparing the folder may move that file aside.
+// prepare_folder() checks the plan before it changes the folder, and writes init_infos.json last
+// and atomically; a resume compares that file with the plan. Evaluations of a results.csv without a
+// database become known results, and count toward the number of evaluations that was asked for. The
+// history is told to the files and the cache after the study is constructed, because its claim
+// keeps other processes from writing more. The study itself has one CPU per worker and trials of
+// one CPU, so that a free CPU means a free worker.
 #include "hps/search/search_run.h"
 
 #include <thread>

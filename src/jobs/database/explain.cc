@@ -1,3 +1,9 @@
+// What a launcher could run is computed from the row it keeps in the database: obstacle_of()
+// rebuilds its nodes as if they were empty and asks Nodes, the class with which launchers place
+// jobs. So the answer says whether a job can ever run there, not whether a node is free at this
+// moment. A launcher counts as alive while it is heard of within its lease. explain() goes from the
+// past to the future: the history since the last start, then who holds the job, then what it waits
+// for. The batch system is asked only where no launcher is alive, because its commands may be slow.
 #include "jobs/database/explain.h"
 
 #include "base/errors.h"

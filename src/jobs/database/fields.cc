@@ -1,3 +1,9 @@
+// Each entry of kFields has a pointer to a member of Job, and std::visit reads or writes it by its
+// type, so a new field needs one entry here. The database stores a job's fields as one JSON object
+// without those that equal the default. This keeps rows short, but the names must stay as they are,
+// and a default that changes also changes jobs that are stored already. decode_spec() ignores keys
+// it does not know. check_job() applies the limits of the kernel before a job is stored, because
+// execve() would otherwise refuse the command line much later, on a node.
 #include "jobs/database/fields.h"
 
 #include <algorithm>

@@ -1,3 +1,10 @@
+// take() looks without a lock first, since most looks find nothing. Its transaction begins with
+// keep(), which updates the launcher's own row: it fails if the launcher was declared lost. Each
+// job taken gets a new attempt number, and later writes must name it, so that a late write of an
+// earlier attempt changes nothing. On PostgreSQL, rows that another launcher has locked are skipped
+// instead of waited for. write() accepts a chain that was written already, because the answer to a
+// commit may get lost and the write is then repeated. free_lost() marks a launcher only if its row
+// is still as it was seen, so one launcher alone frees its jobs.
 #include "jobs/database/leases.h"
 
 #include <signal.h>

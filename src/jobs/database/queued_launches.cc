@@ -1,3 +1,9 @@
+// submit_launch() writes the script once for nothing, so that a wrong request fails before there is
+// a row. Then it stores the row, writes the script under the number of the row, submits it and
+// stores the answer. If the process dies in between, the row stays and shows that a submission was
+// under way. A query asks each batch system once about all its open launches. An answer that is
+// missing or unknown is shown but not stored, so that a launch is asked about again later. To
+// cancel, the states are asked for first, because those in the database may be old.
 #include "jobs/database/queued_launches.h"
 
 #include <algorithm>

@@ -1,3 +1,10 @@
+// Workers that are asked for before their host has answered wait in its entry, and begin() starts
+// them all when it does. The address at which workers on another host find the rendezvous is chosen
+// then, since it depends on how that host sees the launcher. A worker leaves two sets at different
+// times: `alive` when its program exits, which the group must hear at once, and `unwaited` when
+// nothing of it is left, which decides whether the job may end. lose() erases the host before it
+// tells of its workers, since whoever is told may start others on the same host. For the same
+// reason work() looks each host up by name.
 #include "launch/elastic/worker_hosts.h"
 
 #include <fmt/ranges.h>

@@ -1,3 +1,9 @@
+// Two whole numbers are compared as integers, because doubles are not exact above 2^53. A whole
+// number and another number are compared as doubles. Everything else is compared by std::variant:
+// first by the index of the type, then by content, where lists and dictionaries come back to these
+// operators. at_path() searches again with shorter and shorter paths only when it fails, to name in
+// the error how far the path led. Text output adds ".0" to numbers that would otherwise read as
+// whole ones.
 #include "kolo/search/value.h"
 
 #include <charconv>

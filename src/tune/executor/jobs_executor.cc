@@ -1,3 +1,10 @@
+// One thread does all work with the database and the files, and another one waits for notifications
+// that jobs have ended. A pass creates jobs, reads reports, kills jobs and gathers ends, in this
+// order. Each order leaves its list only when it is done, so that a pass that failed is repeated
+// with the rest. After a create that failed nobody knows whether it took place: the jobs are then
+// looked for by the key in their data before they are created again. Jobs are also looked at every
+// two seconds, because a notification may be lost. Reports that the study has from an earlier
+// session are counted off and not told again.
 #include "tune/executor/jobs_executor.h"
 
 #include <algorithm>

@@ -1,3 +1,9 @@
+// Orders come from the controller's thread, and one thread polls channels, custodians and report
+// files. One mutex guards all state, but is not held during poll(). An order that leaves work to
+// that thread wakes it through an eventfd. When a run has ended, its channels and its report file
+// are read to the end before the end is told, so that no report comes after it. Answers go to the
+// connections in the order in which these asked, since helpers of a trial report over their own. A
+// run that cannot be started is told as one that has ended with an error.
 #include "tune/executor/process_executor.h"
 
 #include <sys/eventfd.h>

@@ -1,3 +1,9 @@
+// A run begins when all its hosts have answered; in a cluster, when all its slots are granted. In a
+// cluster one run asks for slots at a time, since each answer changes what is free for the next.
+// The first failure is kept as the reason and ends the other ranks, whose failures are its
+// consequences. The loss of another host replaces that reason, because it explains what the ranks
+// have said before. A run is forgotten, and its places go back, only when nothing of any rank can
+// be left; places given back earlier would let two trials run on the same slots.
 #include "tune/executor/trial_tasks.h"
 
 #include <fcntl.h>

@@ -1,3 +1,9 @@
+// All answers are computed from the trials in memory when they are asked for, and nothing is
+// cached. The best trial is found from one curve per trial, so it costs time in proportion to all
+// reports. Trial N must stand at place N of the list. The value at a checkpoint is that of the last
+// report of its iteration: it is searched from the end, so that a later report of the same
+// iteration counts. Tables take the union of the keys of all rows as columns, and leave a cell
+// empty where a row lacks the key.
 #include "kolo/tune/analysis.h"
 
 #include <algorithm>

@@ -1,3 +1,9 @@
+// Observers are called after each step, and ask for a view of the study only when their period is
+// over, because making one takes time. LiveTable remembers how wide each line was, computes how
+// many rows these lines take in the terminal as it is now, and moves the cursor up by so many. The
+// table has at least one row less than the terminal, since the cursor cannot reach what has
+// scrolled away. A message has gone to the log when LiveTable hears of it, so the next table is
+// drawn below it. Everything is flushed at once, for readers of pipes.
 #include "tune/output/progress.h"
 
 #include <fmt/format.h>

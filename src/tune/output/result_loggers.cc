@@ -1,3 +1,9 @@
+// Lines of JSON and CSV are gathered until flush() or up to 64 KiB, because most reports are short
+// and trials are many. A file is opened by the first write and closed while its trial waits, so
+// that paused trials hold no descriptors. A new metric changes the header of progress.csv: the file
+// is read, each row gets empty fields, and a new file replaces it atomically. This costs as much as
+// the file is long, but only once for each set of new names. The descriptor is closed before, or
+// later rows would go to the file that was replaced.
 #include "tune/output/result_loggers.h"
 
 #include <fcntl.h>

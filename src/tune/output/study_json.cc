@@ -1,3 +1,9 @@
+// Trials are read before events, and events of trials that were added in between are left out,
+// since every list has one entry for each trial that was read. runs_json() goes through the events
+// of a trial in order: a pause, a failure or a clone closes a piece, and a resume opens the next
+// one. The slot of an earlier piece is known only from the resume after it, since the row of the
+// trial has the newest slot alone. A piece that is open ends at the last time that anything was
+// heard of the study. Curves are thinned by taking every n-th report, and the last one always.
 #include "tune/output/study_json.h"
 
 #include <algorithm>

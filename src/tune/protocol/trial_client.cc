@@ -1,3 +1,10 @@
+// Each rank calls the session, but only rank 0 talks to the study: it sends the report, waits for
+// the answer and broadcasts it, so that all ranks stop at the same report. A worker of an elastic
+// trial connects when it first reports as rank 0, because any worker may become it. The count of
+// its reports is kept with the state of the step: a step that is repeated sends the same number,
+// and the study recognizes the report. Lines that come while an answer is awaited are all parsed,
+// since a stop may precede the answer. A connection that is closed counts as a stop where nobody
+// waits, and as an error where an answer is due.
 #include "tune/protocol/trial_client.h"
 
 #include <fcntl.h>

@@ -1,3 +1,10 @@
+// The key "kolo" tells lines of the protocol from plain dictionaries of metrics, so that a program
+// can report without knowing the protocol. Such a line is classified by the first key that it has,
+// in a fixed order: result, report, error, hello, checkpoint. A checkpoint is last, because reports
+// may carry one too. Keys that are not known are ignored, but another version is refused.
+// parse_last_words() prefers the last line that begins with DH-OUTPUT:, and then tries the last
+// line as JSON, as numbers and as assignments. Other text is no result, since programs also write
+// for people.
 #include "tune/protocol/trial_protocol.h"
 
 #include <charconv>

@@ -1,3 +1,9 @@
+// Text is written directly into one string, because every report passes through here. Only text
+// with bytes above 127 goes through the JSON library, which replaces what is not UTF-8. A text that
+// would read as a special number gets one more backslash than it has, and decode() takes one away,
+// so that every text comes back as it was. decode() first reads the text as strict JSON. Only if
+// that fails, bare words such as NaN are put into quotes, outside of texts, and the result is read
+// again; so valid input is parsed once.
 #include "tune/protocol/value_text.h"
 
 #include <fmt/format.h>

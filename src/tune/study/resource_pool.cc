@@ -1,3 +1,9 @@
+// take() first checks that everything fits and only then counts it as used, so that a refusal takes
+// nothing. A share of a GPU goes to the device that has the least left and still suffices (best
+// fit), which keeps whole devices free for trials that need them; whole GPUs are taken by number.
+// All comparisons allow a rounding error, because three thirds do not add up to exactly one. The
+// totals only grow: if they could shrink, trials that run could hold more than there is. Ranks of
+// elastic trials are counted in CPUs and custom resources alone.
 #include "tune/study/resource_pool.h"
 
 #include <algorithm>

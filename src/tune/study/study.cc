@@ -1,3 +1,10 @@
+// There are two constructors so that everything in Checked, which needs no database, is checked
+// before one is opened or created. The members after it are initialised in the order in which the
+// header lists the steps. The record is read again after the claim, because an earlier controller
+// may have written until then. When prepare() fails, a study without any commit is removed with its
+// empty directory. The new specification is stored with the first commit only, so that a resume
+// that is refused leaves the study as it was. A study without a name tries numbered names until its
+// row is accepted, since other processes may choose the same.
 #include "tune/study/study.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,10 @@
+// start_one() takes a place before it looks for a trial, so that the search is asked for a new one
+// only when it can start at once and with all results known by then. A new trial is asked for only
+// while no other new one waits, unless the scheduler wants the whole population first. The
+// scheduler chooses among all that wait. If every trial waits and none runs, the scheduler is told
+// that it has stalled and its rulings are applied. If nothing starts even then, the oldest live
+// trial is started anyway, because the study would never end otherwise. Starts and answers are only
+// recorded here, and carried out after the step has been committed.
 #include "tune/study/trial_starts.h"
 
 #include <algorithm>
