@@ -31,15 +31,17 @@ std::string key_of(py::handle key, const std::string& path) {
 
 /// Numbers of NumPy, tensors with one element and the like.
 std::optional<Value> number(py::handle object) {
-  if (PyIndex_Check(object.ptr()) != 0) {
-    const long long whole =
-        PyLong_AsLongLong(py::reinterpret_steal<py::object>(PyNumber_Index(object.ptr())).ptr());
+  // Arrays and tensors have __index__ whatever they hold, and refuse it when that is no integer.
+  if (const auto index = py::reinterpret_steal<py::object>(
+          PyIndex_Check(object.ptr()) != 0 ? PyNumber_Index(object.ptr()) : nullptr)) {
+    const long long whole = PyLong_AsLongLong(index.ptr());
     if (whole == -1 && PyErr_Occurred() != nullptr) {
       PyErr_Clear();
       return std::nullopt;
     }
     return Value(whole);
   }
+  PyErr_Clear();
   if (!py::hasattr(object, "__float__")) return std::nullopt;
   const auto converted = py::reinterpret_steal<py::object>(PyNumber_Float(object.ptr()));
   if (!converted) {

@@ -203,6 +203,20 @@ class TuneTest(StudyCase):
 
     # --- trainables ---
 
+    def test_numbers_of_other_libraries(self):
+        import numpy
+
+        numbers = [numpy.float32(0.5), numpy.array(0.5), numpy.int64(2), numpy.array(2)]
+        try:
+            import torch
+
+            numbers += [torch.tensor(0.5), torch.tensor(2), torch.tensor([0.5])]
+        except ImportError:
+            pass  # then those of numpy have to do
+        for number in numbers:
+            analysis = self.run_study(lambda config, it=number: tune.report(loss=it))
+            self.assertEqual(analysis.trials[0].last_result["loss"], float(number), repr(number))
+
     def test_what_functions_may_return(self):
         def returns(config):
             return {"loss": 3.0}

@@ -170,20 +170,20 @@ HostReport start_on_node(const ClusterFile& file, const Cluster& cluster, const 
   const auto address = SocketAddress::parse(node.address);
   const bool is_prepared = member.address && member.address->str() == address.str();
   member.address = address;
-  std::vector<LinkedMember> one;
-  one.push_back(link_to(cluster, member));
-  const std::string slots = slots_of(one.front());
-  if (is_prepared) return {node.host, "stands already: " + slots};
-  auto commands = initialization_of(file);
-  for (const auto& command : setup_of(file, member.is_head)) commands.push_back(command);
   try {
+    std::vector<LinkedMember> one;
+    one.push_back(link_to(cluster, member));
+    const std::string slots = slots_of(one.front());
+    if (is_prepared) return {node.host, "stands already: " + slots};
+    auto commands = initialization_of(file);
+    for (const auto& command : setup_of(file, member.is_head)) commands.push_back(command);
     for (const auto& command : commands)
       named(command, [&] { run_on_node(one, *command.line, Deadline::after(options.setup_time)); });
+    return {node.host, slots};
   } catch (const Error&) {
-    member.address.reset();  // it is prepared again
+    if (!is_prepared) member.address.reset();  // so that the next attempt prepares it
     throw;
   }
-  return {node.host, slots};
 }
 
 }  // namespace kolo::cluster

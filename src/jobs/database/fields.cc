@@ -66,7 +66,8 @@ constexpr Field kFields[] = {
     {"data", "JSON", "Keep this JSON value with the job, for programs of yours.", &Job::data},
 };
 
-/// Linux: one argument has 32 pages at most, all together (with the environment) 6 MB at most.
+/// Linux takes 32 pages for one argument. All of them and the environment may have a quarter of the
+/// stack, which is 2 MB where nothing else was set.
 constexpr std::size_t kLongestArgument = 32 * 4096 - 1;
 constexpr std::size_t kAllArguments = 2U << 20;
 

@@ -48,7 +48,7 @@ struct TrialFacts {
 /// Objectives first, then other metrics by name; not more than a page shows.
 [[nodiscard]] std::vector<std::string> metrics_shown(const std::vector<Objective>& objectives,
                                                      const std::set<std::string>& numbers);
-/// The metrics that are numbers in some report.
+/// The metrics that are numbers in the last report of some trial.
 [[nodiscard]] std::vector<std::string> metrics_of(const StudyData& study);
 
 /// Its name, settings, parameters and objectives; no trials.
