@@ -6,7 +6,7 @@
 // Kill one of the processes (kill -9) while it runs, and compare the last line with that of a run
 // that was left alone. --epochs N trains for N epochs (5); --until FILE trains on, epoch by epoch,
 // until the file is there; --pause-ms N waits before each micro-batch, as if the network were
-// larger;
+// larger; --data fashion learns to tell clothes instead (Debian's package dataset-fashion-mnist);
 // --log FILE notes the speed, for scripts/elastic_picture.py.
 #include <kolo/torch.h>
 #include <unistd.h>
@@ -18,6 +18,7 @@
 #include <filesystem>
 #include <fstream>
 #include <numeric>
+#include <stdexcept>
 #include <thread>
 
 #include "options.h"
@@ -28,18 +29,20 @@ constexpr int kVirtualRanks = 4;
 constexpr std::size_t kBatch = 16;  // of a virtual rank
 
 struct NetImpl : torch::nn::Module {
-  NetImpl() {
+  /// For images of `side` times `side` points.
+  explicit NetImpl(std::int64_t side) : side(side), fc(16 * (side / 2) * (side / 2), 10) {
     register_module("conv", conv);
     register_module("norm", norm);
     register_module("fc", fc);
   }
   torch::Tensor forward(torch::Tensor x) {
-    x = torch::max_pool2d(torch::relu(norm(conv(x.view({-1, 1, 8, 8})))), 2);
+    x = torch::max_pool2d(torch::relu(norm(conv(x.view({-1, 1, side, side})))), 2);
     return fc(torch::dropout(x.flatten(1), 0.1, is_training()));
   }
+  std::int64_t side;
   torch::nn::Conv2d conv{torch::nn::Conv2dOptions(1, 16, 3).padding(1)};
   torch::nn::BatchNorm2d norm{16};
-  torch::nn::Linear fc{256, 10};
+  torch::nn::Linear fc;
 };
 TORCH_MODULE(Net);
 
@@ -65,13 +68,18 @@ int run(int argc, char** argv) {
   const std::chrono::milliseconds pause(options::number(argc, argv, "--pause-ms", 0));
   const std::string log_path = options::text(argc, argv, "--log", "");
   torch::manual_seed(1);
-  const kolo::Dataset train = kolo::load_digits(kolo::Split::train);
+  const std::string data = options::text(argc, argv, "--data", "digits");
+  const bool is_fashion = data == "fashion";
+  if (!is_fashion && data != "digits")
+    throw std::invalid_argument("--data " + data + ": must be digits or fashion");
+  const kolo::Dataset train = is_fashion ? kolo::load_fashion_mnist(kolo::Split::train)
+                                         : kolo::load_digits(kolo::Split::train);
   const kolo::SamplerOptions every_sample_once{.tail = kolo::Tail::uneven, .ranks = kVirtualRanks};
   const std::uint64_t steps_per_epoch =
       kolo::steps_per_epoch(train.size(), kBatch, kVirtualRanks, kolo::Tail::uneven);
 
   // What lasts: the network, its optimizer, and where the training is.
-  Net net;
+  Net net(is_fashion ? 28 : 8);
   torch::optim::SGD sgd(net->parameters(), torch::optim::SGDOptions(0.05).momentum(0.9));
   std::uint64_t step = 0;
   std::vector<std::int32_t> visits(train.size());
@@ -144,6 +152,7 @@ int main(int argc, char** argv) {
                  {{"--epochs N", "train for N epochs (5)"},
                   {"--until FILE", "train on until the file is there"},
                   {"--pause-ms N", "wait before each micro-batch (0)"},
+                  {"--data NAME", "digits or fashion (digits)"},
                   {"--log FILE", "note each step: time, ranks, samples"}});
   try {
     const int status = run(argc, argv);

@@ -15,7 +15,7 @@ constexpr std::uint64_t kDoor = ~std::uint64_t{0};
 
 }  // namespace
 
-Lobby::Lobby(Secret secret, const std::vector<SocketAddress>& listen,
+Lobby::Lobby(const Secret& secret, const std::vector<SocketAddress>& listen,
              std::function<bool(int)> expects)
     : epoll_(::epoll_create1(EPOLL_CLOEXEC)) {
   std::vector<Fd> listeners;
@@ -25,7 +25,7 @@ Lobby::Lobby(Secret secret, const std::vector<SocketAddress>& listen,
   }
   door_.emplace(std::move(listeners),
                 rendezvous::DoorkeeperOptions{
-                    .secret = std::move(secret),
+                    .secret = secret,
                     .expects = [expects = std::move(expects)](const rendezvous::Hello& hello) {
                       return hello.purpose == rendezvous::Purpose::membership &&
                              expects(hello.rank);

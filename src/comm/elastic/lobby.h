@@ -17,7 +17,8 @@ namespace kolo::comm::elastic {
 class Lobby {
  public:
   /// `expects` says whether a worker of that number lives.
-  Lobby(Secret secret, const std::vector<SocketAddress>& listen, std::function<bool(int)> expects);
+  Lobby(const Secret& secret, const std::vector<SocketAddress>& listen,
+        std::function<bool(int)> expects);
 
   /// In the order of `listen`, with their ports.
   [[nodiscard]] const std::vector<SocketAddress>& addresses() const noexcept { return addresses_; }

@@ -79,8 +79,9 @@ std::string unhex(std::string_view text) {
   std::string bytes;
   for (; text.size() >= 2; text.remove_prefix(2)) {
     unsigned char byte = 0;
-    auto [end, error] = std::from_chars(text.data(), text.data() + 2, byte, 16);
-    if (error != std::errc() || end != text.data() + 2) break;
+    const char* const digits = &text.front();
+    auto [end, error] = std::from_chars(digits, digits + 2, byte, 16);
+    if (error != std::errc() || end != digits + 2) break;
     bytes.push_back(static_cast<char>(byte));
   }
   return bytes;

@@ -19,6 +19,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "comm/group.h"
@@ -118,7 +119,7 @@ class HierarchicalGroup final : public Group {
   /// Runs `action`. Whoever loses a rank leaves the local group, so that its neighbours do not wait
   /// for it; the link tells everybody who is to blame.
   template <class Action>
-  void guarded(const char* operation, Action&& action) {
+  void guarded(std::string_view operation, Action&& action) {
     link_->guarded(operation, [&] {
       try {
         action();

@@ -20,7 +20,7 @@ namespace kolo::comm {
 
 Exchanged HierarchicalGroup::exchange(const Card& card, const void* payload, std::size_t bytes) {
   KOLO_CHECK(bytes <= eager_bytes_);
-  guarded(to_string(card.kind).data(), [&] {
+  guarded(to_string(card.kind), [&] {
     const LocalMeeting met = gather_entries(card, payload, bytes, nullptr);
     std::size_t table_bytes = 0;
     if (is_leader()) {
@@ -160,7 +160,7 @@ Exchanged HierarchicalGroup::exchange_and_allreduce(const Card& card, const void
   const std::size_t bytes = count * size_of(how.type);
   const std::size_t sum_bytes = count * size_of(sum_type);
   bool agreed = false;
-  guarded(to_string(card.kind).data(), [&] {
+  guarded(to_string(card.kind), [&] {
     // Not in place: the input stays as it is if some other host does not agree.
     const std::size_t room = (sum_bytes + 63) / 64 * 64;
     std::byte* const sum = partial_.get(2 * room);

@@ -210,7 +210,7 @@ void WireGroup::share_slices(void* data, std::size_t count, std::size_t element_
 
 Exchanged WireGroup::meet(const Card& card) {
   const auto members = static_cast<std::size_t>(size());
-  link_->guarded(to_string(card.kind).data(), [&] {
+  link_->guarded(to_string(card.kind), [&] {
     link_->messenger().exchange_small(members_, outgoing_, rows(), row_bytes(), link_->deadline());
   });
   bool agreed = true;

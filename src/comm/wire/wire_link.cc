@@ -112,7 +112,7 @@ std::optional<int> WireLink::lost_member() const {
   return std::nullopt;
 }
 
-void WireLink::throw_if_broken(const char* operation) const {
+void WireLink::throw_if_broken(std::string_view operation) const {
   if (!loss_) return;
   throw Error(ErrorCode::peer_lost,
               fmt::format("{}: rank {} is lost: {}", operation, options_.world_ranks[loss_->member],

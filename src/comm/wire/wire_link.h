@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -35,7 +36,7 @@ class WireLink {
   /// have given up, and it becomes one that names the rank which is to blame. From then on every
   /// call throws that.
   template <class Action>
-  void guarded(const char* operation, Action&& action) {
+  void guarded(std::string_view operation, Action&& action) {
     throw_if_broken(operation);
     try {
       action();
@@ -46,7 +47,7 @@ class WireLink {
       throw;
     }
   }
-  void throw_if_broken(const char* operation) const;
+  void throw_if_broken(std::string_view operation) const;
   /// A member of which is known that it is gone.
   [[nodiscard]] std::optional<int> lost_member() const;
   [[nodiscard]] bool is_broken() const noexcept { return loss_.has_value(); }

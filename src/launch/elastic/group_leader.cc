@@ -18,10 +18,10 @@ std::function<double()> random_draw() {
   return [random = Random(seed)]() mutable { return random.uniform(); };
 }
 
-GroupLeader::GroupLeader(RosterOptions options, HostPool hosts, const SocketAddress& listen,
+GroupLeader::GroupLeader(const RosterOptions& options, HostPool hosts, const SocketAddress& listen,
                          LeaderOrders orders)
     : orders_(std::move(orders)),
-      roster_(std::move(options), std::move(hosts)),
+      roster_(options, std::move(hosts)),
       lobby_(secret_, {listen}, [this](int worker) { return roster_.expects(worker); }) {}
 
 // --- what can happen -----------------------------------------------------------------------------

@@ -41,7 +41,7 @@ std::function<double()> random_draw();
 class GroupLeader {
  public:
   /// Workers meet at `listen`, whose address may be 0.0.0.0.
-  GroupLeader(RosterOptions options, HostPool hosts, const SocketAddress& listen,
+  GroupLeader(const RosterOptions& options, HostPool hosts, const SocketAddress& listen,
               LeaderOrders orders);
 
   /// What workers prove themselves by, and where they come.

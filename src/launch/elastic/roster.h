@@ -75,8 +75,8 @@ using Actions = std::vector<Action>;
 
 class Roster {
  public:
-  Roster(RosterOptions options, HostPool hosts)
-      : options_(std::move(options)), hosts_(std::move(hosts)) {}
+  Roster(const RosterOptions& options, HostPool hosts)
+      : options_(options), hosts_(std::move(hosts)) {}
 
   // --- events -----------------------------------------------------------------------------------
   Actions hosts_changed(std::vector<Host> hosts, Time now);
