@@ -123,7 +123,7 @@ def make_error(code: str, message: str, rank: Optional[int], in_operation: bool)
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """"; did you mean 'thread'?" where a known name is near, else nothing."""
+    """ "; did you mean 'thread'?" where a known name is near, else nothing."""
     near = difflib.get_close_matches(str(name), known, n=1)
     return f"; did you mean {near[0]!r}?" if near else ""
 

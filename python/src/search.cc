@@ -96,6 +96,32 @@ class AskTell {
   std::uint64_t next_ = 0;
 };
 
+/// A scheduler that is asked about one metric, trial by trial.
+class ScheduleByHand {
+ public:
+  ScheduleByHand(const std::string& name, const std::string& mode, const py::dict& settings) {
+    SchedulerOptions options;
+    options.directions = {mode == "max" ? Direction::maximize : Direction::minimize};
+    for (const auto& [key, value] : settings)
+      options.settings.emplace(key.cast<std::string>(), to_value(value));
+    scheduler_ = make_scheduler(name, std::move(options));
+  }
+  void add(std::uint64_t id) { scheduler_->add(TrialId{id}); }
+  /// By Tune's names.
+  std::string result(std::uint64_t id, double time, double value) {
+    const Action action = scheduler_->result(TrialId{id}, {time, {value}}).action;
+    return action == Action::stop ? "STOP" : action == Action::pause ? "PAUSE" : "CONTINUE";
+  }
+  void last_result(std::uint64_t id, double time, double value) {
+    scheduler_->last_result(TrialId{id}, {time, {value}});
+  }
+  void complete(std::uint64_t id) { scheduler_->complete(TrialId{id}); }
+  void fail(std::uint64_t id) { scheduler_->fail(TrialId{id}); }
+
+ private:
+  std::unique_ptr<Scheduler> scheduler_;
+};
+
 py::list names_of(const auto& infos) {
   py::list rows;
   for (const auto& info : infos)
@@ -138,6 +164,13 @@ void bind_search(py::module_& m) {
       .def("explain", &AskTell::explain)
       .def_property_readonly("exhausted", &AskTell::exhausted)
       .def_property_readonly("name", &AskTell::name);
+  py::class_<ScheduleByHand>(m, "Scheduler", "An algorithm that decides which trials go on.")
+      .def(py::init<const std::string&, const std::string&, const py::dict&>())
+      .def("add", &ScheduleByHand::add)
+      .def("result", &ScheduleByHand::result)
+      .def("last_result", &ScheduleByHand::last_result)
+      .def("complete", &ScheduleByHand::complete)
+      .def("fail", &ScheduleByHand::fail);
   m.def("samplers", [] { return names_of(samplers()); });
   m.def("schedulers", [] { return names_of(schedulers()); });
 }

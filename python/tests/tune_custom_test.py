@@ -7,7 +7,12 @@ from study_case import StudyCase
 
 import kolo
 from kolo import tune
-from kolo.tune.schedulers import ASHAScheduler, FIFOScheduler, TrialScheduler
+from kolo.tune.schedulers import (
+    ASHAScheduler,
+    FIFOScheduler,
+    HyperBandScheduler,
+    TrialScheduler,
+)
 from kolo.tune.suggest import ConcurrencyLimiter, Searcher
 from kolo.tune.suggest.bayesopt import BayesOptSearch
 
@@ -67,6 +72,13 @@ class Impatient(FIFOScheduler):
 
     def on_trial_complete(self, trial_runner, trial, result):
         self.ended.append((trial.config["x"], result["training_iteration"]))
+
+
+class Known:
+    """As much of a trial as a scheduler needs."""
+
+    def __init__(self, trial_id):
+        self.trial_id = trial_id
 
 
 class Custom(StudyCase):
@@ -155,7 +167,57 @@ class Custom(StudyCase):
         with self.assertRaisesRegex(kolo.Error, "MAYBE"):
             self.run_study(epochs, config={"x": 1}, scheduler=Nonsense())
         with self.assertRaisesRegex(NotImplementedError, "derive"):
+            HyperBandScheduler().on_trial_result(None, None, {})
+        with self.assertRaisesRegex(ValueError, "metric and mode"):
             ASHAScheduler().on_trial_result(None, None, {})
+        with self.assertRaisesRegex(ValueError, "the result has no 'score'"):
+            ASHAScheduler(metric="score", mode="max").on_trial_result(None, None, {"los": 1})
+
+    def test_a_scheduler_that_listens_to_asha(self):
+        class Listening(ASHAScheduler):
+            def __init__(self, **settings):
+                super().__init__(metric="score", mode="max", max_t=6, **settings)
+                self.answers = []
+
+            def on_trial_result(self, trial_runner, trial, result):
+                answer = super().on_trial_result(trial_runner, trial, result)
+                self.answers.append(answer)
+                return answer
+
+        self.cpus = 1
+        settings = {"grace_period": 1, "reduction_factor": 2}
+        grid = {"x": tune.grid_search([3, 1, 5, 2, 4])}
+        own = Listening(**settings)
+        kolos = ASHAScheduler(metric="score", mode="max", max_t=6, **settings)
+        counts = [
+            [t.last_result["training_iteration"] for t in analysis.trials]
+            for analysis in (
+                self.run_study(epochs, config=grid, scheduler=scheduler)
+                for scheduler in (own, kolos)
+            )
+        ]
+        self.assertEqual(counts[0], counts[1])
+        self.assertIn(1, counts[0])
+        self.assertIn("STOP", own.answers)
+
+    def test_a_scheduler_without_a_study(self):
+        def decide(one, name, loss):
+            result = {"training_iteration": 1, "loss": loss}
+            return one.on_trial_result(None, Known(name), result)
+
+        path = os.path.join(self._folder.name, "asha")
+        scheduler = ASHAScheduler(metric="loss", mode="min", max_t=9, reduction_factor=3)
+        self.assertEqual(decide(scheduler, "a", 1.0), "CONTINUE")
+        self.assertEqual(decide(scheduler, "b", 2.0), "STOP")
+        scheduler.on_trial_complete(None, Known("b"), {"training_iteration": 1, "loss": 2.0})
+        scheduler.on_trial_error(None, Known("a"))
+        scheduler.on_trial_complete(None, Known("unknown"), {})
+        scheduler.save(path)
+        again = ASHAScheduler(metric="loss", mode="min", max_t=9, reduction_factor=3)
+        again.restore(path)
+        for one in (scheduler, again):
+            self.assertEqual(decide(one, "best", 0.5), "CONTINUE")
+            self.assertEqual(decide(one, "worst", 4.0), "STOP")
 
     def test_a_study_is_read_again(self):
         analysis = self.run_study(epochs, config={"x": tune.grid_search([1, 2])}, name="again")

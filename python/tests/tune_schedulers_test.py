@@ -89,9 +89,7 @@ class SchedulerTest(StudyCase):
             lambda: PopulationBasedTraining(),
             lambda: PopulationBasedTraining(hyperparam_mutations={"rate": 3}),
             lambda: PopulationBasedTraining(hyperparam_mutations={"a": {"rate": 3}}),
-            lambda: PopulationBasedTraining(
-                hyperparam_mutations=mutations, quantile_fraction=0.7
-            ),
+            lambda: PopulationBasedTraining(hyperparam_mutations=mutations, quantile_fraction=0.7),
             lambda: PopulationBasedTraining(
                 hyperparam_mutations=mutations, perturbation_interval=0
             ),

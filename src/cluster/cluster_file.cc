@@ -1,5 +1,7 @@
 #include "cluster/cluster_file.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "base/env.h"
@@ -62,7 +64,7 @@ void take_offers(const Section& all, ClusterFile& file) {
   // Hosts that are not known yet cannot be told from a typo.
   if (!file.hosts.empty()) Section(own, where, names);
   for (const auto& [host, offer] : own.items())
-    file.host_offers[host] = offer_of(offer, where + ": " + host);
+    file.host_offers[host] = offer_of(offer, fmt::format("{}: {}", where, host));
 }
 
 std::string in_home(const std::string& path) {

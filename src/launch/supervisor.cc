@@ -183,7 +183,8 @@ void Supervisor::start_host(HostEntry& host, const std::string& rendezvous) {
   host.link->set_environment(merge_environment(std::move(environment), job_.environment));
   for (int local = 0; local < placement.ranks; ++local) {
     exec::Task task;
-    task.id = static_cast<exec::TaskId>(placement.first_rank + local);
+    const int rank = placement.first_rank + local;
+    task.id = static_cast<exec::TaskId>(rank);
     task.argv = job_.argv;
     task.environment = rank_variables(job_.placements, placement, local, rendezvous);
     task.directory = job_.directory;

@@ -129,12 +129,14 @@ class TuneReporterBase(ProgressReporter):
         if not done and len(trials) > self._rows:
             lines.append(f"... {len(trials) - self._rows} more trials are not shown")
         failed = [trial for trial in trials if trial.status == Trial.ERROR]
-        lines += [f"{t.name} failed: {t.error}" for t in failed[: None if done else self._error_rows]]
+        lines += [
+            f"{t.name} failed: {t.error}" for t in failed[: None if done else self._error_rows]
+        ]
         return "\n".join(lines)
 
     def _best(self, trials: List[Trial]) -> List[str]:
         scored = [(self._score(trial), trial) for trial in trials]
-        known = [pair for pair in scored if pair[0] is not None]
+        known = [(score, trial) for score, trial in scored if score is not None]
         if not known:
             return []
         score, trial = (min if self._mode == "min" else max)(known, key=lambda pair: pair[0])
@@ -223,7 +225,13 @@ class _Reporting(Callback):
         self._reporter = reporter
         self._metric, self._mode = metric, mode
 
-    def setup(self, stop: Any = None, num_samples: Optional[int] = None, **info: Any) -> None:
+    def setup(
+        self,
+        stop: Any = None,
+        num_samples: Optional[int] = None,
+        total_num_samples: Optional[int] = None,
+        **info: Any,
+    ) -> None:
         self._reporter.setup(
             start_time=time.time(), total_samples=num_samples, metric=self._metric, mode=self._mode
         )

@@ -26,11 +26,11 @@ constexpr int kPollsPerHost = 3;
 
 }  // namespace
 
-WorkerHosts::WorkerHosts(const ParallelJob& job, const Secret& secret, SocketAddress door,
+WorkerHosts::WorkerHosts(const ParallelJob& job, const Secret& secret, const SocketAddress& door,
                          HostEvents events)
     : job_(job),
       secret_(secret),
-      door_(std::move(door)),
+      door_(door),
       events_(std::move(events)),
       lease_(exec::host_lease_setting()),
       renew_(Deadline::after(lease_ / 4)) {}

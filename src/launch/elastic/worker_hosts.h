@@ -38,7 +38,8 @@ struct HostEvents {
 class WorkerHosts {
  public:
   /// `door` is where the launcher listens; its address may be 0.0.0.0.
-  WorkerHosts(const ParallelJob& job, const Secret& secret, SocketAddress door, HostEvents events);
+  WorkerHosts(const ParallelJob& job, const Secret& secret, const SocketAddress& door,
+              HostEvents events);
 
   void start(int worker, const HostPool::Slot& slot);
   void kill(int worker);

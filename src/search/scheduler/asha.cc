@@ -106,7 +106,7 @@ class Asha final : public Scheduler {
       return {Action::pause,
               {.rule = "in order",
                .bracket = progress.bracket,
-               .rung = *index,
+               .rung = index,
                .milestone = brackets_[progress.bracket][*index].milestone}};
     }
     return judge(brackets_[progress.bracket][*index], *index, progress, scores);

@@ -10,6 +10,7 @@ from kolo._errors import InvalidArgumentError, UnsupportedError, unknown_name
 from kolo._run import pickler
 from kolo.tune.error import SettingError
 from kolo.tune.sample import Domain, uniform
+from kolo.tune.schedulers._rules import Rules
 
 
 def _check(scheduler: type, **settings: bool) -> None:
@@ -58,6 +59,7 @@ class TrialScheduler:
         self.mutations = mutations
         self.explore = explore
         self.settings = settings
+        self._rules: Optional[Rules] = None
 
     # --- for a class of one's own ---
 
@@ -74,21 +76,36 @@ class TrialScheduler:
 
     def on_trial_result(self, trial_runner: Any, trial: Any, result: Dict[str, Any]) -> str:
         """What becomes of a trial: CONTINUE, PAUSE (until there is a place again) or STOP."""
-        if self.name != "fifo":
+        if self.name == "fifo":
+            return self.CONTINUE
+        if self.name not in ("asha", "median_stopping_rule"):
             raise UnsupportedError(
-                f"{type(self).__name__}: the rules of this scheduler are not in Python; derive a "
-                "scheduler of your own from FIFOScheduler"
+                f"{type(self).__name__}: the rules of this scheduler cannot be asked from Python; "
+                "derive a scheduler of your own from FIFOScheduler, ASHAScheduler or "
+                "MedianStoppingRule"
             )
-        return self.CONTINUE
+        if not self.metric or not self.mode:
+            raise InvalidArgumentError(f"{type(self).__name__}: metric and mode are not set")
+        for name in (self.metric, self.time_attr):
+            if name not in result:
+                raise InvalidArgumentError(f"{type(self).__name__}: the result has no {name!r}")
+        if self._rules is None:
+            self._rules = Rules(self.name, self.mode, self.settings)
+        return self._rules.decide(trial.trial_id, result[self.time_attr], result[self.metric])
 
     def on_trial_complete(self, trial_runner: Any, trial: Any, result: Dict[str, Any]) -> None:
         """A trial has come to its end."""
+        if self._rules and self.metric:
+            time, value = result.get(self.time_attr), result.get(self.metric)
+            self._rules.complete(trial.trial_id, time, value)
 
     def on_trial_remove(self, trial_runner: Any, trial: Any) -> None:
         """A trial was taken out before its end."""
 
     def on_trial_error(self, trial_runner: Any, trial: Any) -> None:
         """A trial has failed."""
+        if self._rules:
+            self._rules.fail(trial.trial_id)
 
     def choose_trial_to_run(self, trial_runner: Any) -> Any:
         """Which of those that wait shall run; without an own rule, the oldest."""
