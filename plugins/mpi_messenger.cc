@@ -39,7 +39,7 @@ class MpiMessenger final : public Messenger {
     const auto lock = session_.lock();
     int* largest_tag = nullptr;
     int is_known = 0;
-    MPI_Comm_get_attr(session_.world(), MPI_TAG_UB, &largest_tag, &is_known);
+    MPI_Comm_get_attr(session_.world(), MPI_TAG_UB, static_cast<void*>(&largest_tag), &is_known);
     if (is_known == 0 || *largest_tag < kFarewellTag)
       throw_error(ErrorCode::unsupported, "{} has tags up to {} only", kMpiName,
                   is_known != 0 ? *largest_tag : 32767);

@@ -62,7 +62,7 @@ void OptionSet::read_file(const std::string& path) {
       continue;
     }
     for (const auto& [inner, inner_value] : value.items()) {
-      const std::string whole = key + "." + inner;
+      const std::string whole = fmt::format("{}.{}", key, inner);
       const bool is_known = std::any_of(rows_.begin(), rows_.end(), [&](const Row& row) {
         return has_key(row.text, dashed(whole));
       });

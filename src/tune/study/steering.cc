@@ -310,12 +310,11 @@ Ruling Steering::report(std::int64_t number, const Value& result, bool others_wa
   const search::Result for_scheduler = result_for(result, others_wait);
   Ruling ruling;
   const bool rule = stopper_ && stopper_->stop(id_of(number), result);
-  if (says_done(result)) {
-    ruling.verdict = Verdict::done;
-  } else if (rule) {
+  const bool done = says_done(result);
+  if (rule && !done) {
     ruling.verdict = Verdict::rule;
     ruling.reason = "a stopping rule";
-  } else if (last) {
+  } else if (done || last) {
     ruling.verdict = Verdict::done;
   }
   if (ruling.verdict == Verdict::proceed)
