@@ -14,7 +14,6 @@ namespace kolo::app {
 namespace {
 
 using tune::Table;
-using tune::Value;
 
 struct TrialsOptions {
   std::string study, storage, sort, columns;
