@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -30,14 +31,35 @@ namespace {
 
 enum class Step { none, directory, program, other };
 
+/// Why the child could not become the program.
+struct Failure {
+  Step step = Step::none;
+  int error = 0;
+};
+
+#ifdef __SANITIZE_THREAD__
+// ThreadSanitizer takes each clone() for a fork() and begins its bookkeeping anew in the child. In
+// borrowed memory that would be the parent's. So the child has a copy, and shares the failure
+// alone.
+constexpr int kMemory = 0;
+std::shared_ptr<Failure> make_failure() {
+  void* const memory =
+      ::mmap(nullptr, sizeof(Failure), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) throw_errno("cannot share memory with a child");
+  return {new (memory) Failure, [](Failure* failure) { ::munmap(failure, sizeof *failure); }};
+}
+#else
+constexpr int kMemory = CLONE_VM;
+std::unique_ptr<Failure> make_failure() { return std::make_unique<Failure>(); }
+#endif
+
 /// Everything the child needs, prepared before it exists: afterwards only system calls are safe.
 struct Start {
   const SpawnOptions& options;
   pid_t parent;
   std::vector<char*> argv, environment;
   std::vector<std::string> candidates;  // full paths to try, in the order of PATH
-  Step failed = Step::none;             // written by the child, with the reason
-  int error = 0;
+  Failure& failure;                     // written by the child
 };
 
 std::vector<char*> c_strings(const std::vector<std::string>& strings) {
@@ -67,8 +89,8 @@ std::vector<std::string> candidates_for(const std::string& name, std::string_vie
 }
 
 KOLO_IN_CHILD int fail(Start& start, Step step, int error) {
-  start.failed = step;
-  start.error = error;
+  start.failure.step = step;
+  start.failure.error = error;
   return 127;
 }
 
@@ -119,7 +141,7 @@ KOLO_IN_CHILD int become(void* argument) {
 
 /// The child borrows this process's memory, and this thread waits, until it has become the program
 /// or has failed, as with posix_spawn(): nothing is copied, so a start costs the same however large
-/// this process is, and the child can leave its reason in `start`.
+/// this process is, and the child can leave its reason there.
 pid_t start_child(Start& start) {
   constexpr std::size_t kStackBytes = 64 << 10;
   const std::unique_ptr<std::byte[]> stack(new std::byte[kStackBytes]);
@@ -128,7 +150,7 @@ pid_t start_child(Start& start) {
   ::sigfillset(&all);
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
   const pid_t pid =
-      ::clone(become, stack.get() + kStackBytes, CLONE_VM | CLONE_VFORK | SIGCHLD, &start);
+      ::clone(become, stack.get() + kStackBytes, kMemory | CLONE_VFORK | SIGCHLD, &start);
   const int saved = errno;
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   errno = saved;
@@ -140,22 +162,24 @@ pid_t start_child(Start& start) {
 pid_t spawn(const SpawnOptions& options) {
   KOLO_CHECK(!options.argv.empty());
   const std::string& program = options.program.empty() ? options.argv[0] : options.program;
+  const auto failure = make_failure();
   Start start{.options = options,
               .parent = ::getpid(),
               .argv = c_strings(options.argv),
               .environment = c_strings(options.environment),
-              .candidates = candidates_for(program, value_of(options.environment, "PATH"))};
+              .candidates = candidates_for(program, value_of(options.environment, "PATH")),
+              .failure = *failure};
   const pid_t pid = start_child(start);
   if (pid < 0) throw_errno("cannot start {}", program);
-  if (start.failed == Step::none) return pid;
+  if (failure->step == Step::none) return pid;
   while (::waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
   }
-  const char* reason = std::strerror(start.error);
-  if (start.failed == Step::directory)
+  const char* reason = std::strerror(failure->error);
+  if (failure->step == Step::directory)
     throw_error(ErrorCode::not_found, "cannot change to the launch directory: {}", reason);
-  if (start.failed == Step::program && start.error == ENOENT)
+  if (failure->step == Step::program && failure->error == ENOENT)
     throw_error(ErrorCode::not_found, "cannot run {}: no such program", program);
-  if (start.failed == Step::program && start.error == EACCES)
+  if (failure->step == Step::program && failure->error == EACCES)
     throw_error(ErrorCode::not_found, "cannot run {}: not executable", program);
   throw_error(ErrorCode::io, "cannot run {}: {}", program, reason);
 }

@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -99,21 +100,19 @@ void ProgressBar::on_step_end(Trainer& trainer, double loss) {
   constexpr std::size_t kWidth = 30;
   const std::size_t total = std::max<std::size_t>(1, trainer.steps_per_epoch());
   const std::size_t filled = std::min(kWidth, kWidth * trainer.step_of_epoch() / total);
-  std::fprintf(out_, "\repoch %llu/%llu [%s%s] %zu/%zu loss %.4f",
-               static_cast<unsigned long long>(trainer.epoch() + 1),
-               static_cast<unsigned long long>(trainer.epochs()), std::string(filled, '=').c_str(),
-               std::string(kWidth - filled, ' ').c_str(), trainer.step_of_epoch(), total, loss);
+  fmt::print(out_, "\repoch {}/{} [{:=<{}}{: <{}}] {}/{} loss {:.4f}", trainer.epoch() + 1,
+             trainer.epochs(), "", filled, "", kWidth - filled, trainer.step_of_epoch(), total,
+             loss);
   std::fflush(out_);
 }
 
 void ProgressBar::on_epoch_end(Trainer& trainer, Metrics& metrics) {
   if (trainer.rank() != 0) return;
   const double seconds = std::chrono::duration<double>(Clock::now() - begun_).count();
-  std::fprintf(out_, "%sepoch %llu/%llu  %.1f s", is_terminal_ ? "\r\x1b[K" : "",
-               static_cast<unsigned long long>(trainer.epoch() + 1),
-               static_cast<unsigned long long>(trainer.epochs()), seconds);
-  for (const auto& [name, value] : metrics) std::fprintf(out_, "  %s %.4g", name.c_str(), value);
-  std::fprintf(out_, "\n");
+  fmt::print(out_, "{}epoch {}/{}  {:.1f} s", is_terminal_ ? "\r\x1b[K" : "", trainer.epoch() + 1,
+             trainer.epochs(), seconds);
+  for (const auto& [name, value] : metrics) fmt::print(out_, "  {} {:.4g}", name, value);
+  fmt::print(out_, "\n");
   std::fflush(out_);
 }
 
