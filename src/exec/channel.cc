@@ -11,6 +11,7 @@
 #include <cstring>
 
 #include "base/errors.h"
+#include "base/pipe.h"
 #include "base/socket.h"
 
 namespace kolo::exec {
@@ -95,7 +96,7 @@ void Channel::flush() {
 long Channel::write_some(Parcel& parcel, std::size_t offset) {
   char* data = parcel.bytes.data() + offset;
   const std::size_t size = parcel.bytes.size() - offset;
-  if (!is_socket_) return ::write(out_.get(), data, size);
+  if (!is_socket_) return write_to_pipe(out_.get(), {data, size});
   iovec part{data, size};
   msghdr message{};
   message.msg_iov = &part;

@@ -63,6 +63,19 @@ TEST_F(TuneCli, ATrialCanBeSeveralRanks) {
   }
 }
 
+TEST_F(TuneCli, AnSshThatEndsAtOnceIsSaid) {
+  ::setenv("KOLO_SSH", "/bin/false", 1);
+  for (int i = 0; i < 8; ++i) {  // it ends before, while or after it is written to
+    const auto result = tune({"--hosts", "first:1,second:1,third:1", "--metric", "loss", "--mode",
+                              "min", "--name", "nobody"},
+                             {"true"});
+    EXPECT_TRUE(WIFEXITED(result.status)) << "ended by signal " << WTERMSIG(result.status);
+    EXPECT_EQ(WEXITSTATUS(result.status), 1);
+    EXPECT_THAT(result.errors, HasSubstr("cannot run trials on first: false exited with status 1"));
+  }
+  ::unsetenv("KOLO_SSH");
+}
+
 TEST_F(TuneCli, AFileDescribesAWholeStudy) {
   const auto file =
       write("study.yaml",
