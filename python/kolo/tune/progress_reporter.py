@@ -225,15 +225,12 @@ class _Reporting(Callback):
         self._reporter = reporter
         self._metric, self._mode = metric, mode
 
-    def setup(
-        self,
-        stop: Any = None,
-        num_samples: Optional[int] = None,
-        total_num_samples: Optional[int] = None,
-        **info: Any,
-    ) -> None:
+    def setup(self, *args: Any, **info: Any) -> None:
         self._reporter.setup(
-            start_time=time.time(), total_samples=num_samples, metric=self._metric, mode=self._mode
+            start_time=time.time(),
+            total_samples=info.get("num_samples"),
+            metric=self._metric,
+            mode=self._mode,
         )
 
     def on_step_end(self, iteration: int, trials: List[Trial], **info: Any) -> None:

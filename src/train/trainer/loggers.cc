@@ -12,6 +12,12 @@
 namespace kolo {
 namespace {
 
+/// What cannot be written is lost: training does not end for the sake of a line.
+template <typename... Values>
+void show(std::FILE* out, fmt::format_string<Values...> text, Values&&... values) {
+  std::fputs(fmt::format(text, std::forward<Values>(values)...).c_str(), out);
+}
+
 double wall_time() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
@@ -100,19 +106,18 @@ void ProgressBar::on_step_end(Trainer& trainer, double loss) {
   constexpr std::size_t kWidth = 30;
   const std::size_t total = std::max<std::size_t>(1, trainer.steps_per_epoch());
   const std::size_t filled = std::min(kWidth, kWidth * trainer.step_of_epoch() / total);
-  fmt::print(out_, "\repoch {}/{} [{:=<{}}{: <{}}] {}/{} loss {:.4f}", trainer.epoch() + 1,
-             trainer.epochs(), "", filled, "", kWidth - filled, trainer.step_of_epoch(), total,
-             loss);
+  show(out_, "\repoch {}/{} [{:=<{}}{: <{}}] {}/{} loss {:.4f}", trainer.epoch() + 1,
+       trainer.epochs(), "", filled, "", kWidth - filled, trainer.step_of_epoch(), total, loss);
   std::fflush(out_);
 }
 
 void ProgressBar::on_epoch_end(Trainer& trainer, Metrics& metrics) {
   if (trainer.rank() != 0) return;
   const double seconds = std::chrono::duration<double>(Clock::now() - begun_).count();
-  fmt::print(out_, "{}epoch {}/{}  {:.1f} s", is_terminal_ ? "\r\x1b[K" : "", trainer.epoch() + 1,
-             trainer.epochs(), seconds);
-  for (const auto& [name, value] : metrics) fmt::print(out_, "  {} {:.4g}", name, value);
-  fmt::print(out_, "\n");
+  show(out_, "{}epoch {}/{}  {:.1f} s", is_terminal_ ? "\r\x1b[K" : "", trainer.epoch() + 1,
+       trainer.epochs(), seconds);
+  for (const auto& [name, value] : metrics) show(out_, "  {} {:.4g}", name, value);
+  show(out_, "\n");
   std::fflush(out_);
 }
 
