@@ -74,10 +74,13 @@ TEST(Trainer, WritesLogs) {
   TempDir dir;
   Bench bench(3);
   std::FILE* out = std::tmpfile();
+  std::FILE* full = std::fopen("/dev/full", "w");  // what cannot be written ends nothing
+  std::setvbuf(full, nullptr, _IONBF, 0);
   bench.trainer.add<RateCallback>(schedule::cosine(0.05, 3))
       .add<CsvLogger>(dir.path() / "log.csv")
       .add<TensorBoardLogger>(dir.path() / "events")
-      .add<ProgressBar>(out);
+      .add<ProgressBar>(out)
+      .add<ProgressBar>(full);
   const auto history = bench.trainer.fit(load_digits(Split::train).head(320));
   const CsvTable table = read_csv(dir.path() / "log.csv", {.separator = ',', .header = true});
   EXPECT_THAT(table.names, ElementsAre("epoch", "accuracy", "loss", "rate"));
@@ -91,6 +94,7 @@ TEST(Trainer, WritesLogs) {
     EXPECT_THAT(read_file(entry.path()), HasSubstr("accuracy"));
   }
   EXPECT_EQ(files, 1);
+  std::fclose(full);
   std::rewind(out);
   std::string text(4096, '\0');
   text.resize(std::fread(text.data(), 1, text.size(), out));
