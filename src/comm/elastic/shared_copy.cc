@@ -1,8 +1,7 @@
 #include "comm/elastic/shared_copy.h"
 
-#include <algorithm>
 #include <cstring>
-#include <thread>
+#include <future>
 
 #include "base/log.h"
 #include "base/signals_blocked.h"
@@ -37,24 +36,23 @@ SharedCopy::Place SharedCopy::place() const { return {segment_->ticket(), kOffse
 
 bool SharedCopy::try_read(const Place& place, std::span<std::byte> into) {
   if (place.bytes != into.size() || place.segment.bytes < place.offset + place.bytes) return false;
-  std::shared_ptr<Segment> segment;
   try {
-    segment = Segment::attach(place.segment, "a rank that has the state");
+    const Segment::Reader reader(place.segment, "a rank that has the state");
+    if (into.size() < kTwoThreads) {
+      reader.read(place.offset, into);
+      return true;
+    }
+    const std::size_t half = into.size() / 2;
+    const SignalsBlocked blocked;  // they are for the program's own threads
+    auto second = std::async(std::launch::async,
+                             [&] { reader.read(place.offset + half, into.subspan(half)); });
+    reader.read(place.offset, into.first(half));
+    second.get();
+    return true;
   } catch (const Error& error) {
     log::debug("{}", error.message());
     return false;
   }
-  const std::byte* from = segment->base() + place.offset;
-  if (into.size() < kTwoThreads) {
-    std::copy_n(from, into.size(), into.begin());
-    return true;
-  }
-  const std::size_t half = into.size() / 2;
-  const SignalsBlocked blocked;  // they are for the program's own threads
-  std::thread second([&] { std::memcpy(into.data() + half, from + half, into.size() - half); });
-  std::memcpy(into.data(), from, half);
-  second.join();
-  return true;
 }
 
 }  // namespace kolo::comm::elastic

@@ -37,6 +37,39 @@ std::byte* map(int fd, std::size_t bytes, const char* what) {
   return static_cast<std::byte*>(base);
 }
 
+/// False if the segment has no such bytes.
+bool read_bytes(int fd, std::span<std::byte> into, std::size_t offset) {
+  while (!into.empty()) {
+    const ssize_t got = ::pread(fd, into.data(), into.size(), static_cast<off_t>(offset));
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return false;
+    into = into.subspan(static_cast<std::size_t>(got));
+    offset += static_cast<std::size_t>(got);
+  }
+  return true;
+}
+
+/// The segment of a living process, which is the one that was announced.
+Fd open_segment(const Segment::Ticket& ticket, int flags, const std::string& whose) {
+  const std::string path = fmt::format("/proc/{}/fd/{}", ticket.pid, ticket.fd);
+  Fd fd(::open(path.c_str(), flags | O_CLOEXEC));
+  if (!fd.valid()) {
+    if (errno == ENOENT)
+      throw_error(ErrorCode::peer_lost, "shared memory of {}: process {} is gone", whose,
+                  ticket.pid);
+    throw_errno(
+        "shared memory of {}: cannot open {} (all ranks of a host must run as one user, in one "
+        "container)",
+        whose, path);
+  }
+  std::uint64_t nonce = 0;
+  if (!read_bytes(fd.get(), std::as_writable_bytes(std::span(&nonce, 1)), 0) ||
+      nonce != ticket.nonce)
+    throw_error(ErrorCode::corruption,
+                "shared memory of {}: {} is not the segment that the rank announced", whose, path);
+  return fd;
+}
+
 }  // namespace
 
 Segment::Segment(Fd fd, std::size_t bytes, std::uint64_t nonce, pid_t owner)
@@ -82,23 +115,18 @@ std::shared_ptr<Segment> Segment::attach(const Ticket& ticket, const std::string
       if (auto segment = it->second.lock()) return segment;
     throw_error(ErrorCode::peer_lost, "shared memory of {}: its owner has left", whose);
   }
-  const std::string path = fmt::format("/proc/{}/fd/{}", ticket.pid, ticket.fd);
-  Fd fd(::open(path.c_str(), O_RDWR | O_CLOEXEC));
-  if (!fd.valid()) {
-    if (errno == ENOENT)
-      throw_error(ErrorCode::peer_lost, "shared memory of {}: process {} is gone", whose,
-                  ticket.pid);
-    throw_errno(
-        "shared memory of {}: cannot open {} (all ranks of a host must run as one user, in one "
-        "container)",
-        whose, path);
-  }
+  const Fd fd = open_segment(ticket, O_RDWR, whose);
   std::shared_ptr<Segment> segment(new Segment(Fd(), ticket.bytes, ticket.nonce, ticket.pid));
   segment->base_ = map(fd.get(), ticket.bytes, "another rank");
-  if (*reinterpret_cast<const std::uint64_t*>(segment->base_) != ticket.nonce)
-    throw_error(ErrorCode::corruption,
-                "shared memory of {}: {} is not the segment that the rank announced", whose, path);
   return segment;
+}
+
+Segment::Reader::Reader(const Ticket& ticket, const std::string& whose)
+    : fd_(open_segment(ticket, O_RDONLY, whose)), whose_(whose) {}
+
+void Segment::Reader::read(std::size_t offset, std::span<std::byte> into) const {
+  if (!read_bytes(fd_.get(), into, offset))
+    throw_errno("shared memory of {}: cannot read {} bytes", whose_, into.size());
 }
 
 Segment::~Segment() {

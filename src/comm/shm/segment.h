@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 
 #include "base/fd.h"
@@ -36,6 +37,20 @@ class Segment {
   /// Maps the segment of a living process of this host. Ranks that are threads of one process share
   /// one mapping. Throws peer_lost if the process is gone, io, corruption.
   static std::shared_ptr<Segment> attach(const Ticket& ticket, const std::string& whose);
+
+  /// Reads the segment of a living process of this host without a mapping: for what is read once,
+  /// page faults and the end of the mapping would cost as much as the copy. Throws as attach()
+  /// does.
+  class Reader {
+   public:
+    Reader(const Ticket& ticket, const std::string& whose);
+    /// From any thread. Throws io.
+    void read(std::size_t offset, std::span<std::byte> into) const;
+
+   private:
+    Fd fd_;
+    std::string whose_;
+  };
 
   ~Segment();
   Segment(const Segment&) = delete;

@@ -73,9 +73,11 @@ ShmGroup::ShmGroup(int rank, std::vector<Member> members, std::shared_ptr<Arena>
   for (std::size_t parity : {0, 1})
     for (const Member& member : members_)
       rows_[parity].push_back(reinterpret_cast<const std::byte*>(&member.seat->slots[parity]));
+  listener_ = liveness_->listen([this](const Departure&) { waiter_.rouse(); });
 }
 
 ShmGroup::~ShmGroup() {
+  liveness_->unlisten(listener_);
   // Whoever leaves after a loss leaves because of it.
   if (liveness_->any_departed())
     for (int r = 0; r < size(); ++r)

@@ -156,6 +156,7 @@ class ShmGroup final : public Group {
   std::shared_ptr<Liveness> liveness_;
   Options options_;
   Waiter waiter_;
+  int listener_ = -1;          // hears of lost ranks
   std::uint64_t meeting_ = 0;  // number of the last meeting
   // Of that meeting. Its line in shared memory is on its way to the others.
   std::uint64_t posted_signature_ = 0;

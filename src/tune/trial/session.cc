@@ -2,6 +2,7 @@
 
 #include "base/env.h"
 #include "base/errors.h"
+#include "base/log.h"
 #include "tune/executor/executor.h"
 #include "tune/protocol/trial_client.h"
 
@@ -74,7 +75,11 @@ void run_trainable(const Runnable& trainable, const Config& config, Session& ses
   try {
     run_steps(*trial, base, policy);
   } catch (...) {
-    trial->cleanup();
+    try {
+      trial->cleanup();
+    } catch (const std::exception& error) {  // The trial's error is what went wrong first.
+      log::warning("a trial has failed, and then its cleanup: {}", error.what());
+    }
     throw;
   }
   trial->cleanup();
