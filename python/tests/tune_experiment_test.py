@@ -11,6 +11,7 @@ from study_case import StudyCase
 
 from kolo import tune
 from kolo.air import CheckpointConfig
+from kolo.tune.trial import ExportFormat
 
 
 def rising(config):
@@ -53,6 +54,81 @@ class ExperimentTest(StudyCase):
         self.assertEqual(self.run_all([one])[0].last_result["score"], 12)
         analysis = self.run_study(tune.Experiment("d", rising, config={"x": 5}))
         self.assertEqual((analysis.name, analysis.trials[0].config), ("d", {"x": 5}))
+
+    def test_a_list_of_studies_is_one_result(self):
+        both = [tune.Experiment(n, rising, config={"x": x}) for n, x in (("a", 2), ("b", 3))]
+        analysis = self.run_study(both, metric="score", mode="max")
+        self.assertEqual([t.config["x"] for t in analysis.trials], [2, 3])
+        self.assertEqual(analysis.best_config, {"x": 3})
+        with self.assertRaisesRegex(ValueError, "is not a list of Experiments"):
+            self.run_study([rising])
+
+    def test_models_are_exported_at_the_end(self):
+        class Exporting(Counter):
+            def _export_model(self, export_formats, export_dir):
+                ExportFormat.validate(export_formats)
+                path = os.path.join(export_dir, f"after_{self.count}")
+                with open(path, "w"):
+                    return {export_formats[0]: path}
+
+        class Broken(Exporting):
+            def step(self):
+                raise ValueError("no step")
+
+        for executor in ("thread", "process"):
+            spec = {"run": Exporting, "export_formats": ["h5"], "executor": executor}
+            [trial] = self.run_all({"a": spec}, name="a")
+            self.assertTrue(os.path.exists(os.path.join(trial.logdir, "after_4")))
+        [stopped] = self.run_all({"b": {**spec, "stop": {"count": 2}}})
+        self.assertTrue(os.path.exists(os.path.join(stopped.logdir, "after_2")))
+        with self.assertRaisesRegex(tune.TuneError, "the export format 'pdf' is unknown"):
+            self.run_all({"c": {"run": Exporting, "export_formats": ["pdf"]}})
+        [failed] = self.run_all({"d": {**spec, "run": Broken}}, raise_on_failed_trial=False)
+        self.assertEqual(failed.status, "ERROR")
+        self.assertFalse(os.path.exists(os.path.join(failed.logdir, "after_0")))
+
+    def test_errors_are_in_a_file(self):
+        def fail(config):
+            if config["x"]:
+                raise ValueError("of the third kind")
+            tune.report(score=1)
+
+        good, bad = self.run_study(
+            fail,
+            config={"x": tune.grid_search([0, 1])},
+            raise_on_failed_trial=False,
+            loggers=None,
+        ).trials
+        self.assertIsNone(good.error_file)
+        with open(bad.error_file) as file:
+            self.assertIn("of the third kind", file.read())
+
+    def test_an_error_of_cleanup_does_not_hide_the_first(self):
+        class Twice(tune.Trainable):
+            def step(self):
+                raise ValueError("the first")
+
+            def cleanup(self):
+                raise ValueError("the second")
+
+        [trial] = self.run_study(Twice, raise_on_failed_trial=False).trials
+        self.assertIn("the first", trial.error)
+
+    def test_a_class_may_say_what_it_needs(self):
+        class Needs(tune.Trainable):
+            @classmethod
+            def default_resource_request(cls, config):
+                return tune.PlacementGroupFactory([{"CPU": 1}, {"CPU": config["n"], "magic": 1}])
+
+            def step(self):
+                return {"done": True, "amounts": self.trial_resources}
+
+        [trial] = self.run_study(
+            Needs, config={"n": 2}, total_resources={"cpu": 4, "magic": 1}
+        ).trials
+        self.assertEqual(trial.last_result["amounts"], {"cpu": 3, "magic": 1})
+        with self.assertRaisesRegex(ValueError, "leave resources_per_trial out"):
+            self.run_study(Needs, config={"n": 2}, resources_per_trial={"cpu": 1})
 
     def test_checkpoints_at_the_end(self):
         kept = CheckpointConfig(checkpoint_at_end=True)

@@ -60,7 +60,8 @@ class SchedulerTest(StudyCase):
         return {result["rate"] for trial in analysis.trials for result in trial.results}
 
     def test_a_trial_of_a_population_is_repeated(self):
-        analysis = self.population(perturbation_interval=3)
+        # Else one may outrun the others, and nothing happens.
+        analysis = self.population(perturbation_interval=3, synch=True)
         files = glob.glob(os.path.join(analysis.directory, "pbt_policy_*.txt"))
         self.assertTrue(files)
         again = self.run_study(

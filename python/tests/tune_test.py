@@ -189,6 +189,33 @@ class TuneTest(StudyCase):
         )
         self.assertEqual(seen, [Constant])
 
+    def test_choices_among_domains(self):
+        for search in (None, "bayesopt", "hyperopt"):
+            analysis = self.run_study(
+                lambda config: tune.report(loss=config["copy"] if config["one"] else 9),
+                config={
+                    "one": tune.choice([0, tune.uniform(1, 2)]),
+                    "model": tune.choice([Constant, {"depth": tune.randint(1, 4), "kind": "deep"}]),
+                    "copy": tune.sample_from(lambda spec: spec.config.one),
+                },
+                num_samples=30,
+                search_alg=search,
+                metric="loss",
+                mode="min",
+                seed=3,
+            )
+            ones = [trial.config["one"] for trial in analysis.trials]
+            self.assertTrue(all(one == 0 or 1 <= one < 2 for one in ones))
+            self.assertTrue(any(ones))
+            self.assertEqual(ones, [trial.config["copy"] for trial in analysis.trials])
+            models = [trial.config["model"] for trial in analysis.trials]
+            self.assertIn(Constant, models)
+            deep = [model for model in models if model is not Constant]
+            self.assertTrue(deep)
+            for model in deep:
+                self.assertIn(model["depth"], (1, 2, 3))
+                self.assertEqual(model["kind"], "deep")
+
     def test_rules_of_spaces(self):
         for wrong in (
             lambda: tune.loguniform(-1, 1),

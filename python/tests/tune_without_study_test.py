@@ -94,6 +94,17 @@ class Variants(unittest.TestCase):
         self.assertEqual(same[0].config["x"], same[1].config["x"])
         self.assertNotEqual(same[0].config["x"], same[2].config["x"])
 
+    def test_choices_among_domains(self):
+        config = {"a": tune.choice([{"b": tune.uniform(0, 1)}, tune.randint(5, 7)])}
+        found = [
+            spec["config"]["a"]
+            for _ in range(20)
+            for _, spec in generate_variants({"config": config})
+        ]
+        self.assertLessEqual({a for a in found if not isinstance(a, dict)}, {5, 6})
+        self.assertTrue(all(0 <= a["b"] < 1 for a in found if isinstance(a, dict)))
+        self.assertEqual(len({isinstance(a, dict) for a in found}), 2)
+
     def test_a_value_that_depends_on_itself(self):
         config = {"foo": tune.sample_from(lambda spec: spec.config.foo)}
         with self.assertRaises(RecursiveDependencyError) as raised:
@@ -102,6 +113,13 @@ class Variants(unittest.TestCase):
 
 
 class Functions(unittest.TestCase):
+    def test_a_function_that_is_not_stopped_leaves_nothing(self):
+        one = tune.wrap_function(counting)(config={"end": 7})
+        folder = one._folder
+        self.assertTrue(os.path.isdir(folder))
+        del one
+        self.assertFalse(os.path.exists(folder))
+
     def test_a_function_as_a_class(self):
         counter = tune.wrap_function(counting)
         checkpoint = packed = None

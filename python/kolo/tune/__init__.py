@@ -47,6 +47,7 @@ from kolo.tune.error import TuneError
 from kolo.tune.experiment import Experiment, run_experiments
 from kolo.tune.progress_reporter import CLIReporter, JupyterNotebookReporter, ProgressReporter
 from kolo.tune.registry import register_trainable
+from kolo.tune.resources import PlacementGroupFactory
 from kolo.tune.result_grid import ResultGrid
 from kolo.tune.sample import (
     Categorical,

@@ -10,11 +10,13 @@ import queue
 import shutil
 import tempfile
 import threading
-from typing import Any, Callable, Dict, Mapping, Optional, Type
+import weakref
+from typing import Any, Callable, Dict, Optional, Type
 
-from kolo._errors import InvalidArgumentError, UnsupportedError
+from kolo._errors import InvalidArgumentError
 from kolo.tune import _session
 from kolo.tune._prepared import call_function
+from kolo.tune.resources import amounts_of
 from kolo.tune.trainable import Trainable
 
 
@@ -61,22 +63,14 @@ def with_parameters(trainable: Callable[..., Any], **kwargs: Any) -> Callable[..
     return inner
 
 
-def with_resources(trainable: Any, resources: Mapping[str, float]) -> Any:
-    """The trainable, whose trials need so much each: {"cpu": 2, "gpu": 1}. It is used in place of
-    resources_per_trial."""
-    if callable(resources):
-        raise UnsupportedError(
-            "with_resources: all trials of a study need the same here; give a dictionary"
-        )
-    if not isinstance(resources, Mapping):
-        raise InvalidArgumentError(
-            f'with_resources: resources must be a dictionary such as {{"cpu": 2}}, not {resources!r}'
-        )
+def with_resources(trainable: Any, resources: Any) -> Any:
+    """The trainable, whose trials need so much each: {"cpu": 2, "gpu": 1}, or a
+    PlacementGroupFactory. It is used in place of resources_per_trial."""
+    amounts = amounts_of(resources, "with_resources")
     if not callable(trainable):
         raise InvalidArgumentError(
             f"with_resources: {trainable!r} is neither a function nor a class of Trainable"
         )
-    amounts = {key.lower() if key in ("CPU", "GPU") else key: v for key, v in resources.items()}
     if inspect.isclass(trainable):
         return type(trainable.__name__, (trainable,), {"_kolo_resources": amounts})
 
@@ -135,6 +129,8 @@ class FunctionTrainable(Trainable):
     def setup(self, config: Dict[str, Any]) -> None:
         self._given = config
         self._folder = tempfile.mkdtemp(prefix="kolo-function-")
+        # Programs forget stop(); the folder goes with the object then.
+        weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
         self._start: Optional[str] = None
         self._session: Optional[_LocalSession] = None
         self._thread: Optional[threading.Thread] = None

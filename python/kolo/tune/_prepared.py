@@ -4,25 +4,27 @@ from __future__ import annotations
 
 import inspect
 import sys
-from typing import Any, Callable, Dict, Optional, Tuple
+from typing import Any, Callable, Dict, Optional, Sequence, Tuple
 
 from kolo._errors import InvalidArgumentError
 from kolo.tune import _session
 from kolo.tune._output import into_files
 from kolo.tune.checkpoint import load_object, save_object
 from kolo.tune.registry import registered
+from kolo.tune.resources import amounts_of
 from kolo.tune.trainable import DistributedTrainable, Ranks, Trainable, step_of
 
 
 class _ClassAdapter:
     """What the compiled module calls of a class."""
 
-    def __init__(
-        self, cls: type, restore: Callable[[Any], Any], files: Optional[Tuple[str, str]]
-    ) -> None:
-        self._trainable = cls()
-        self._restore = restore
-        self._files = files
+    def __init__(self, prepared: Prepared) -> None:
+        self._trainable = prepared.trainable()
+        self._trainable._trial_resources = prepared.resources
+        self._restore = prepared.constants.restore
+        self._files = prepared.files
+        self._export_formats = prepared.export_formats
+        self._is_exported = True
 
     def setup(self, config: Dict[str, Any]) -> None:
         config = self._restore(config)
@@ -33,9 +35,13 @@ class _ClassAdapter:
             self._trainable.setup(config)
 
     def step(self) -> Any:
+        self._is_exported = True  # a step that fails leaves nothing to export
         with into_files(self._files):
             result = step_of(self._trainable)
+        self._is_exported = False
         self._trainable.iteration += 1
+        if result.get("done"):  # before the report: an error of the export is the trial's then
+            self._export()
         return result
 
     def save(self, directory: str) -> None:
@@ -45,7 +51,16 @@ class _ClassAdapter:
         load_object(self._trainable, directory)
 
     def cleanup(self) -> None:
-        self._trainable.cleanup()
+        try:
+            self._export()
+        finally:
+            self._trainable.cleanup()
+
+    def _export(self) -> None:
+        """Once after the last step."""
+        if self._export_formats and not self._is_exported:
+            self._is_exported = True
+            self._trainable.export_model(self._export_formats)
 
 
 def call_function(function: Callable[..., Any], config: Dict[str, Any]) -> None:
@@ -111,18 +126,22 @@ class Prepared:
     """A trainable as the compiled module takes it; it travels to other processes as a whole."""
 
     def __init__(
-        self, trainable: Any, constants: Any, files: Optional[Tuple[str, str]] = None
+        self,
+        trainable: Any,
+        constants: Any,
+        files: Optional[Tuple[str, str]] = None,
+        export_formats: Sequence[str] = (),
     ) -> None:
-        """``files``: to which trials print."""
+        """``files``: to which trials print. ``export_formats``: of models of classes, at the end."""
         self.files = files
+        self.export_formats = list(export_formats)
         self.ranks: Optional[Ranks] = None
         if isinstance(trainable, DistributedTrainable):
             self.ranks = trainable.ranks
             trainable = trainable.function
         if isinstance(trainable, str):
             trainable = registered(trainable)
-        # Of with_resources.
-        self.resources: Optional[Dict[str, float]] = getattr(trainable, "_kolo_resources", None)
+        self.resources: Dict[str, float] = {}
         if not callable(trainable):
             raise InvalidArgumentError(
                 f"tune.run: {trainable!r} is neither a function nor a class of Trainable"
@@ -147,8 +166,31 @@ class Prepared:
                 "returns a dictionary of metrics"
             )
 
+    def reserve(self, given: Any, config: Dict[str, Any]) -> Dict[str, float]:
+        """What each trial needs: as with_resources says, or the class, or resources_per_trial."""
+        own = getattr(self.trainable, "_kolo_resources", None)
+        if own is None and self.is_class and hasattr(self.trainable, "default_resource_request"):
+            own = self.trainable.default_resource_request(config)
+            if own is not None and given is not None:
+                raise InvalidArgumentError(
+                    f"tune.run: {self.name}.default_resource_request says what a trial needs; leave "
+                    "resources_per_trial out"
+                )
+        given = {"cpu": 1} if given is None else given
+        self.resources = amounts_of(given if own is None else own, "tune.run")
+        if "ranks" in self.resources:
+            raise InvalidArgumentError(
+                "tune.run: trials of Python keep their number of ranks, so resources_per_trial takes "
+                "no 'ranks'; DistributedTrainableCreator(num_slots=N) gives each trial N of them"
+            )
+        if self.ranks:
+            self.resources["cpu"] = self.ranks.cpus_per_slot * self.ranks.num_slots
+            self.resources["gpu"] = self.ranks.num_slots if self.ranks.use_gpu else 0
+        self.resources.setdefault("cpu", 1)
+        return self.resources
+
     def __call__(self, *arguments: Any) -> Any:
         if self.is_class:
-            return _ClassAdapter(self.trainable, self.constants.restore, self.files)
+            return _ClassAdapter(self)
         with into_files(self.files):
             return call_function(self.trainable, self.constants.restore(arguments[0]))

@@ -30,7 +30,7 @@ from kolo.tune._custom import CustomScheduler, CustomSearch, watched
 from kolo.tune._output import file_names
 from kolo.tune._prepared import Prepared
 from kolo.tune._space import Constants, plain, prepare
-from kolo.tune.analysis import ExperimentAnalysis, results_of
+from kolo.tune.analysis import ExperimentAnalysis, results_of, together
 from kolo.tune.callback import Listeners
 from kolo.tune.error import TuneError
 from kolo.tune.experiment import Experiment
@@ -50,7 +50,7 @@ def run(
     stop: Union[None, Mapping[str, float], Stopper, Callable[..., bool]] = None,
     time_budget_s: Union[None, float, datetime.timedelta] = None,
     config: Optional[Dict[str, Any]] = None,
-    resources_per_trial: Optional[Mapping[str, float]] = None,
+    resources_per_trial: Any = None,
     num_samples: int = 1,
     local_dir: Optional[str] = None,
     search_alg: Any = None,
@@ -78,6 +78,7 @@ def run(
     checkpoint_config: Any = None,
     sync_config: Any = None,
     server_port: Optional[int] = None,
+    export_formats: Optional[Sequence[str]] = None,
     executor: Optional[str] = None,
     total_resources: Optional[Mapping[str, float]] = None,
     trial_time_limit_s: Optional[float] = None,
@@ -94,7 +95,8 @@ def run(
     trial's own), "ranks" (for DistributedTrainableCreator). ``cluster`` names a cluster that
     ``kolo up`` made: trials are processes or ranks there. Python, this package and ``local_dir``
     must have the same paths on its hosts. ``run_or_experiment`` may be an Experiment; what that has
-    comes on top. ``queue_trials``, ``reuse_actors``, ``chdir_to_trial_dir``, ``sync_config`` and
+    comes on top. A list of them runs one after another, and the result has the trials of all.
+    ``queue_trials``, ``reuse_actors``, ``chdir_to_trial_dir``, ``sync_config`` and
     ``server_port`` change nothing: trials wait for their places anyway, a trial has no process of
     its own unless you ask for one, and results stay where they are.
     """
@@ -104,6 +106,9 @@ def run(
         raise InvalidArgumentError(
             f"tune.run: the parameter {first!r} is unknown or has no meaning in kolo{hint}"
         )
+    if isinstance(run_or_experiment, (list, tuple)):
+        given = {name: value for name, value in locals().items() if name not in _NOT_OPTIONS}
+        return _run_all(run_or_experiment, given)
     if isinstance(run_or_experiment, Experiment):
         given = {name: value for name, value in locals().items() if name not in _NOT_OPTIONS}
         given.update(run_or_experiment.options())
@@ -116,7 +121,9 @@ def run(
     if isinstance(time_budget_s, datetime.timedelta):
         time_budget_s = time_budget_s.total_seconds()
     constants = Constants()
-    trainable = Prepared(run_or_experiment, constants, file_names(log_to_file))
+    trainable = Prepared(
+        run_or_experiment, constants, file_names(log_to_file), export_formats or ()
+    )
     for option, value in (
         ("checkpoint_at_end", checkpoint_at_end),
         ("checkpoint_freq", checkpoint_freq),
@@ -164,17 +171,7 @@ def run(
     ranks = trainable.ranks
     kind = executor or ("ranks" if ranks else "process" if cluster else "thread")
     check_executor(kind, ranks, cluster)
-    resources = dict(trainable.resources or resources_per_trial or {"cpu": 1})
-    resources.update(resources.pop("custom_resources", None) or {})  # type: ignore[arg-type]
-    if "ranks" in resources:
-        raise InvalidArgumentError(
-            "tune.run: trials of Python keep their number of ranks, so resources_per_trial takes no "
-            "'ranks'; DistributedTrainableCreator(num_slots=N) gives each trial N of them"
-        )
-    if ranks:
-        resources["cpu"] = ranks.cpus_per_slot * ranks.num_slots
-        resources["gpu"] = ranks.num_slots if ranks.use_gpu else 0
-    resources.setdefault("cpu", 1)
+    resources = trainable.reserve(resources_per_trial, config or {})
 
     def known(row: Dict[str, Any]) -> Trial:
         trial = trial_of(row, constants.restore(row["config"]), trainable.name)
@@ -274,6 +271,16 @@ def run(
 
 # What an Experiment that is run takes the place of.
 _NOT_OPTIONS = ("run_or_experiment", "unknown")
+
+
+def _run_all(experiments: Sequence[Any], options: Dict[str, Any]) -> ExperimentAnalysis:
+    """Studies one after another, and their results as those of one."""
+    if not experiments or not all(isinstance(one, Experiment) for one in experiments):
+        raise InvalidArgumentError(f"tune.run: {experiments!r} is not a list of Experiments")
+    studies = [run(experiment, **options) for experiment in experiments]
+    raw = together(os.path.dirname(studies[0].directory), [vars(study) for study in studies])
+    return results_of(raw, raw["trials"])
+
 
 _names: Dict[str, int] = {}
 

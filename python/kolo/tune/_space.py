@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, Dict, List
 
 from kolo._errors import InvalidArgumentError
-from kolo.tune.sample import Domain, sample_from
+from kolo.tune.sample import CHOICE, OPTIONS, Domain, chosen, sample_from
 
 _MARK = "__kolo_constant__"
 # A configuration of a search of somebody's own: the number of the trial, and what was suggested.
@@ -33,7 +33,9 @@ class Constants:
         return {_MARK: len(self.values) - 1}
 
     def restore(self, value: Any) -> Any:
-        """A configuration with the constants in place of their marks."""
+        """A configuration with the constants in place of their marks, and of each choice what was
+        chosen."""
+        value = chosen(value)
         if isinstance(value, dict):
             if set(value) == {_MARK} and value[_MARK] < len(self.values):
                 return self.values[value[_MARK]]
@@ -49,6 +51,9 @@ def prepare(value: Any, constants: Constants) -> Any:
     """The tree that the compiled module takes."""
     if isinstance(value, Domain):
         kind, arguments = value._kolo_domain
+        if kind == "choice" and any(has_domains(item) for item in arguments[0]):
+            places = Domain("choice", list(range(len(arguments[0]))))
+            return {CHOICE: places, OPTIONS: [prepare(item, constants) for item in arguments[0]]}
         if kind == "choice":
             return Domain(kind, [plain(item, constants) for item in arguments[0]])
         return value

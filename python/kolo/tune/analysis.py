@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import warnings
-from typing import Any, Dict, List, Optional, Tuple, Union
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
 from kolo import _core
 from kolo._errors import (
@@ -335,10 +335,15 @@ def _read(path: str, storage: Optional[str]) -> Dict[str, Any]:
             continue
     if not studies:
         raise InvalidArgumentError(f"ExperimentAnalysis: {path!r} is no study: {reason}")
+    return together(path, studies)
+
+
+def together(directory: str, studies: Sequence[Mapping[str, Any]]) -> Dict[str, Any]:
+    """Several studies as one, with the trials of all."""
     objectives = studies[0]["objectives"]
     return {
-        "name": os.path.basename(path),
-        "directory": path,
+        "name": os.path.basename(directory),
+        "directory": directory,
         "was_interrupted": any(study["was_interrupted"] for study in studies),
         "objectives": objectives if all(s["objectives"] == objectives for s in studies) else [],
         "trials": [trial for study in studies for trial in study["trials"]],

@@ -33,6 +33,17 @@ class Domain:
         return f"{kind}({', '.join(map(repr, arguments))})"
 
 
+# A choice some of whose values are to be searched, too: the place of the one that is chosen, and all.
+CHOICE, OPTIONS = "__kolo_choice__", "__kolo_options__"
+
+
+def chosen(value: Any) -> Any:
+    """What was chosen, if the value is a choice among values that are searched, too."""
+    while isinstance(value, dict) and set(value) == {CHOICE, OPTIONS}:
+        value = value[OPTIONS][value[CHOICE]]
+    return value
+
+
 def _source(random_state: Any) -> random.Random:
     if random_state is None:
         return random  # type: ignore[return-value]
@@ -144,6 +155,12 @@ class Categorical(Domain):
         """Every value, as grid_search has it."""
         return grid_search(self.categories)
 
+    def sample(self, spec: Any = None, size: int = 1, random_state: Any = None) -> Any:
+        """Draws values, which may be anything."""
+        places = Domain("choice", list(range(len(self))))
+        drawn = places.sample(spec, size, random_state)
+        return self[drawn] if size == 1 else [self[place] for place in drawn]
+
     def is_valid(self, value: Any) -> bool:
         """Whether it is one of the values."""
         return value in self.categories
@@ -234,6 +251,9 @@ class _Spec:
     def _at(self, name: Any) -> Any:
         path = f"{self._path}/{name}" if self._path else str(name)
         value = self._read(path)
+        found = chosen(value)
+        if found is not value:
+            return found
         return _Spec(self._read, path) if isinstance(value, dict) else value
 
     def __getattr__(self, name: str) -> Any:

@@ -9,7 +9,7 @@ import socket
 import tempfile
 import time
 import warnings
-from typing import Any, Callable, Dict, Optional, Sequence
+from typing import Any, Callable, Dict, Optional, Sequence, Union
 
 from kolo._errors import InvalidArgumentError
 from kolo.tune import _session
@@ -151,6 +151,32 @@ class Trainable:
     def trial_name(self) -> str:
         """The name of the trial; "default" without a study."""
         return _session.get_trial_name() if _session.is_session_enabled() else "default"
+
+    @property
+    def trial_resources(self) -> Dict[str, float]:
+        """What the study has reserved for the trial, by name; nothing without a study."""
+        return dict(getattr(self, "_trial_resources", {}))
+
+    @classmethod
+    def default_resource_request(cls, config: Dict[str, Any]) -> Any:
+        """Override it to say what a trial needs: {"cpu": 2}, or a PlacementGroupFactory. It is asked
+        once for the study, with tune.run's ``config``; None leaves it to resources_per_trial."""
+        return None
+
+    def export_model(
+        self, export_formats: Union[str, Sequence[str]], export_dir: Optional[str] = None
+    ) -> Dict[str, str]:
+        """Writes the model in these formats into a folder, by default that of the trial, and returns
+        the paths by format. Override _export_model. A study calls it at the end of each trial that
+        did not fail, if tune.run was given ``export_formats``."""
+        formats = [export_formats] if isinstance(export_formats, str) else list(export_formats)
+        directory = export_dir or self.logdir
+        os.makedirs(directory, exist_ok=True)
+        return self._export_model(formats, directory)
+
+    def _export_model(self, export_formats: Sequence[str], export_dir: str) -> Dict[str, str]:
+        """Override it if the model can be exported."""
+        return {}
 
     def setup(self, config: Dict[str, Any]) -> None:
         """Called once, before everything else."""

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import itertools
-from typing import Any, Dict, List, Optional, Tuple
+import os
+from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 from kolo._errors import unknown_name
 from kolo.tune.checkpoint import Checkpoint
+from kolo.tune.error import TuneError
 from kolo.tune.result import DEBUG_METRICS
 
 
@@ -38,6 +40,25 @@ def in_scope(values: List[float], mode: str, scope: str) -> Optional[float]:
         last = values[-5:] if scope == "last-5-avg" else values[-10:]
         return sum(last) / len(last)
     raise unknown_name("scope", scope, SCOPES)
+
+
+class ExportFormat:
+    """The names of formats that Trainable.export_model is asked for."""
+
+    CHECKPOINT, MODEL, ONNX, H5 = "checkpoint", "model", "onnx", "h5"
+
+    @staticmethod
+    def validate(formats: Sequence[str]) -> None:
+        """Raises for what is none of them."""
+        known = (
+            ExportFormat.CHECKPOINT,
+            ExportFormat.MODEL,
+            ExportFormat.ONNX,
+            ExportFormat.H5,
+        )
+        for name in formats:
+            if name.strip().lower() not in known:
+                raise TuneError(f"the export format {name!r} is unknown; use {', '.join(known)}")
 
 
 _numbers = itertools.count()
@@ -118,6 +139,12 @@ class Trial:
     def local_path(self) -> str:
         """The folder of the trial."""
         return self.logdir
+
+    @property
+    def error_file(self) -> Optional[str]:
+        """The file of its folder that has its errors, if there were any."""
+        path = os.path.join(self.logdir, "error.txt")
+        return path if self.logdir and os.path.exists(path) else None
 
     def is_finished(self) -> bool:
         """Whether it has come to an end."""

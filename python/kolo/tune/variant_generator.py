@@ -101,20 +101,24 @@ def _resolve(spec: Dict[str, Any], resolved: Dict[Path, Any], random_state: Any)
     while waiting:
         asked_for = ""
         drawn = []
+        inner: Dict[Path, Any] = {}
         for path, domain in sorted(waiting.items(), key=lambda item: str(item[0])):
             try:
                 value = _draw(domain, spec, random_state)
             except _Unresolved as open_value:
                 asked_for = str(open_value)
                 continue
+            value = _editable(value)
             _set(spec, path, value)
             resolved[path] = value
             drawn.append(path)
+            inner.update(_leaves(value, path))  # of a choice among domains
         if not drawn:
             names = ", ".join(str(path[-1]) for path in waiting)
             raise RecursiveDependencyError(f"`{names}` recursively depends on `{asked_for}`")
         for path in drawn:
             del waiting[path]
+        waiting.update(inner)
 
 
 def _grids(spec: Dict[str, Any]) -> Iterator[Tuple[Dict[Path, Any], Dict[str, Any]]]:

@@ -1,0 +1,75 @@
+"""How much of a machine the trials of a study need each."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List, Mapping, Sequence
+
+from kolo._errors import InvalidArgumentError, UnsupportedError
+
+
+class PlacementGroupFactory:
+    """Resources in bundles: [{"CPU": 1}, {"CPU": 2, "GPU": 1}], of which the first is the trainable's
+    own. A study reserves their sum for each trial; ``strategy`` changes nothing."""
+
+    def __init__(
+        self,
+        bundles: Sequence[Mapping[str, float]],
+        strategy: str = "PACK",
+        *args: Any,
+        **kwargs: Any,
+    ) -> None:
+        if not bundles or not all(isinstance(bundle, Mapping) for bundle in bundles):
+            raise InvalidArgumentError(
+                "PlacementGroupFactory: bundles must be a list of dictionaries, such as "
+                f'[{{"CPU": 1}}], not {bundles!r}'
+            )
+        self.head_bundle_is_empty = not any(bundles[0].values())
+        given = bundles[1:] if self.head_bundle_is_empty else bundles
+        if not given:
+            raise InvalidArgumentError("PlacementGroupFactory: the only bundle is empty")
+        self.bundles: List[Dict[str, float]] = [
+            {name: float(amount) for name, amount in bundle.items() if amount} for bundle in given
+        ]
+        self.strategy = strategy
+
+    @property
+    def required_resources(self) -> Dict[str, float]:
+        """The sum of the bundles."""
+        total: Dict[str, float] = {}
+        for bundle in self.bundles:
+            for name, amount in bundle.items():
+                total[name] = total.get(name, 0) + amount
+        return total
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, PlacementGroupFactory)
+            and self.bundles == other.bundles
+            and self.strategy == other.strategy
+        )
+
+    def __hash__(self) -> int:
+        return hash((str(self.bundles), self.strategy))
+
+    def __repr__(self) -> str:
+        return f"PlacementGroupFactory({self.bundles!r}, strategy={self.strategy!r})"
+
+
+def amounts_of(resources: Any, what: str) -> Dict[str, float]:
+    """Amounts by name, as the study takes them; ``what`` was asked for them."""
+    if callable(resources):
+        raise UnsupportedError(
+            f"{what}: all trials of a study need the same here; give a dictionary"
+        )
+    if isinstance(resources, PlacementGroupFactory):
+        resources = resources.required_resources
+    if not isinstance(resources, Mapping):
+        raise InvalidArgumentError(
+            f'{what}: resources must be a dictionary such as {{"cpu": 2}}, not {resources!r}'
+        )
+    amounts = {key.lower() if key in ("CPU", "GPU") else key: v for key, v in resources.items()}
+    amounts.update(amounts.pop("custom_resources", None) or {})
+    return amounts
+
+
+__all__ = ["PlacementGroupFactory"]
