@@ -8,6 +8,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdint>
+#include <limits>
 #include <optional>
 
 #include "base/errors.h"
@@ -115,6 +117,16 @@ void add(std::vector<Host>& hosts, Host host) {
   hosts.push_back(std::move(host));
 }
 
+/// Sums of slots fit into an int from here on.
+std::vector<Host> with_countable_slots(std::vector<Host> hosts) {
+  std::int64_t total = 0;
+  for (const Host& host : hosts) total += host.slots;
+  if (total > std::numeric_limits<int>::max())
+    throw_error(ErrorCode::invalid_argument, "the {} hosts have {} slots together; {} at most",
+                hosts.size(), total, std::numeric_limits<int>::max());
+  return hosts;
+}
+
 }  // namespace
 
 std::vector<Host> parse_hosts(std::string_view text) {
@@ -126,7 +138,7 @@ std::vector<Host> parse_hosts(std::string_view text) {
     auto host = parse_host(part, wrong);
     if (!host) throw_error(ErrorCode::invalid_argument, "host list: '{}': {}", part, wrong);
     add(hosts, std::move(*host));
-    if (comma == std::string_view::npos) return hosts;
+    if (comma == std::string_view::npos) return with_countable_slots(std::move(hosts));
     text.remove_prefix(comma + 1);
   }
 }
@@ -135,7 +147,7 @@ std::vector<Host> parse_hosts(const std::vector<std::string>& texts) {
   std::vector<Host> hosts;
   for (const auto& text : texts)
     for (auto& host : parse_hosts(std::string_view(text))) add(hosts, std::move(host));
-  return hosts;
+  return with_countable_slots(std::move(hosts));
 }
 
 Host parse_host_line(std::string_view line, const std::string& place) {
@@ -177,7 +189,7 @@ std::vector<Host> parse_hostfile(std::string_view text, const std::string& file_
   });
   if (hosts.empty())
     throw_error(ErrorCode::invalid_argument, "{}: there is no host in this file", file_name);
-  return hosts;
+  return with_countable_slots(std::move(hosts));
 }
 
 std::vector<Host> read_hostfile(const std::filesystem::path& path) {
@@ -204,9 +216,9 @@ std::vector<Placement> place_ranks(const std::vector<Host>& hosts, int ranks) {
 /// With k groups a host holds at most one part of each, so it has min(parts that fit, k) places.
 int groups_at_once(const std::vector<Host>& hosts, int nodes, int slots) {
   for (int groups = 0;; ++groups) {
-    int places = 0;
+    std::int64_t places = 0;
     for (const Host& host : hosts) places += std::min(host.slots / slots, groups + 1);
-    if (places < nodes * (groups + 1)) return groups;
+    if (places < std::int64_t{nodes} * (groups + 1)) return groups;
   }
 }
 

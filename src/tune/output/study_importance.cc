@@ -27,6 +27,9 @@ Json document_of(const std::string& domain) {
   return {{domain.substr(0, open), std::move(arguments)}};
 }
 
+/// More than any space that fits into memory as a list.
+constexpr std::size_t kMostChoices = 10'000'000;
+
 Json document_of(const Json& parameter) {
   const auto domain = parameter.at("domain").get<std::string>();
   Json choices = parameter.at("choices");
@@ -34,6 +37,9 @@ Json document_of(const Json& parameter) {
   const bool ordered = domain.starts_with("ordinal");
   if (!choices.is_array()) {  // of very many choices only the number is kept
     const auto count = choices.at("count").get<std::size_t>();
+    if (count > kMostChoices)
+      throw_error(ErrorCode::corruption, "the outline of a space has {} choices; {} at most", count,
+                  kMostChoices);
     choices = Json::array();
     for (std::size_t i = 0; i < count; ++i) choices.push_back(i);
   }

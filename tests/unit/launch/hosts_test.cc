@@ -1,5 +1,6 @@
 #include "launch/hosts.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include "base/files.h"
@@ -53,6 +54,9 @@ TEST(HostsTest, ListsThatAreWrong) {
   expect_refused([] { parse_hosts("a:2x"); }, "'2x' is not a number of slots");
   expect_refused([] { parse_hosts("a:99999999999"); }, "is not a number of slots");
   expect_refused([] { parse_hosts("a:1000000,a:1"); }, "'a' has 1000001 slots");
+  std::string many = "h0:1000000";
+  for (int i = 1; i < 2148; ++i) many += fmt::format(",h{}:1000000", i);
+  expect_refused([&] { parse_hosts(many); }, "the 2148 hosts have 2148000000 slots together");
   expect_refused([] { parse_hosts("fe80::1"); }, "needs brackets");
   expect_refused([] { parse_hosts("[fe80::1:2"); }, "not closed");
   expect_refused([] { parse_hosts("[::1]2"); }, "':' must follow");
