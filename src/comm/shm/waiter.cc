@@ -61,7 +61,6 @@ bool Waiter::sleep(const std::atomic<std::uint64_t>& word, std::uint64_t target,
 }
 
 void Waiter::rouse() const {
-  std::atomic_thread_fence(std::memory_order_seq_cst);
   // Again and again, for one that has looked but does not sleep yet would miss a single call. One
   // that looks and goes on waiting is left to its slices.
   for (int i = 0; i < kRouseTries; ++i) {

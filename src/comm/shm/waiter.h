@@ -86,7 +86,6 @@ class Waiter {
    public:
     Rousable(const Waiter& waiter, const std::atomic<std::uint64_t>& word) : waiter_(waiter) {
       waiter_.sleeps_on_.store(&word, std::memory_order_seq_cst);
-      std::atomic_thread_fence(std::memory_order_seq_cst);
     }
     ~Rousable() { waiter_.sleeps_on_.store(nullptr, std::memory_order_release); }
     Rousable(const Rousable&) = delete;
