@@ -57,8 +57,14 @@ struct View {
   const search::ConfigView* view = nullptr;
   std::exception_ptr why{};
 
+  /// Of a dictionary its names alone: of its values, one may be the function's own.
   py::object at(const std::string& path) {
     try {
+      if (const auto names = view->names_in(path)) {
+        py::dict items;
+        for (const std::string& name : *names) items[py::str(name)] = py::none();
+        return items;
+      }
       return to_python(view->at(path));
     } catch (...) {
       why = std::current_exception();

@@ -170,7 +170,11 @@ class TuneTest(StudyCase):
                 "b": tune.sample_from(lambda spec: spec.config.a * 10),
                 "c": tune.sample_from(lambda spec: spec.config["b"] + 1),
                 "d": tune.sample_from(lambda _: 5),
-                "n": {"inner": tune.choice(["u", "v"])},
+                "n": {
+                    "inner": tune.choice(["u", "v"]),
+                    "beside": tune.sample_from(lambda spec: spec.config.n.inner + spec["n"]["up"]),
+                    "up": tune.sample_from(lambda spec: str(spec.config.a)),
+                },
                 "e": {"eval": "2 + 2"},
             },
             num_samples=3,
@@ -180,6 +184,7 @@ class TuneTest(StudyCase):
             self.assertEqual(config["c"], config["a"] * 10 + 1)
             self.assertEqual((config["d"], config["e"]), (5, 4))
             self.assertIn(config["n"]["inner"], "uv")
+            self.assertEqual(config["n"]["beside"], config["n"]["inner"] + str(config["a"]))
 
     def test_constants_of_any_type(self):
         seen = []

@@ -13,6 +13,7 @@
 #include <limits>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -34,6 +35,10 @@ class ConfigView {
   [[nodiscard]] virtual const Value& at(std::string_view path) const = 0;
   /// True unless the path leads nowhere or to an inactive parameter.
   [[nodiscard]] virtual bool contains(std::string_view path) const = 0;
+  /// The names in the dictionary at a path, also of values that are not known yet. Null if there is
+  /// something else.
+  [[nodiscard]] virtual std::optional<std::vector<std::string>> names_in(
+      std::string_view path) const = 0;
   /// A random number in [0, 1) from the stream of the trial.
   virtual double random() const = 0;
 };

@@ -230,7 +230,10 @@ class TBXLoggerCallback(LoggerCallback):
 
 
 def loggers_beside(loggers: Optional[List[str]], callbacks: List[Any]) -> Optional[List[str]]:
-    """What the study writes itself: not what a callback writes to the same file."""
+    """What the study writes itself: not what a callback writes to the same file. Nothing by itself
+    if Tune's variable says so."""
+    if loggers is None and os.environ.get("TUNE_DISABLE_AUTO_CALLBACK_LOGGERS") == "1":
+        return []
     replaced = {getattr(one, "replaces", None) for one in callbacks} - {None}
     if not replaced:
         return loggers

@@ -251,10 +251,12 @@ class _Spec:
     def _at(self, name: Any) -> Any:
         path = f"{self._path}/{name}" if self._path else str(name)
         value = self._read(path)
-        found = chosen(value)
-        if found is not value:
-            return found
-        return _Spec(self._read, path) if isinstance(value, dict) else value
+        if not isinstance(value, dict):
+            return value
+        inner = _Spec(self._read, path)  # which reads what is asked for: not all may be known yet
+        if set(value) == {CHOICE, OPTIONS}:
+            return _Spec(self._read, f"{path}/{OPTIONS}")._at(inner._at(CHOICE))
+        return inner
 
     def __getattr__(self, name: str) -> Any:
         if name == "config" and not self._path:

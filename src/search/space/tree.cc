@@ -87,6 +87,15 @@ class Assembly : public ConfigView {
     return config_.find_path(path) != nullptr;
   }
 
+  [[nodiscard]] std::optional<std::vector<std::string>> names_in(
+      std::string_view path) const override {
+    const Value* const value = config_.find_path(path);
+    if (value == nullptr || !value->is_dict()) return std::nullopt;
+    std::vector<std::string> names;
+    for (const auto& [name, item] : value->as_dict()) names.push_back(name);
+    return names;
+  }
+
   double random() const override { return stream_->uniform(); }
 
  private:
