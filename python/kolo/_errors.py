@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import difflib
-from typing import Iterable, Optional
+import inspect
+import warnings
+from typing import Any, Callable, Dict, Iterable, Mapping, Optional
 
 
 class HorovodInternalError(RuntimeError):
@@ -126,6 +128,18 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     """ "; did you mean 'thread'?" where a known name is near, else nothing."""
     near = difflib.get_close_matches(str(name), known, n=1)
     return f"; did you mean {near[0]!r}?" if near else ""
+
+
+def known_arguments(function: Callable[..., Any], given: Mapping[str, Any]) -> Dict[str, Any]:
+    """Those that the function takes. The others are said to be left out."""
+    parameters = inspect.signature(function).parameters
+    if any(one.kind is inspect.Parameter.VAR_KEYWORD for one in parameters.values()):
+        return dict(given)
+    for name in sorted(set(given) - set(parameters)):
+        label = getattr(function, "__name__", str(function))
+        hint = did_you_mean(name, parameters)
+        warnings.warn(f"{label} has no parameter {name!r}, which is left out{hint}", stacklevel=3)
+    return {name: value for name, value in given.items() if name in parameters}
 
 
 def unknown_name(kind: str, name: str, known: Iterable[str]) -> InvalidArgumentError:

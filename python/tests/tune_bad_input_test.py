@@ -63,7 +63,9 @@ class Mistakes(StudyCase):
         self.refuses(
             "the result has no 'los'; it has loss", error=tune.TuneError, metric="los", mode="min"
         )
-        self.refuses("'loss' has no mode; add mode='min' or mode='max'", metric="loss")
+        self.refuses(
+            "'loss' has no mode; add mode='min' or mode='max'", metric="loss", scheduler="asha"
+        )
         self.refuses("'min' or 'max', not 'minn'", metric="loss", mode="minn")
         self.refuses("2 metrics need as many modes, not 1", metric=["loss", "size"], mode=["min"])
         self.refuses("needs a metric and its mode", search_alg="bayesopt")

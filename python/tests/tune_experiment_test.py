@@ -121,12 +121,12 @@ class ExperimentTest(StudyCase):
                 return tune.PlacementGroupFactory([{"CPU": 1}, {"CPU": config["n"], "magic": 1}])
 
             def step(self):
-                return {"done": True, "amounts": self.trial_resources}
+                return {"done": True, "amounts": self.trial_resources.required_resources}
 
         [trial] = self.run_study(
             Needs, config={"n": 2}, total_resources={"cpu": 4, "magic": 1}
         ).trials
-        self.assertEqual(trial.last_result["amounts"], {"cpu": 3, "magic": 1})
+        self.assertEqual(trial.last_result["amounts"], {"CPU": 3, "magic": 1})
         with self.assertRaisesRegex(ValueError, "leave resources_per_trial out"):
             self.run_study(Needs, config={"n": 2}, resources_per_trial={"cpu": 1})
 

@@ -84,6 +84,12 @@ class SchedulerTest(StudyCase):
         changed = self.rates(analysis) - {0.1, 1.0, 2.0, 3.0}
         self.assertTrue(changed <= {1.5, 6.0, 0.5, 4.0}, changed)
 
+    def test_a_parameter_that_a_scheduler_does_not_have(self):
+        with self.assertWarnsRegex(
+            UserWarning, "'max_tt', which is left out; did you mean 'max_t'"
+        ):
+            create_scheduler("async_hyperband", max_tt=3)
+
     def test_settings_that_cannot_be_meant(self):
         mutations = {"rate": [1, 2]}
         for wrong in (

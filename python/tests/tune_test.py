@@ -194,6 +194,21 @@ class TuneTest(StudyCase):
         )
         self.assertEqual(seen, [Constant])
 
+    def test_steps_are_counted(self):
+        def train(config):
+            for _ in range(9):
+                tune.report(timesteps_this_iter=10, loss=1)
+
+        analysis = self.run_study(train, stop={"timesteps_total": 40}, num_samples=3)
+        for trial in analysis.trials:
+            self.assertEqual(trial.last_result["timesteps_total"], 40)
+
+    def test_a_metric_without_a_mode_decides_nothing(self):
+        with self.assertWarnsRegex(UserWarning, "the metric 'loss' has no mode"):
+            analysis = self.run_study(lambda config: tune.report(loss=1), metric="loss")
+        with self.assertRaisesRegex(ValueError, "no metric and mode"):
+            analysis.best_config
+
     def test_choices_among_domains(self):
         for search in (None, "bayesopt", "hyperopt"):
             analysis = self.run_study(

@@ -158,6 +158,19 @@ class ImportTest(unittest.TestCase):
 
 
 class ResourcesTest(StudyCase):
+    def test_a_function_says_what_is_needed(self):
+        def train(config):
+            tune.report(**tune.get_trial_resources().required_resources)
+
+        for executor in ("thread", "process"):
+            [trial] = self.run_study(
+                tune.with_resources(train, lambda config: {"cpu": config["n"]}),
+                config={"n": 2},
+                executor=executor,
+            ).trials
+            self.assertEqual(trial.last_result["CPU"], 2)
+        self.assertIsNone(tune.get_trial_resources())
+
     def test_each_trial_gets_what_its_function_needs(self):
         running, most = set(), []
 

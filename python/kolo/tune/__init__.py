@@ -36,6 +36,7 @@ from kolo.tune._session import (
     get_trial_dir,
     get_trial_id,
     get_trial_name,
+    get_trial_resources,
     is_session_enabled,
     report,
     should_stop,

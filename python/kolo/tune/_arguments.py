@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, Dict, List, Mapping, Optional, Tuple
 
 from kolo._errors import InvalidArgumentError, unknown_name
@@ -33,8 +34,9 @@ def resume_word(resume: Any, name: Optional[str]) -> str:
     return word
 
 
-def objectives(metric: Any, mode: Any) -> List[Tuple[str, str]]:
-    """Pairs of metrics and modes. One mode is that of all metrics."""
+def objectives(metric: Any, mode: Any, must_be_known: bool) -> List[Tuple[str, str]]:
+    """Pairs of metrics and modes. One mode is that of all metrics. A metric without a mode says
+    nothing, which is refused if something decides by it."""
     metrics = list(metric) if isinstance(metric, (list, tuple)) else [metric]
     modes = list(mode) if isinstance(mode, (list, tuple)) else [mode] * len(metrics)
     for one in modes:
@@ -46,10 +48,17 @@ def objectives(metric: Any, mode: Any) -> List[Tuple[str, str]]:
         )
     pairs = [pair for pair in zip(metrics, modes) if pair[0] is not None]
     for name, way in pairs:
-        if way is None:
+        if way is None and must_be_known:
             raise InvalidArgumentError(
                 f"tune.run: the metric {name!r} has no mode; add mode='min' or mode='max'"
             )
+        if way is None:
+            warnings.warn(
+                f"tune.run: the metric {name!r} has no mode, so that no trial is the best; add "
+                "mode='min' or mode='max'",
+                stacklevel=3,
+            )
+            return []
     return pairs
 
 

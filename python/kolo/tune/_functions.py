@@ -64,22 +64,24 @@ def with_parameters(trainable: Callable[..., Any], **kwargs: Any) -> Callable[..
 
 
 def with_resources(trainable: Any, resources: Any) -> Any:
-    """The trainable, whose trials need so much each: {"cpu": 2, "gpu": 1}, or a
-    PlacementGroupFactory. It is used in place of resources_per_trial."""
-    amounts = amounts_of(resources, "with_resources")
+    """The trainable, whose trials need so much each: {"cpu": 2, "gpu": 1}, a
+    PlacementGroupFactory, or a function of tune.run's ``config`` that returns one of them, which is
+    called once for the study. It is used in place of resources_per_trial."""
+    if not callable(resources):
+        amounts_of(resources, "with_resources")
     if not callable(trainable):
         raise InvalidArgumentError(
             f"with_resources: {trainable!r} is neither a function nor a class of Trainable"
         )
     if inspect.isclass(trainable):
-        return type(trainable.__name__, (trainable,), {"_kolo_resources": amounts})
+        return type(trainable.__name__, (trainable,), {"_kolo_resources": resources})
 
     # The function itself may be used with other resources elsewhere.
     @functools.wraps(trainable)
     def inner(*arguments: Any, **others: Any) -> Any:
         return trainable(*arguments, **others)
 
-    inner._kolo_resources = amounts  # type: ignore[attr-defined]
+    inner._kolo_resources = resources  # type: ignore[attr-defined]
     return inner
 
 

@@ -11,7 +11,7 @@ from kolo.tune import _session
 from kolo.tune._output import into_files
 from kolo.tune.checkpoint import load_object, save_object
 from kolo.tune.registry import registered
-from kolo.tune.resources import amounts_of
+from kolo.tune.resources import PlacementGroupFactory, amounts_of, placement_of
 from kolo.tune.trainable import DistributedTrainable, Ranks, Trainable, step_of
 
 
@@ -20,7 +20,7 @@ class _ClassAdapter:
 
     def __init__(self, prepared: Prepared) -> None:
         self._trainable = prepared.trainable()
-        self._trainable._trial_resources = prepared.resources
+        self._trainable._trial_resources = prepared.placement
         self._restore = prepared.constants.restore
         self._files = prepared.files
         self._export_formats = prepared.export_formats
@@ -141,7 +141,7 @@ class Prepared:
             trainable = trainable.function
         if isinstance(trainable, str):
             trainable = registered(trainable)
-        self.resources: Dict[str, float] = {}
+        self.placement: Optional[PlacementGroupFactory] = None
         if not callable(trainable):
             raise InvalidArgumentError(
                 f"tune.run: {trainable!r} is neither a function nor a class of Trainable"
@@ -176,21 +176,25 @@ class Prepared:
                     f"tune.run: {self.name}.default_resource_request says what a trial needs; leave "
                     "resources_per_trial out"
                 )
-        given = {"cpu": 1} if given is None else given
-        self.resources = amounts_of(given if own is None else own, "tune.run")
-        if "ranks" in self.resources:
+        if own is None:
+            own = {"cpu": 1} if given is None else given
+        if callable(own):
+            own = own(config)
+        amounts = amounts_of(own, "tune.run")
+        if "ranks" in amounts:
             raise InvalidArgumentError(
                 "tune.run: trials of Python keep their number of ranks, so resources_per_trial takes "
                 "no 'ranks'; DistributedTrainableCreator(num_slots=N) gives each trial N of them"
             )
         if self.ranks:
-            self.resources["cpu"] = self.ranks.cpus_per_slot * self.ranks.num_slots
-            self.resources["gpu"] = self.ranks.num_slots if self.ranks.use_gpu else 0
-        self.resources.setdefault("cpu", 1)
-        return self.resources
+            amounts["cpu"] = self.ranks.cpus_per_slot * self.ranks.num_slots
+            amounts["gpu"] = self.ranks.num_slots if self.ranks.use_gpu else 0
+        amounts.setdefault("cpu", 1)
+        self.placement = own if isinstance(own, PlacementGroupFactory) else placement_of(amounts)
+        return amounts
 
     def __call__(self, *arguments: Any) -> Any:
         if self.is_class:
             return _ClassAdapter(self)
-        with into_files(self.files):
+        with into_files(self.files), _session.of_function(self.placement):
             return call_function(self.trainable, self.constants.restore(arguments[0]))

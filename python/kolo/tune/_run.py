@@ -143,7 +143,8 @@ def run(
         raise InvalidArgumentError(f"tune.run: scheduler is {scheduler!r}, which is no scheduler")
     metric = metric or search.metric or schedule.metric
     mode = mode or search.mode or schedule.mode
-    pairs = objectives(metric, mode)
+    decides = search.name not in ("", "random", "grid") or schedule.name not in ("", "fifo")
+    pairs = objectives(metric, mode, decides)
     if config is not None and not isinstance(config, dict):
         raise InvalidArgumentError(f"tune.run: config must be a dictionary, not {config!r}")
     check_counts(

@@ -39,6 +39,32 @@ def describe_exception(error: BaseException, trace: Optional[types.TracebackType
 _thread = threading.local()
 
 
+def with_totals(owner: Any, result: Dict[str, Any]) -> Dict[str, Any]:
+    """What is counted by the step, such as timesteps_this_iter, as a total, too. ``owner`` keeps it."""
+    for name in ("timesteps", "episodes"):
+        if result.get(f"{name}_this_iter") is not None:
+            total = getattr(owner, f"_{name}_total", 0) + result[f"{name}_this_iter"]
+            setattr(owner, f"_{name}_total", total)
+            result = {f"{name}_total": total, **result}
+    return result
+
+
+@contextlib.contextmanager
+def of_function(resources: Any) -> Iterator[None]:
+    """Inside, this thread runs the function of a trial, for which a study has reserved so much."""
+    _thread.totals = types.SimpleNamespace()
+    _thread.resources = resources
+    try:
+        yield
+    finally:
+        del _thread.totals, _thread.resources
+
+
+def get_trial_resources() -> Any:
+    """What the study has reserved for this trial: a PlacementGroupFactory. None without a study."""
+    return getattr(_thread, "resources", None)
+
+
 @contextlib.contextmanager
 def local(session: Any) -> Iterator[None]:
     """Inside, this thread runs a function without a study: ``session`` takes what it says."""
@@ -66,6 +92,9 @@ def report(_metric: Any = None, **kwargs: Any) -> None:
     elif _metric is not None:
         metrics["_metric"] = _metric
     metrics.update(kwargs)
+    totals = getattr(_thread, "totals", None)
+    if totals is not None:
+        metrics = with_totals(totals, metrics)
     session = _local()
     if not (session.report(metrics) if session else _core.trial_report(metrics)):
         raise TrialStopped

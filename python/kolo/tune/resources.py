@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Mapping, Sequence
 
-from kolo._errors import InvalidArgumentError, UnsupportedError
+from kolo._errors import InvalidArgumentError
 
 
 class PlacementGroupFactory:
@@ -57,10 +57,6 @@ class PlacementGroupFactory:
 
 def amounts_of(resources: Any, what: str) -> Dict[str, float]:
     """Amounts by name, as the study takes them; ``what`` was asked for them."""
-    if callable(resources):
-        raise UnsupportedError(
-            f"{what}: all trials of a study need the same here; give a dictionary"
-        )
     if isinstance(resources, PlacementGroupFactory):
         resources = resources.required_resources
     if not isinstance(resources, Mapping):
@@ -70,6 +66,13 @@ def amounts_of(resources: Any, what: str) -> Dict[str, float]:
     amounts = {key.lower() if key in ("CPU", "GPU") else key: v for key, v in resources.items()}
     amounts.update(amounts.pop("custom_resources", None) or {})
     return amounts
+
+
+def placement_of(amounts: Mapping[str, float]) -> PlacementGroupFactory:
+    """Amounts by name as one bundle, in Tune's words."""
+    names = {"cpu": "CPU", "gpu": "GPU"}
+    bundle = {names.get(name, name): amount for name, amount in amounts.items()}
+    return PlacementGroupFactory([bundle] if any(bundle.values()) else [{}, {"CPU": 0}])
 
 
 __all__ = ["PlacementGroupFactory"]

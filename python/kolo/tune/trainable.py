@@ -14,6 +14,7 @@ from typing import Any, Callable, Dict, Optional, Sequence, Union
 from kolo._errors import InvalidArgumentError
 from kolo.tune import _session
 from kolo.tune.checkpoint import load_object, pack, save_object, unpack
+from kolo.tune.resources import PlacementGroupFactory
 
 
 class Trainable:
@@ -153,9 +154,9 @@ class Trainable:
         return _session.get_trial_name() if _session.is_session_enabled() else "default"
 
     @property
-    def trial_resources(self) -> Dict[str, float]:
-        """What the study has reserved for the trial, by name; nothing without a study."""
-        return dict(getattr(self, "_trial_resources", {}))
+    def trial_resources(self) -> Optional[PlacementGroupFactory]:
+        """What the study has reserved for the trial; None without a study."""
+        return getattr(self, "_trial_resources", None)
 
     @classmethod
     def default_resource_request(cls, config: Dict[str, Any]) -> Any:
@@ -238,17 +239,7 @@ def step_of(trainable: Any) -> Dict[str, Any]:
             f"{type(trainable).__name__}.step() must return a dictionary of metrics, such as "
             f'{{"loss": 0.3}}; it returned {result!r}'
         )
-    return _with_totals(trainable, result)
-
-
-def _with_totals(trainable: Any, result: Dict[str, Any]) -> Dict[str, Any]:
-    """What is counted by the step, such as timesteps_this_iter, as a total, too."""
-    for name in ("timesteps", "episodes"):
-        if f"{name}_this_iter" in result:
-            total = getattr(trainable, f"_{name}_total", 0) + result[f"{name}_this_iter"]
-            setattr(trainable, f"_{name}_total", total)
-            result = {f"{name}_total": total, **result}
-    return result
+    return _session.with_totals(trainable, result)
 
 
 class Ranks:

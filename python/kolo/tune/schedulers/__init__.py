@@ -6,7 +6,7 @@ import os
 import pickle
 from typing import Any, Callable, Dict, Optional, Tuple
 
-from kolo._errors import InvalidArgumentError, UnsupportedError, unknown_name
+from kolo._errors import InvalidArgumentError, UnsupportedError, known_arguments, unknown_name
 from kolo._run import pickler
 from kolo.tune.error import SettingError
 from kolo.tune.sample import Domain, uniform
@@ -348,7 +348,7 @@ def create_scheduler(scheduler: str, **kwargs: Any) -> TrialScheduler:
     }
     if scheduler not in names:
         raise unknown_name("scheduler", scheduler, names)
-    return names[scheduler](**kwargs)
+    return names[scheduler](**known_arguments(names[scheduler], kwargs))
 
 
 __all__ = [

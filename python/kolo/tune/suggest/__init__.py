@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Dict, Optional, Sequence
 
 from kolo import _core
-from kolo._errors import InvalidArgumentError, unknown_name
+from kolo._errors import InvalidArgumentError, known_arguments, unknown_name
 from kolo.tune.suggest._searcher import Searcher
 from kolo.tune.suggest._variants import Variants
 from kolo.tune.suggest._wrappers import ConcurrencyLimiter, Repeater
@@ -209,7 +209,7 @@ def create_searcher(search_alg: str, **kwargs: Any) -> Searcher:
         "bohb": TuneBOHB,
     }
     if search_alg in classes:
-        return classes[search_alg](**kwargs)
+        return classes[search_alg](**known_arguments(classes[search_alg], kwargs))
     known = [name for name, _ in _core.samplers()]
     if search_alg not in known:
         raise unknown_name("search", search_alg, {*classes, *known})
