@@ -61,18 +61,20 @@ void Announcements::trial_result(StudyTrial& trial) {
   // As it is now: further reports of the same step must not change it.
   Value result = full_result(trial, naming_);
   if (!trial.config.is_nothing()) result.as_dict().insert_or_assign("config", trial.config);
-  later([this, &trial, result = std::move(result)] {
+  later([this, &trial, iteration = trial.record.iteration, result = std::move(result)] {
     files_.result(trial, result);
     if (!watched()) return;
-    const TrialInfo info = info_of(trial, naming_);
+    TrialInfo info = info_of(trial, naming_);
+    info.iteration = iteration;
+    info.last_result = result;
     tell([&](StudyCallback& callback) { callback.on_trial_result(info, result); });
   });
 }
 
 void Announcements::trial_saved(StudyTrial& trial) {
   if (callbacks_.empty()) return;
-  later([this, &trial] {
-    const TrialInfo info = info_of(trial, naming_);
+  // As it is now, for the same reason.
+  later([this, info = info_of(trial, naming_)] {
     for (auto& callback : callbacks_) callback->on_trial_save(info);
   });
 }

@@ -255,6 +255,39 @@ TEST_F(TuneRun, CallbacksSeeEverything) {
   EXPECT_EQ(watcher->ends, 1);
 }
 
+// A trial goes on while the callbacks are told; what it reports meanwhile is told later.
+TEST_F(TuneRun, CallbacksSeeTheTrialAsItWasAtTheResult) {
+  struct Watcher final : StudyCallback {
+    void on_trial_result(const TrialInfo& trial, const Value& result) override {
+      const std::int64_t iteration = result.at_path("training_iteration").as_integer();
+      EXPECT_EQ(trial.last_result.at_path("training_iteration").as_integer(), iteration);
+      EXPECT_EQ(trial.last_result.at_path("a").as_integer(), iteration);
+      EXPECT_EQ(trial.iteration, iteration);
+      ++results;
+    }
+    void on_trial_save(const TrialInfo& trial) override {
+      saved[trial.number].insert(trial.checkpoint.value());
+    }
+    int results = 0;
+    std::map<std::int64_t, std::set<std::filesystem::path>> saved;
+  };
+  auto watcher = std::make_shared<Watcher>();
+  auto how = options("watched");
+  how.num_samples = 8;
+  how.callbacks = {watcher};
+  tune::run(
+      [](const Config&) {
+        for (int i = 1; i <= 200; ++i) {
+          if (i % 20 == 0) session().save_checkpoint([](const std::filesystem::path&) {});
+          report({{"a", i}});
+        }
+      },
+      how);
+  EXPECT_EQ(watcher->results, 8 * 200);
+  EXPECT_EQ(watcher->saved.size(), 8U);
+  for (const auto& [trial, paths] : watcher->saved) EXPECT_EQ(paths.size(), 10U) << trial;
+}
+
 TEST_F(TuneRun, ReportsOutsideOfTrialsAreErrors) {
   EXPECT_EQ(refusal([] { report({{"a", 1}}); }).code(), ErrorCode::failed_precondition);
 }
