@@ -106,13 +106,11 @@ def run(
         raise InvalidArgumentError(
             f"tune.run: the parameter {first!r} is unknown or has no meaning in kolo{hint}"
         )
-    if isinstance(run_or_experiment, (list, tuple)):
+    if isinstance(run_or_experiment, (Experiment, list, tuple)):
         given = {name: value for name, value in locals().items() if name not in _NOT_OPTIONS}
-        return _run_all(run_or_experiment, given)
-    if isinstance(run_or_experiment, Experiment):
-        given = {name: value for name, value in locals().items() if name not in _NOT_OPTIONS}
-        given.update(run_or_experiment.options())
-        return run(run_or_experiment.spec["run"], **given)
+        if not isinstance(run_or_experiment, Experiment):
+            return _run_all(run_or_experiment, given)
+        return run(run_or_experiment.spec["run"], **{**given, **run_or_experiment.options()})
     if checkpoint_config is not None:
         keep_checkpoints_num = checkpoint_config.num_to_keep
         checkpoint_score_attr = checkpoint_config.score_attr

@@ -126,7 +126,8 @@ Segment::Reader::Reader(const Ticket& ticket, const std::string& whose)
 
 void Segment::Reader::read(std::size_t offset, std::span<std::byte> into) const {
   if (!read_bytes(fd_.get(), into, offset))
-    throw_errno("shared memory of {}: cannot read {} bytes", whose_, into.size());
+    throw_error(ErrorCode::io, "shared memory of {}: it has no {} bytes that could be read", whose_,
+                into.size());
 }
 
 Segment::~Segment() {

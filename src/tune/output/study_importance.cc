@@ -27,7 +27,7 @@ Json document_of(const std::string& domain) {
   return {{domain.substr(0, open), std::move(arguments)}};
 }
 
-/// More than any space that fits into memory as a list.
+/// The number comes from a database, and as many are laid out here.
 constexpr std::size_t kMostChoices = 10'000'000;
 
 Json document_of(const Json& parameter) {
