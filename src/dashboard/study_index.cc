@@ -8,9 +8,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
-#include "base/hash.h"
+#include "tune/output/chosen_trials.h"
 #include "tune/protocol/value_text.h"
 #include "tune/trial/trial_names.h"
 
@@ -31,11 +30,6 @@ constexpr const char* kStatus = "status";
 constexpr const char* kIteration = "training_iteration";
 constexpr const char* kSeconds = "time_total_s";
 constexpr const char* kFailure = "error";
-
-/// Differs from trial to trial without a pattern.
-std::uint64_t lot(std::int64_t number) {
-  return hash_combine(0, static_cast<std::uint64_t>(number));
-}
 
 /// So many of a sorted list, evenly.
 template <class Item>
@@ -236,27 +230,9 @@ std::optional<std::int64_t> StudyIndex::best() const {
 }
 
 std::vector<std::int64_t> StudyIndex::chosen(std::size_t most) const {
-  std::vector<std::int64_t> all(size());
-  std::iota(all.begin(), all.end(), std::int64_t{0});
-  if (all.size() <= most) return all;
   std::vector<double> bad(size());
-  for (std::size_t row = 0; row < bad.size(); ++row) {
-    bad[row] = badness(row);
-    if (std::isnan(bad[row])) bad[row] = std::numeric_limits<double>::infinity();
-  }
-  const auto half = all.begin() + static_cast<std::ptrdiff_t>(most / 2);
-  std::nth_element(all.begin(), half, all.end(), [&](std::int64_t left, std::int64_t right) {
-    const double a = bad[static_cast<std::size_t>(left)], b = bad[static_cast<std::size_t>(right)];
-    return a < b || (a == b && left < right);
-  });
-  // The others as if by lot, but by the same lot each time: a page that follows the study then has
-  // one trial more and one less to draw when one gets better, instead of others throughout.
-  const auto end = all.begin() + static_cast<std::ptrdiff_t>(most);
-  std::nth_element(half, end, all.end(),
-                   [](std::int64_t left, std::int64_t right) { return lot(left) < lot(right); });
-  all.erase(end, all.end());
-  std::sort(all.begin(), all.end());
-  return all;
+  for (std::size_t row = 0; row < bad.size(); ++row) bad[row] = badness(row);
+  return tune::chosen_trials(bad, most);
 }
 
 std::vector<std::int64_t> StudyIndex::ended(std::size_t most) const {

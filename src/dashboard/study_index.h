@@ -51,8 +51,7 @@ class StudyIndex {
   [[nodiscard]] std::vector<std::string> metrics() const;
   /// The trial with the best last value of the first objective.
   [[nodiscard]] std::optional<std::int64_t> best() const;
-  /// At most so many trials, by number: the better half of them the best ones, the others from
-  /// the rest without a pattern. When a trial gets better, most of the others stay.
+  /// As tune/output/chosen_trials.h says, by the first objective.
   [[nodiscard]] std::vector<std::int64_t> chosen(std::size_t most) const;
   [[nodiscard]] std::vector<std::int64_t> running() const;
   /// At most so many that have ended, evenly.

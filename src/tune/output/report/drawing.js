@@ -25,7 +25,7 @@ const label = (t) => `trial ${t.n}: ${metric ? metric + ' ' + fmt(val(t)) : ''} 
 
 function bestTrial() {
   let best = null;
-  for (const t of S.trials) if (val(t) !== null && (best === null || better(val(t), val(best)))) best = t;
+  for (const t of S.rows || S.trials) if (val(t) !== null && (best === null || better(val(t), val(best)))) best = t;
   return best;
 }
 

@@ -264,7 +264,8 @@ function* drawTimeline(div) {
   for (const v of ticks(0, whole, w / 100)) el('text', { x: X(a + v), y: h - 20, 'text-anchor': 'middle' }, s, fmt(v));
   el('text', { x: w / 2, y: h - 5, 'text-anchor': 'middle' }, s, 'seconds since the first trial started');
   legend(div, seen());
-  html('div', div, `Slots in use ${(100 * busy / (whole * n)).toFixed(1)} % of ${fmt(Math.round(whole * 100) / 100)} s.`, 'facts');
+  // Of some trials alone it cannot be told.
+  if (S.trials.length === S.total) html('div', div, `Slots in use ${(100 * busy / (whole * n)).toFixed(1)} % of ${fmt(Math.round(whole * 100) / 100)} s.`, 'facts');
 }
 
 const kPlots = { history: drawHistory, curves: drawCurves, pareto: drawPareto, slices: drawSlices, parallel: drawParallel,

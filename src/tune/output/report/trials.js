@@ -1,13 +1,12 @@
 // The head of the page, the table of trials, and all about one of them.
 function drawFacts() {
-  const best = bestTrial(), counts = {};
-  for (const t of S.trials) counts[t.status] = (counts[t.status] || 0) + 1;
-  const early = S.trials.filter((t) => t.stopped).length;
+  const best = bestTrial(), drawn = S.trials.length, listed = S.rows.length;
   const div = id('facts');
   div.replaceChildren();
   const begun = new Date(S.created * 1000).toISOString().replace('T', ' ').slice(0, 16) + ' UTC';
   html('div', div, `${S.program ? S.program + '; ' : ''}begun ${begun}, ran ${fmt(Math.round(S.elapsed * 10) / 10)} s; search ${S.search}, scheduler ${S.scheduler}`);
-  html('div', div, `${S.trials.length} trials: ${Object.entries(counts).map(([k, v]) => v + ' ' + k).join(', ')}${early ? ', ' + early + ' stopped early' : ''}`);
+  html('div', div, `${S.total} trials: ${Object.entries(S.counts).map(([k, v]) => v + ' ' + k).join(', ')}${S.early ? ', ' + S.early + ' stopped early' : ''}`);
+  if (drawn < S.total) html('div', div, `The best and some others, ${drawn} in all, are drawn; the table has ${listed < S.total ? `${listed} of the trials` : 'all of them'}. kolo dashboard and kolo export ${S.name} have everything.`);
   if (best) html('div', div, `Best ${metric} ${fmt(val(best))}: trial ${best.n}, ${pairs(best.config)}`);
   html('div', div, S.directory);
 }
@@ -16,13 +15,13 @@ function showTrial(t) {
   const box = id('detail');
   box.hidden = false;
   box.replaceChildren();
-  html('h2', box, `Trial ${t.n} (${t.id})`);
-  html('div', box, `${t.status}${t.stopped ? ', stopped early' : ''}; ${t.iterations} iterations in ${fmt(Math.round(t.seconds * 1000) / 1000)} s${t.why ? '; ' + t.why : ''}`, 'facts');
+  html('h2', box, `Trial ${t.n}${t.id ? ` (${t.id})` : ''}`);
+  html('div', box, `${t.status}${t.stopped ? ', stopped early' : ''}; ${t.iterations} ${t.iterations === 1 ? 'iteration' : 'iterations'} in ${fmt(Math.round(t.seconds * 1000) / 1000)} s${t.why ? '; ' + t.why : ''}`, 'facts');
   if (t.error) html('pre', box, t.error);
   html('pre', box, 'Parameters: ' + pairs(t.config));
   html('pre', box, 'Last report: ' + pairs(t.metrics));
   const links = html('div', box, undefined, 'facts');
-  links.append('Files: ');
+  links.append(t.brief ? `More about this trial: kolo dashboard, or kolo trials ${S.name}` : 'Files: ');
   for (const [name, path] of t.files) {
     const a = html('a', links, name);
     a.href = 'file://' + path.split('/').map(encodeURIComponent).join('/');
@@ -41,7 +40,7 @@ function showTrial(t) {
 
 const order = { by: 0, down: false };
 function drawTable() {
-  const keys = [...new Set(S.trials.flatMap((t) => Object.keys(t.config || {})))];
+  const keys = [...new Set(S.rows.flatMap((t) => Object.keys(t.config || {})))];
   const columns = ['trial', 'status', 'iterations', 'seconds', ...S.metrics, ...keys, 'why'];
   const cells = (t) => [t.n, t.status + (t.stopped ? ' (early)' : ''), t.iterations, Math.round(t.seconds * 1000) / 1000,
     ...S.metrics.map((m) => t.metrics[m]), ...keys.map((k) => (t.config || {})[k]), t.why || t.error.split('\n')[0]];
@@ -52,7 +51,7 @@ function drawTable() {
     const number = typeof row[i] === 'number', y = number ? row[i] : fmt(row[i]), x = number ? Number(m[3]) : m[3];
     return { '==': y == x, '!=': y != x, '<': y < x, '<=': y <= x, '>': y > x, '>=': y >= x }[m[2]];
   });
-  const rows = S.trials.map((t) => ({ t, c: cells(t) })).filter((r) => fits(r.c)).sort((p, q) => {
+  const rows = S.rows.map((t) => ({ t, c: cells(t) })).filter((r) => fits(r.c)).sort((p, q) => {
     const x = p.c[order.by], y = q.c[order.by], n = x === null || x === undefined, m = y === null || y === undefined;
     return n || m ? n - m : (x < y ? -1 : x > y ? 1 : 0) * (order.down ? -1 : 1);
   });
@@ -86,6 +85,7 @@ async function redraw(only) {
 }
 
 useStudy(JSON.parse(id('data').textContent));
+S.rows = S.table ? rowsOf(S.table, S.trials) : S.trials;
 for (const m of S.metrics) html('option', id('metric'), m).selected = m === metric;
 id('metric').onchange = () => { metric = id('metric').value; redraw(); };
 id('filter').oninput = drawTable;
