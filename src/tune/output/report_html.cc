@@ -11,7 +11,7 @@
 
 #include "base/json.h"
 #include "base/markup.h"
-#include "base/utf8.h"
+#include "base/text_table.h"
 #include "tune/output/chosen_trials.h"
 #include "tune/output/packed_column.h"
 #include "tune/output/report_page.h"
@@ -32,7 +32,7 @@ constexpr std::size_t kFewestPoints = 10;
 /// In all curves: a point takes about twenty characters.
 constexpr std::size_t kMostPointsTogether = 60'000;
 /// Of what all errors say together, which may be whole logs.
-constexpr std::size_t kErrorBytes = 400'000;
+constexpr std::size_t kErrorLetters = 400'000;
 
 /// Inside a script element "</" would end it, and "<!--" changes how it is read. The only "<" of
 /// JSON are in strings.
@@ -84,11 +84,6 @@ Trials trials_of(const StudyData& study) {
   return trials;
 }
 
-/// The beginning, with a mark where something is cut off.
-std::string shortened(const std::string& text, std::size_t most) {
-  return text.size() <= most ? text : plain_utf8(text.substr(0, most)) + " …";
-}
-
 /// Everything about these trials; curves of as many of them as one plot shows.
 Json drawn_trials(const Trials& trials, std::size_t most) {
   const auto numbers = chosen_trials(trials.badness, most);
@@ -99,7 +94,7 @@ Json drawn_trials(const Trials& trials, std::size_t most) {
   for (const std::int64_t number : numbers) {
     const auto place = static_cast<std::size_t>(number);
     Json trial = trials.all[place];
-    trial["error"] = shortened(trial["error"], kErrorBytes / numbers.size());
+    trial["error"] = shortened(trial["error"], kErrorLetters / numbers.size());
     trial["files"] = files_json(trials.study.trials[place]);
     trial["curves"] = Json::object();
     if (std::binary_search(with_curves.begin(), with_curves.end(), number))
