@@ -82,6 +82,16 @@ def large(bench, page, folder, quick):
         server.wait()
 
 
+def report(bench, folder):
+    """The page of report-html, of 100,000 trials with 20 parameters: it is to be sent by mail."""
+    database, page = folder / "report.db", folder / "report.html"
+    bench.make(database, 100_000, 10, 10, "ended")
+    begin = time.monotonic()
+    subprocess.run([bench.bin / "kolo", "report-html", "large", "--storage", database, "-o", page], check=True, stdout=subprocess.DEVNULL)
+    print(f"  report-html took {time.monotonic() - begin:.1f} s")
+    bench.ratio("report_html_MB", page.stat().st_size / 1e6, 5)
+
+
 def live(bench, page, folder, quick):
     database = folder / "live.db"
     bench.make(database, 1000, 10, 10, "running")
@@ -135,6 +145,7 @@ def main():
         try:
             live(bench, page, folder, arguments.quick)
             large(bench, page, folder, arguments.quick)
+            report(bench, folder)
         finally:
             page.close()
     if arguments.json:

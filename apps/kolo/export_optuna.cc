@@ -17,6 +17,7 @@
 #include "tune/output/study_importance.h"
 #include "tune/protocol/value_text.h"
 #include "tune/study/study_reader.h"
+#include "tune/trial/shown_config.h"
 
 namespace kolo::app {
 namespace {
@@ -109,7 +110,7 @@ std::map<std::string, Distribution> distributions_of(const tune::StudySpec& spec
                                                      const std::vector<tune::TrialResult>& trials) {
   std::map<std::string, std::vector<Value>> values;
   for (const auto& trial : trials)
-    for (const auto& [path, value] : tune::flatten(trial.config)) values[path].push_back(value);
+    for (const auto& [path, value] : tune::flat_config(trial.config)) values[path].push_back(value);
   const auto parameters = tune::parameters_of(spec);
   std::map<std::string, Distribution> all;
   for (const auto& [path, seen] : values) {
@@ -158,7 +159,7 @@ void add_trial(Journal& journal, std::int64_t number, const tune::TrialResult& t
     fields.update(id);
     return fields;
   };
-  for (const auto& [path, value] : tune::flatten(trial.config)) {
+  for (const auto& [path, value] : tune::flat_config(trial.config)) {
     const auto& distribution = distributions.at(path);
     journal.add(kParameter, with_id({{"param_name", path},
                                      {"param_value_internal", distribution.internal(value)},

@@ -15,6 +15,7 @@
 #include "tune/protocol/value_text.h"
 #include "tune/study/study_reader.h"
 #include "tune/study/study_requests.h"
+#include "tune/trial/shown_config.h"
 #include "tune/trial/trial_names.h"
 
 namespace kolo::app {
@@ -126,15 +127,15 @@ int run_best(BestOptions& options) {
   if (options.json) {
     Value::Dict fields{{"trial", best.number},       {"id", best.id},
                        {"metric", metric},           {"value", value},
-                       {"scope", options.scope},     {"config", best.config},
+                       {"scope", options.scope},     {"config", tune::shown_config(best.config)},
                        {"result", best.last_result}, {"logdir", best.directory.string()}};
     if (best.checkpoint) fields.emplace("checkpoint", best.checkpoint->string());
     fmt::print("{}\n", tune::encode(Value(std::move(fields))));
     return 0;
   }
   fmt::print("trial      {}\n{:<10} {}{}\nconfig     {}\nlogdir     {}\n", best.id, metric,
-             short_number(value), how_it_was_chosen(options.scope, values), short_text(best.config),
-             best.directory.string());
+             short_number(value), how_it_was_chosen(options.scope, values),
+             short_text(tune::shown_config(best.config)), best.directory.string());
   if (best.checkpoint) fmt::print("checkpoint {}\n", best.checkpoint->string());
   return 0;
 }

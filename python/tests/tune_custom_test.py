@@ -1,5 +1,6 @@
 """Searches and schedulers that are written in Python, and studies that are read again."""
 
+import json
 import os
 import unittest
 
@@ -98,6 +99,28 @@ class Custom(StudyCase):
         self.assertEqual(analysis.best_config["fixed"], 3)
         self.assertEqual([told[0] for told in search.told], [f"{n:05d}" for n in range(5)])
         self.assertEqual(analysis.trials[3].last_result["seen"], "00003")
+
+    def test_files_have_what_was_suggested_or_chosen_and_nothing_of_how(self):
+        self.run_study(square, num_samples=2, search_alg=Halving(2), loggers=None, name="own")
+        self.run_study(
+            lambda config: tune.report(loss=1),
+            config={"o": tune.choice([tune.uniform(0, 1), tune.uniform(2, 3)])},
+            num_samples=2,
+            loggers=None,
+            name="nested",
+        )
+        written = []
+        for study, names in (("own", {"x", "more"}), ("nested", {"o"})):
+            for folder, _, files in os.walk(os.path.join(self._folder.name, study)):
+                self.assertNotIn("__kolo", folder)
+                for file in files:
+                    with open(os.path.join(folder, file), "rb") as content:
+                        self.assertNotIn(b"__kolo", content.read(), file)
+                if "params.json" in files:
+                    with open(os.path.join(folder, "params.json")) as content:
+                        self.assertEqual(set(json.load(content)), names)
+                    written.append(folder)
+        self.assertEqual(len(written), 4)
 
     def test_trials_of_such_a_search_in_processes(self):
         analysis = self.run_study(square, num_samples=2, search_alg=Halving(9), executor="process")

@@ -11,6 +11,7 @@
 
 #include "tune/output/chosen_trials.h"
 #include "tune/protocol/value_text.h"
+#include "tune/trial/shown_config.h"
 #include "tune/trial/trial_names.h"
 
 namespace kolo::dashboard {
@@ -129,7 +130,8 @@ void StudyIndex::put(const store::TrialRecord& record) {
   if (const auto known = configs_.find(record.number);
       known == configs_.end() || known->second != hash) {
     if (!record.ended_seq) configs_[record.number] = hash;
-    for (const auto& [key, value] : tune::flatten(tune::decode(record.config, "a configuration")))
+    for (const auto& [key, value] :
+         tune::flat_config(tune::decode(record.config, "a configuration")))
       column(kConfig + key).set(row, value);
   }
   places_.set(row, record.place);

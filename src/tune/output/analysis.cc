@@ -15,6 +15,7 @@
 #include "base/metric_order.h"
 #include "tune/output/result_loggers.h"
 #include "tune/protocol/value_text.h"
+#include "tune/trial/shown_config.h"
 
 namespace kolo::tune {
 namespace fs = std::filesystem;
@@ -150,7 +151,7 @@ fs::path Analysis::best_checkpoint() const {
 Table Analysis::best_result_df() const {
   const TrialResult& best = best_trial();
   Value::Dict row = flatten(best.last_result, '.');
-  for (auto& [key, value] : flatten(best.config, '.')) row.emplace("config." + key, value);
+  for (auto& [key, value] : flat_config(best.config, '.')) row.emplace("config." + key, value);
   return table_of({row});
 }
 
@@ -222,7 +223,7 @@ Table Analysis::dataframe(std::string_view metric, std::string_view mode) const 
       }
     }
     Value::Dict row = chosen != nullptr ? flatten(*chosen) : Value::Dict{};
-    for (auto& [key, value] : flatten(trial.config)) row.emplace("config/" + key, value);
+    for (auto& [key, value] : flat_config(trial.config)) row.emplace("config/" + key, value);
     row.insert_or_assign("trial_id", trial.id);
     row.insert_or_assign("status", std::string(to_string(trial.status)));
     row.insert_or_assign("logdir", trial.directory.string());

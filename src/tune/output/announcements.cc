@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/log.h"
+#include "tune/trial/shown_config.h"
 
 namespace kolo::tune {
 
@@ -60,7 +61,8 @@ void Announcements::trial_result(StudyTrial& trial) {
   if (!watched() && !files_.enabled()) return;
   // As it is now: further reports of the same step must not change it.
   Value result = full_result(trial, naming_);
-  if (!trial.config.is_nothing()) result.as_dict().insert_or_assign("config", trial.config);
+  if (!trial.config.is_nothing())
+    result.as_dict().insert_or_assign("config", shown_config(trial.config));
   later([this, &trial, iteration = trial.record.iteration, result = std::move(result)] {
     files_.result(trial, result);
     if (!watched()) return;

@@ -1,10 +1,12 @@
 #include "tune/output/study_importance.h"
 
+#include <algorithm>
 #include <bit>
 
 #include "base/errors.h"
 #include "base/json.h"
 #include "tune/protocol/value_text.h"
+#include "tune/trial/shown_config.h"
 
 namespace kolo::tune {
 namespace {
@@ -67,6 +69,29 @@ StudyParameters parameters_of(const StudySpec& spec) {
   return parameters;
 }
 
+namespace {
+
+/// Of parameters that are shown, under the names they are shown by. A choice and what is searched
+/// inside its values are one.
+std::vector<search::Importance> shown(const std::vector<search::Importance>& shares) {
+  std::vector<search::Importance> all;
+  for (const auto& share : shares) {
+    const std::string path = shown_path(share.path);
+    if (path.empty()) continue;
+    const auto same =
+        std::find_if(all.begin(), all.end(), [&](const auto& one) { return one.path == path; });
+    if (same == all.end())
+      all.push_back({path, share.share});
+    else
+      same->share += share.share;
+  }
+  std::stable_sort(all.begin(), all.end(),
+                   [](const auto& left, const auto& right) { return left.share > right.share; });
+  return all;
+}
+
+}  // namespace
+
 std::vector<search::Importance> importance_of(const StudySpec& spec,
                                               const StudyParameters& parameters,
                                               std::span<const store::TrialRecord> records,
@@ -97,7 +122,7 @@ std::vector<search::Importance> importance_of(const StudySpec& spec,
   try {
     auto shares = search::parameter_importance(space, points, values, budgets);
     for (auto& share : shares) share.path = parameters.paths[space.index_of(share.path)];
-    return shares;
+    return shown(shares);
   } catch (const Error& error) {
     if (error.code() != ErrorCode::invalid_argument) throw;
     return {};

@@ -18,6 +18,7 @@
 #include "tune/output/study_importance.h"
 #include "tune/protocol/value_text.h"
 #include "tune/study/study_reader.h"
+#include "tune/trial/shown_config.h"
 
 namespace kolo::tune {
 namespace {
@@ -149,7 +150,7 @@ TrialFacts facts_of(const StudyData& study, std::size_t place,
                    .iterations = trial.iteration,
                    .why = trial.why,
                    .error = trial.error,
-                   .config = flatten(trial.config),
+                   .config = flat_config(trial.config),
                    .metrics = {},
                    .runs = runs_json(study.records[place], study.events[place], study.until)};
   for (const auto& metric : metrics)
@@ -167,8 +168,8 @@ Json study_json(const store::StudyRecord& study, const StudySpec& spec,
             {"objectives", Json::array()},  {"metrics", metrics}};
   const auto parameters = parameters_of(spec);
   for (std::size_t i = 0; i < parameters.paths.size(); ++i)
-    data["parameters"].push_back(
-        {{"path", parameters.paths[i]}, {"log", parameters.space->parameters()[i].log}});
+    data["parameters"].push_back({{"path", shown_path(parameters.paths[i])},
+                                  {"log", parameters.space->parameters()[i].log}});
   for (const auto& objective : spec.objectives)
     data["objectives"].push_back({{"metric", objective.metric},
                                   {"min", objective.direction == search::Direction::minimize}});

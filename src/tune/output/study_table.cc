@@ -8,6 +8,7 @@
 
 #include "base/text_table.h"
 #include "tune/protocol/value_text.h"
+#include "tune/trial/shown_config.h"
 
 namespace kolo::tune {
 namespace {
@@ -56,7 +57,7 @@ std::string best_text(const StudyView& view) {
   const Value* value = view.best->last_result.find_path(metric);
   std::string text = fmt::format("best {} {} (trial {}", metric,
                                  value != nullptr ? short_value(*value) : "?", view.best->number);
-  for (const auto& [key, item] : flatten(view.best->config))
+  for (const auto& [key, item] : flat_config(view.best->config))
     text += fmt::format(", {}={}", key, short_value(item));
   return text + ")";
 }
@@ -92,7 +93,7 @@ std::vector<std::string> trial_lines(const StudyView& view, std::size_t width, s
   header = {"trial", "status", "iter", "time (s)"};
   for (const auto& objective : view.objectives) header.push_back(objective.metric);
   std::vector<std::string> parameters;
-  for (const auto& [key, value] : flatten(view.shown.front().config)) parameters.push_back(key);
+  for (const auto& [key, value] : flat_config(view.shown.front().config)) parameters.push_back(key);
   header.insert(header.end(), parameters.begin(), parameters.end());
   const auto cell = [](const Value* value) { return value != nullptr ? short_value(*value) : ""; };
   for (std::size_t i = 0; i < count; ++i) {
@@ -102,7 +103,11 @@ std::vector<std::string> trial_lines(const StudyView& view, std::size_t width, s
            std::to_string(trial.iteration), fmt::format("{:.1f}", trial.seconds)};
     for (const auto& objective : view.objectives)
       row.push_back(cell(trial.last_result.find_path(objective.metric)));
-    for (const auto& path : parameters) row.push_back(cell(trial.config.find_path(path)));
+    const auto config = flat_config(trial.config);
+    for (const auto& path : parameters) {
+      const auto found = config.find(path);
+      row.push_back(cell(found != config.end() ? &found->second : nullptr));
+    }
   }
   return lines_of(text_table(rows, {.width = width, .indent = 1}));
 }

@@ -4,6 +4,8 @@
 
 #include <utility>
 
+#include "tune/trial/shown_config.h"
+
 namespace kolo::tune {
 
 TrialFiles::TrialFiles(std::vector<std::string> loggers, std::vector<std::string> metrics,
@@ -11,8 +13,9 @@ TrialFiles::TrialFiles(std::vector<std::string> loggers, std::vector<std::string
     : loggers_(std::move(loggers)), metrics_(std::move(metrics)), say_(std::move(say)) {}
 
 std::unique_ptr<TrialLog> TrialFiles::open(const StudyTrial& trial, bool anew) const {
-  return std::make_unique<TrialLog>(LoggedTrial{trial.record.directory, config_of(trial), metrics_},
-                                    loggers_, anew);
+  return std::make_unique<TrialLog>(
+      LoggedTrial{trial.record.directory, shown_config(config_of(trial)), metrics_}, loggers_,
+      anew);
 }
 
 void TrialFiles::write(StudyTrial& trial, const std::function<void(TrialLog&)>& write) {
@@ -67,7 +70,7 @@ void TrialFiles::rewrite(StudyTrial& trial, const std::vector<store::ReportRecor
   if (!enabled() || reports.empty()) return;
   try {
     trial.log = open(trial, /*anew=*/true);
-    const Value config = config_of(trial);
+    const Value config = shown_config(config_of(trial));
     StudyTrial then;  // the trial as it was at each report
     then.id = trial.id;
     then.record = trial.record;

@@ -9,6 +9,7 @@
 
 #include "base/errors.h"
 #include "kolo/random.h"
+#include "tune/trial/shown_config.h"
 
 namespace kolo::tune {
 namespace {
@@ -40,9 +41,12 @@ std::string trial_id(const std::string& study, double created, std::int64_t numb
 std::string experiment_tag(std::int64_t number, const Value& config, const search::Space& space) {
   std::string tag = std::to_string(number);
   char before = '_';
-  for (const auto& path : space.varied_paths()) {
-    const Value* value = config.find_path(path);
-    if (value == nullptr) continue;
+  const Value shown = shown_config(config);
+  std::set<std::string> named;
+  for (const auto& varied : space.varied_paths()) {
+    const std::string path = shown_path(varied);
+    const Value* value = path.empty() ? nullptr : shown.find_path(path);
+    if (value == nullptr || !named.insert(path).second) continue;
     const auto slash = path.rfind('/');
     tag +=
         before + path.substr(slash == std::string::npos ? 0 : slash + 1) + "=" + short_text(*value);
