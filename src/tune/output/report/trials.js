@@ -5,7 +5,7 @@ function drawFacts() {
   div.replaceChildren();
   const begun = new Date(S.created * 1000).toISOString().replace('T', ' ').slice(0, 16) + ' UTC';
   html('div', div, `${S.program ? S.program + '; ' : ''}begun ${begun}, ran ${fmt(Math.round(S.elapsed * 10) / 10)} s; search ${S.search}, scheduler ${S.scheduler}`);
-  html('div', div, `${S.total} trials: ${Object.entries(S.counts).map(([k, v]) => v + ' ' + k).join(', ')}${S.early ? ', ' + S.early + ' stopped early' : ''}`);
+  html('div', div, `${S.total} ${S.total === 1 ? 'trial' : 'trials'}: ${Object.entries(S.counts).map(([k, v]) => v + ' ' + k).join(', ')}${S.early ? ', ' + S.early + ' stopped early' : ''}`);
   if (drawn < S.total) html('div', div, `The best and some others, ${drawn} in all, are drawn; the table has ${listed < S.total ? `${listed} of the trials` : 'all of them'}. kolo dashboard and kolo export ${S.name} have everything.`);
   if (best) html('div', div, `Best ${metric} ${fmt(val(best))}: trial ${best.n}, ${pairs(best.config)}`);
   html('div', div, S.directory);
