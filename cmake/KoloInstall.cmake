@@ -1,11 +1,12 @@
 # cmake --install, and find_package(kolo) afterwards.
 #
-# Three components, each a package of its own (KoloPackage.cmake):
+# Components, each a package of its own (KoloPackage.cmake):
 #   kolo    the program, the plug-ins (by plugins/CMakeLists.txt), manual pages and completions
 #   dev     public headers, and static libraries of the modules that kolo::kolo stands on. Modules
 #           that only the program needs stay inside it
 #   torch   kolo::torch and kolo-nas. It has targets of its own, so that programs without libtorch
 #           need not find it
+#   python  the module for Debian's interpreter (python/KoloPython.cmake)
 include(CMakePackageConfigHelpers)
 
 # The modules that `target` links, directly or not, itself included when it is one.

@@ -1,4 +1,4 @@
-# cpack -G DEB, in the build folder: the Debian packages kolo, libkolo-dev and kolo-torch.
+# cpack -G DEB, in the build folder: the Debian packages kolo, libkolo-dev, kolo-torch and python3-kolo.
 # scripts/package calls it, and makes the relocatable archive.
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME kolo)
@@ -54,5 +54,26 @@ This package has what kolo nas runs, and the library kolo::torch for
 data-parallel training in C++.")
   set(CPACK_DEBIAN_TORCH_PACKAGE_DEPENDS "kolo ${this_version}")
   set(CPACK_DEBIAN_TORCH_PACKAGE_RECOMMENDS "libkolo-dev, libtorch-dev, zlib1g-dev")
+endif()
+
+if(TARGET kolo_python)
+  list(APPEND CPACK_COMPONENTS_ALL python)
+  set(CPACK_DEBIAN_PYTHON_PACKAGE_NAME python3-kolo)
+  set(CPACK_DEBIAN_PYTHON_PACKAGE_SECTION python)
+  set(CPACK_COMPONENT_PYTHON_DESCRIPTION "Data-parallel training and search for Python, on kolo
+kolo trains networks on many processes and hosts, searches hyperparameters
+and network architectures, and runs the jobs of a search on a cluster.
+.
+This package has the module kolo for Python 3. It works with PyTorch,
+TensorFlow, Keras and JAX, and needs none of them.")
+  # The module is compiled for one version of Python.
+  math(EXPR next_minor "${Python_VERSION_MINOR} + 1")
+  string(JOIN ", " CPACK_DEBIAN_PYTHON_PACKAGE_DEPENDS "kolo ${this_version}" python3-cloudpickle
+    "python3 (>= ${Python_VERSION_MAJOR}.${Python_VERSION_MINOR})" "python3 (<< ${Python_VERSION_MAJOR}.${next_minor})")
+  set(CPACK_DEBIAN_PYTHON_PACKAGE_RECOMMENDS python3-numpy)
+  set(CPACK_DEBIAN_PYTHON_PACKAGE_SUGGESTS "python3-torch, python3-pandas, python3-optuna")
+  set(CPACK_DEBIAN_PYTHON_PACKAGE_CONTROL_STRICT_PERMISSION TRUE)
+  set(CPACK_DEBIAN_PYTHON_PACKAGE_CONTROL_EXTRA
+    ${PROJECT_SOURCE_DIR}/cmake/debian/python/postinst ${PROJECT_SOURCE_DIR}/cmake/debian/python/prerm)
 endif()
 include(CPack)

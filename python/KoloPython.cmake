@@ -64,4 +64,20 @@ if(SKBUILD)
   install(TARGETS kolo_app RUNTIME DESTINATION kolo/bin COMPONENT python)
   install(DIRECTORY ${PROJECT_BINARY_DIR}/lib/kolo/ DESTINATION kolo/lib/kolo COMPONENT python
           FILES_MATCHING PATTERN "*.so")
+  return()
 endif()
+
+# Where Debian keeps packages of its interpreter. Only the package python3-kolo has these files: others use a wheel.
+set(debian_packages lib/python3/dist-packages)
+file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/python/kolo.egg-info @ONLY CONTENT
+"Metadata-Version: 2.1
+Name: @PROJECT_NAME@
+Version: @PROJECT_VERSION@
+Summary: @PROJECT_DESCRIPTION@
+Requires-Dist: cloudpickle
+")
+install(TARGETS kolo_python LIBRARY DESTINATION ${debian_packages}/kolo COMPONENT python EXCLUDE_FROM_ALL)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/python/kolo/ DESTINATION ${debian_packages}/kolo COMPONENT python
+        EXCLUDE_FROM_ALL PATTERN __pycache__ EXCLUDE)
+install(FILES ${PROJECT_BINARY_DIR}/python/kolo.egg-info DESTINATION ${debian_packages}
+        RENAME kolo-${PROJECT_VERSION}.egg-info COMPONENT python EXCLUDE_FROM_ALL)

@@ -3,6 +3,7 @@
 
 #include "base/errors.h"
 #include "base/log.h"
+#include "hps/problem/plugin.h"
 #include "hps/search/search_run.h"
 #include "kolo/nas/problem.h"
 #include "kolo/nas/run.h"
@@ -23,6 +24,7 @@ const SearchRow& plan_search(NasOptions& options, const cli::OptionSet& given) {
   if (plan.run.empty()) plan.run = several ? "distributed" : "alpha";
   plan.kind = "nas";
   plan.problem = absolute_name(plan.problem);
+  if (hps::parse_plugin_name(plan.run)) plan.run = absolute_name(plan.run);
   auto loaded = nas::load_na_problem(plan.problem);
   plan.space = loaded.problem.space();
   const auto& parameters = plan.space->parameters();

@@ -32,6 +32,15 @@ void check_name(const std::string& name) {
                 "'{}' cannot be the name of a problem: use letters, digits and _", name);
 }
 
+/// Which libtorch this kolo was built with, as find_package() takes it.
+std::string torch_of_this_kolo() {
+#ifdef KOLO_TORCH_VERSION
+  return KOLO_TORCH_VERSION " EXACT HINTS \"" KOLO_TORCH_DIR "\"";
+#else
+  return "";
+#endif
+}
+
 std::string filled(std::string text, std::string_view mark, const std::string& value) {
   for (auto at = text.find(mark); at != std::string::npos; at = text.find(mark, at + value.size()))
     text.replace(at, mark.size(), value);
@@ -60,8 +69,13 @@ int run_new_problem(NewProblemOptions& options) {
   fs::create_directories(name);
   const bool nas = kind == "nas";
   const auto fill = [&](std::string_view text) {
-    return filled(filled(filled(std::string(text), "@NAME@", name), "@INCLUDE@", include), "@KIND@",
-                  kind);
+    std::string result(text);
+    for (const auto& [mark, value] : {std::pair<std::string_view, std::string>{"@NAME@", name},
+                                      {"@KIND@", kind},
+                                      {"@INCLUDE@", include},
+                                      {"@TORCH@", torch_of_this_kolo()}})
+      result = filled(std::move(result), mark, value);
+    return result;
   };
   const fs::path folder = name;
   write_file_atomically(folder / "problem.cc", fill(nas ? kNasProblem : kHpsProblem));

@@ -1,4 +1,4 @@
-// What `kolo new-problem` writes. @NAME@, @KIND@ and @INCLUDE@ are filled in.
+// What `kolo new-problem` writes. @NAME@, @KIND@, @INCLUDE@ and @TORCH@ are filled in.
 #pragma once
 
 #include <string_view>
@@ -75,7 +75,8 @@ set(CMAKE_CXX_STANDARD 20)
 if(NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE Release)
 endif()
-find_package(Torch REQUIRED)
+# The libtorch of the kolo that will load it: another one cannot be in the same process.
+find_package(Torch @TORCH@ REQUIRED)
 # The headers of the kolo that will load it; nothing of kolo is linked.
 set(KOLO_INCLUDE "@INCLUDE@" CACHE STRING "folders with kolo/nas.h and kolo/version.h")
 add_library(@NAME@ MODULE problem.cc)

@@ -13,7 +13,10 @@ _PACKAGE = Path(os.path.abspath(__file__)).parent
 def _roots() -> list[Path]:
     # An installed package has bin/ and lib/ inside it; in a build tree they are two levels above
     # the package: <build>/python/kolo.
-    return [_PACKAGE, _PACKAGE.parent.parent]
+    roots = [_PACKAGE, _PACKAGE.parent.parent]
+    # Debian's package leaves both to the package `kolo`: /usr/bin and /usr/lib.
+    found = shutil.which("kolo")
+    return [*roots, Path(found).parent.parent] if found else roots
 
 
 def command_path() -> Optional[Path]:
@@ -22,14 +25,13 @@ def command_path() -> Optional[Path]:
         program = root / "bin" / "kolo"
         if program.is_file() and os.access(program, os.X_OK):
             return program
-    found = shutil.which("kolo")
-    return Path(found) if found else None
+    return None
 
 
 def plugin_directory() -> Path:
     """The folder with the plug-ins for ranks on several hosts."""
     for root in _roots():
-        directory = root / "lib" / "kolo"
-        if directory.is_dir():
-            return directory
+        for directory in [root / "lib" / "kolo", *root.glob("lib/*-linux-gnu/kolo")]:
+            if directory.is_dir():
+                return directory
     return _PACKAGE / "lib" / "kolo"

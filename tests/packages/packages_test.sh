@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Makes the packages and the archive from the release build, and uses both in a bare Debian made by debootstrap: the command,
-# a study, find_package(kolo), architecture search, and removal without a trace.
+# a study, find_package(kolo), architecture search, Python, and removal without a trace.
 #
 #   packages_test.sh SOURCE_DIR
 #
@@ -41,8 +41,11 @@ in_chroot() {
   cp "$packages"/*.deb "$archive" "$root/packages/"
   cp -L /etc/resolv.conf "$root/etc/"
   cp -r "$source_dir/tests/packages/project" "$root/project"
-  # The program is the first C++ example of the README.
-  awk '/^```cpp/ && !n {n = 1; next} /^```/ && n == 1 {exit} n {print}' "$source_dir/README.md" >"$root/project/hello.cc"
+  # The programs are the examples of the README.
+  for kind in cpp python; do
+    awk -v begin="\`\`\`$kind" '$0 == begin {n = 1; next} /^```/ && n {exit} n {print}' "$source_dir/README.md" >"$root/project/hello.$kind"
+  done
+  mv "$root/project/hello.cpp" "$root/project/hello.cc"
   cat >"$root/script"
   unshare -m --pid --fork bash -c "mount -t proc proc '$root/proc' && mount --bind /dev '$root/dev' &&
     exec chroot '$root' /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 \
@@ -93,8 +96,18 @@ kolo run -np 2 --transport tcp /tmp/build/hello | grep -F '2 ranks, average 1.5'
 apt-get -qq install -y --no-install-recommends /packages/kolo-torch_*.deb >/dev/null
 kolo nas regevo --problem benchmark.nas.linear_reg --max-evals 2
 
-apt-get -qq purge -y kolo libkolo-dev kolo-torch >/dev/null
-rm -rf /tmp/* /root/kolo_results # studies are their user's
+apt-get -qq install -y --no-install-recommends /packages/python3-kolo_*.deb >/dev/null
+cd /tmp && kolo run -np 2 python3 -c 'import kolo; kolo.init(); print(kolo.rank(), "of", kolo.size(), kolo.__version__)' | sort | tee /tmp/said
+grep -F '1 of 2 0.1.0' /tmp/said
+python3 -c 'from kolo import tune
+tune.run(lambda config: tune.report(y=config["x"]), config={"x": tune.grid_search([3, 1, 2])}, metric="y", mode="min", name="from-python")'
+kolo best from-python | grep -F 'x=1'
+apt-get -qq install -y --no-install-recommends python3-torch python3-numpy >/dev/null
+kolo run -np 4 python3 /project/hello.python | grep -F '4 ranks, average 2.5'
+kolo run -np 2 --transport tcp python3 -c 'import torch, kolo.torch as hvd; hvd.init(); print("sum", hvd.allreduce(torch.ones(3), op=hvd.Sum).tolist())' | grep -F 'sum [2.0, 2.0, 2.0]'
+
+apt-get -qq purge -y kolo libkolo-dev kolo-torch python3-kolo >/dev/null
+rm -rf /tmp/* /root/kolo_results /root/.local/state/kolo # studies are their user's
 left="\$(find / -xdev -iname '*kolo*' -not -path '/packages*' -not -path '/proc/*' -not -path '/dev/*' -not -path '/var/lib/apt/*' -not -path '/var/log/*')"
 test -z "\$left" || { echo "left behind: \$left"; exit 1; }
 SCRIPT

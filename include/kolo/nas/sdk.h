@@ -12,7 +12,7 @@
 //   kolo nas regevo --problem ./libmy.so:Problem --run alpha --max-evals 100
 //
 // Nothing of kolo is linked: see kolo/hps/sdk.h, whose rules hold here, too. KOLO_HPS_RUN makes run
-// functions for these problems as well.
+// functions for these problems as well: --run ./libmy.so:NAME.
 #pragma once
 
 #include "kolo/hps/sdk.h"
@@ -25,6 +25,13 @@ namespace kolo::nas::sdk {
 using MakeProblem = void (*)(NaProblem& problem);
 
 }  // namespace kolo::nas::sdk
+
+// kolo reads this from the file before it loads it (hps/problem/plugin.cc): two versions of
+// libtorch in one process crash.
+extern "C" {
+__attribute__((weak, used, visibility("default"))) extern const char kolo_built_with_libtorch[] =
+    "kolo: built with libtorch " TORCH_VERSION;
+}
 
 /// The body makes and returns an NaProblem.
 #define KOLO_NAS_PROBLEM(name)                                                    \

@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "base/errors.h"
+#include "base/files.h"
 #include "base/registry.h"
 #include "kolo/version.h"
 
@@ -27,12 +28,32 @@ std::string reason_of_dlerror() {
   return text == nullptr ? "unknown reason" : text;
 }
 
+/// A library with another libtorch than this program's must not even be loaded: it would bring its
+/// own, and two in one process crash. Both carry a text that says theirs (kolo/nas/sdk.h).
+void check_libtorch(const fs::path& path, const std::string& file) {
+  const auto* const mine =
+      static_cast<const char*>(::dlsym(RTLD_DEFAULT, "kolo_built_with_libtorch"));
+  if (mine == nullptr) return;  // this program has none
+  constexpr std::string_view kMark = "kolo: built with libtorch ";
+  const std::string bytes = read_file(path);
+  const auto at = bytes.find(kMark);
+  if (at == std::string::npos) return;
+  const std::string theirs = bytes.c_str() + at + kMark.size();
+  if (theirs != mine + kMark.size())
+    throw_error(
+        ErrorCode::unsupported,
+        "load {}: it was built with libtorch {}, this kolo with libtorch {}; build it again "
+        "with that one (cmake -DTorch_DIR=...)",
+        file, theirs, mine + kMark.size());
+}
+
 const sdk::Library* open_library(const std::string& file) {
   std::error_code ignored;
   // A bare name would be looked for by the dynamic linker, not here.
   const fs::path path = fs::absolute(file, ignored);
   if (!fs::exists(path, ignored))
     throw_error(ErrorCode::not_found, "load {}: there is no such file", file);
+  check_libtorch(path, file);
   void* const handle = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) {
     const std::string reason = reason_of_dlerror();

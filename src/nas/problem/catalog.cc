@@ -9,6 +9,12 @@
 #include "nas/problem/benchmark_problems.h"
 #include "nas/problem/problem_file.h"
 
+// Libraries of users say the same (kolo/nas/sdk.h); hps::Plugin compares both.
+extern "C" {
+__attribute__((used, visibility("default"))) extern const char kolo_built_with_libtorch[] =
+    "kolo: built with libtorch " TORCH_VERSION;
+}
+
 namespace kolo::nas {
 namespace {
 

@@ -10,6 +10,7 @@
 #include "base/errors.h"
 #include "base/json.h"
 #include "base/registry.h"
+#include "hps/problem/plugin.h"
 #include "kolo/nas/run.h"
 #include "nas/problem/aliases.h"
 #include "nas/problem/losses.h"
@@ -277,6 +278,8 @@ const NaRunInfo& na_run_function(std::string_view name) {
 }
 
 hps::RunFunction bind_run(std::string_view name, NaProblem problem) {
+  if (const auto library = hps::parse_plugin_name(name))
+    return hps::Plugin(library->file).run(library->symbol.empty() ? "run" : library->symbol);
   return [function = na_run_function(name).function,
           problem = std::move(problem)](hps::RunningJob& job) { return function(problem, job); };
 }

@@ -131,6 +131,23 @@ new_problem() {
   "$kolo" new-problem nas mine >/dev/null
   CXX="$compiler" cmake -S mine -B mine/build >/dev/null && cmake --build mine/build >/dev/null
   at_least "$("$kolo" nas regevo --problem mine/build/libmine.so:Problem --max-evals 6 --num-workers 2 --log-dir log --quiet | best)" 0.9
+  cat >>mine/problem.cc <<'CODE'
+KOLO_HPS_RUN(half) {
+  kolo::hps::RunResult result = kolo::nas::alpha(kolo_nas_make_Problem(), job);
+  if (!result.failed()) result.objectives[0] = 2 + result.objectives[0] / 2;
+  return result;
+}
+CODE
+  cmake --build mine/build >/dev/null
+  for evaluator in thread subprocess; do
+    at_least "$("$kolo" nas random --problem mine/build/libmine.so:Problem --run mine/build/libmine.so:half --evaluator "$evaluator" \
+      --max-evals 2 --log-dir "half-$evaluator" --quiet | best)" 2
+  done
+  refused 1 "run 'hafl' is unknown" "$kolo" nas random --problem mine/build/libmine.so --run mine/build/libmine.so:hafl --max-evals 1
+  # A library of another libtorch is not loaded: two in one process crash.
+  LC_ALL=C sed 's/\(kolo: built with libtorch \)[0-9]/\19/' mine/build/libmine.so >other.so
+  refused 1 'other.so: it was built with libtorch 9.' "$kolo" nas random --problem ./other.so:Problem --max-evals 1
+  refused 1 'other.so: it was built with libtorch 9.' "$kolo" nas random --problem benchmark.nas.linear_reg --run ./other.so:half --max-evals 1
 }
 
 bad_input() {
