@@ -32,10 +32,11 @@ void check_name(const std::string& name) {
                 "'{}' cannot be the name of a problem: use letters, digits and _", name);
 }
 
-/// Which libtorch this kolo was built with, as find_package() takes it.
+/// Lets find_package(Torch) find the libtorch that this kolo was built with. By its folder alone it
+/// would take headers from there, and libraries of the system.
 std::string torch_of_this_kolo() {
-#ifdef KOLO_TORCH_VERSION
-  return KOLO_TORCH_VERSION " EXACT HINTS \"" KOLO_TORCH_DIR "\"";
+#ifdef KOLO_TORCH_PREFIX
+  return "list(PREPEND CMAKE_PREFIX_PATH \"" KOLO_TORCH_PREFIX "\")\n";
 #else
   return "";
 #endif

@@ -76,7 +76,7 @@ if(NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE Release)
 endif()
 # The libtorch of the kolo that will load it: another one cannot be in the same process.
-find_package(Torch @TORCH@ REQUIRED)
+@TORCH@find_package(Torch REQUIRED)
 # The headers of the kolo that will load it; nothing of kolo is linked.
 set(KOLO_INCLUDE "@INCLUDE@" CACHE STRING "folders with kolo/nas.h and kolo/version.h")
 add_library(@NAME@ MODULE problem.cc)

@@ -43,7 +43,7 @@ void check_libtorch(const fs::path& path, const std::string& file) {
     throw_error(
         ErrorCode::unsupported,
         "load {}: it was built with libtorch {}, this kolo with libtorch {}; build it again "
-        "with that one (cmake -DTorch_DIR=...)",
+        "with that one (cmake -DCMAKE_PREFIX_PATH=...)",
         file, theirs, mine + kMark.size());
 }
 
