@@ -10,6 +10,17 @@ fail() {
   exit 1
 }
 
+# show_usage: the comment at the top of the script.
+show_usage() { sed -n '2,${/^#/!q;s/^# \{0,1\}//p}' "$0"; }
+
+# Arguments of the script that sources this file.
+case "${1:-}" in
+  -h | --help)
+    show_usage
+    exit 0
+    ;;
+esac
+
 # run_quietly LOG COMMAND…: silent when it works; otherwise the end of what it said, and where all of it is.
 run_quietly() {
   local log="$1"
