@@ -191,11 +191,14 @@ void Dashboard::Body::set_study_routes() {
   });
   get("/api/studies", [this](const Request&) { return studies.studies(); });
   get("/api/summary", [this](const Request& r) { return studies.summary(needed(r, "name")); });
-  get("/api/study", [this](const Request& r) { return studies.study(needed(r, "name")); });
+  get("/api/study", [this](const Request& r) {
+    return studies.study(needed(r, "name"), r.get_param_value("filter"));
+  });
   get("/api/importance",
       [this](const Request& r) { return studies.importance(needed(r, "name")); });
-  get("/api/curves",
-      [this](const Request& r) { return studies.curves(needed(r, "name"), needed(r, "metric")); });
+  get("/api/curves", [this](const Request& r) {
+    return studies.curves(needed(r, "name"), needed(r, "metric"), r.get_param_value("filter"));
+  });
   get("/api/trial", [this](const Request& r) {
     return studies.trial(needed(r, "name"), number_in(needed(r, "trial"), "trial"));
   });

@@ -231,10 +231,11 @@ std::optional<std::int64_t> StudyIndex::best() const {
   return best;
 }
 
-std::vector<std::int64_t> StudyIndex::chosen(std::size_t most) const {
+std::vector<std::int64_t> StudyIndex::chosen(std::span<const std::uint32_t> among,
+                                             std::size_t most) const {
   std::vector<double> bad(size());
   for (std::size_t row = 0; row < bad.size(); ++row) bad[row] = badness(row);
-  return tune::chosen_trials(bad, most);
+  return tune::chosen_trials({among.begin(), among.end()}, bad, most);
 }
 
 std::vector<std::int64_t> StudyIndex::ended(std::size_t most) const {
@@ -313,39 +314,50 @@ std::vector<std::string> StudyIndex::shown_columns() const {
   return names;
 }
 
+const Column& StudyIndex::field(const std::vector<std::string>& names, std::size_t place,
+                                Column& numbers) const {
+  if (place > 0) {
+    const Column* column = find(names[place]);
+    return column != nullptr ? *column : errors_;
+  }
+  for (std::size_t row = numbers.size(); row < size(); ++row)
+    numbers.set(row, static_cast<std::int64_t>(row));
+  return numbers;
+}
+
+std::vector<std::uint32_t> StudyIndex::matching(const std::string& filter) const {
+  std::vector<char> marks(size(), 1);
+  if (!filter.empty()) {
+    const auto names = shown_columns();
+    Column numbers;
+    for (const auto& condition : tune::parse_conditions(filter, names, [&](std::size_t place) {
+           return field(names, place, numbers).has_numbers_alone();
+         }))
+      field(names, condition.column(), numbers).filter(condition, marks);
+  }
+  std::vector<std::uint32_t> rows;
+  for (std::uint32_t row = 0; row < marks.size(); ++row)
+    if (marks[row] != 0) rows.push_back(row);
+  return rows;
+}
+
 StudyIndex::Answer StudyIndex::trials(const TrialsQuestion& question) const {
   Answer answer;
   answer.rows.columns = shown_columns();
   const auto& names = answer.rows.columns;
-  Column numbers;  // the first column; made only if it is asked for
-  const auto field = [&](std::size_t place) -> const Column& {
-    if (place > 0) {
-      const Column* column = find(names[place]);
-      return column != nullptr ? *column : errors_;
-    }
-    for (std::size_t row = numbers.size(); row < size(); ++row)
-      numbers.set(row, static_cast<std::int64_t>(row));
-    return numbers;
-  };
-  std::vector<char> marks(size(), 1);
-  if (!question.filter.empty())
-    for (const auto& condition : tune::parse_conditions(
-             question.filter, names,
-             [&](std::size_t place) { return field(place).has_numbers_alone(); }))
-      field(condition.column()).filter(condition, marks);
-  std::vector<std::uint32_t> rows;
-  for (std::uint32_t row = 0; row < marks.size(); ++row)
-    if (marks[row] != 0) rows.push_back(row);
+  Column numbers;
+  auto rows = matching(question.filter);
   answer.matching = rows.size();
   answer.offset = std::min(question.offset, rows.size());
   const auto end = std::min(answer.offset + question.limit, rows.size());
   if (!question.sort.empty())
-    field(tune::column_of(names, question.sort)).sort(rows, question.descending, end);
+    field(names, tune::column_of(names, question.sort), numbers)
+        .sort(rows, question.descending, end);
   for (std::size_t i = answer.offset; i < end; ++i) {
     auto& cells = answer.rows.rows.emplace_back();
     cells.emplace_back(static_cast<std::int64_t>(rows[i]));
     for (std::size_t place = 1; place < names.size(); ++place)
-      cells.push_back(field(place).at(rows[i]));
+      cells.push_back(field(names, place, numbers).at(rows[i]));
   }
   return answer;
 }

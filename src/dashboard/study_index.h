@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -51,8 +52,12 @@ class StudyIndex {
   [[nodiscard]] std::vector<std::string> metrics() const;
   /// The trial with the best last value of the first objective.
   [[nodiscard]] std::optional<std::int64_t> best() const;
-  /// As tune/output/chosen_trials.h says, by the first objective.
-  [[nodiscard]] std::vector<std::int64_t> chosen(std::size_t most) const;
+  /// The trials for which a filter holds (as `kolo trials --filter` has it; "" = all), ascending.
+  /// Throws invalid_argument for what cannot be read in it.
+  [[nodiscard]] std::vector<std::uint32_t> matching(const std::string& filter) const;
+  /// Of these, as tune/output/chosen_trials.h says, by the first objective.
+  [[nodiscard]] std::vector<std::int64_t> chosen(std::span<const std::uint32_t> among,
+                                                 std::size_t most) const;
   [[nodiscard]] std::vector<std::int64_t> running() const;
   /// At most so many that have ended, evenly.
   [[nodiscard]] std::vector<std::int64_t> ended(std::size_t most) const;
@@ -63,13 +68,16 @@ class StudyIndex {
     tune::Table rows;  ///< with the number of the trial in the first column
     std::size_t matching = 0, offset = 0;
   };
-  /// Throws invalid_argument for what cannot be read in it.
+  /// Throws invalid_argument for what cannot be read in it, as matching() does.
   [[nodiscard]] Answer trials(const TrialsQuestion& question) const;
 
  private:
   Column& column(const std::string& name);
   [[nodiscard]] const Column* find(const std::string& name) const;
   [[nodiscard]] std::vector<std::string> shown_columns() const;
+  /// One of shown_columns(); `numbers` is made if it is the first one, the numbers of the trials.
+  [[nodiscard]] const Column& field(const std::vector<std::string>& names, std::size_t place,
+                                    Column& numbers) const;
   /// NaN where there is none: the first objective, larger is worse.
   [[nodiscard]] double badness(std::size_t row) const;
   [[nodiscard]] double until() const noexcept { return std::max(until_, study_.created); }

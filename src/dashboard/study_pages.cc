@@ -208,28 +208,28 @@ Json StudyPages::summary_of(store::StudyStore& store, const Known& known) {
   json["total"] =
       index.complete() ? static_cast<std::int64_t>(index.size()) : store.trial_count(study.id);
   json["read"] = index.size();
+  json["best"] = nullptr;
+  if (const auto best = index.best())
+    json["best"] = tune::trial_json(index.facts(*best), index.spec(), index.metrics());
   return json;
 }
 
 Json StudyPages::summary(const std::string& name) {
-  return with_index(name, [](store::StudyStore& store, Known& known) {
-    Json json = summary_of(store, known);
-    json["best"] = nullptr;
-    if (const auto best = known.index.best())
-      json["best"] =
-          tune::trial_json(known.index.facts(*best), known.index.spec(), known.index.metrics());
-    return json;
-  });
+  return with_index(
+      name, [](store::StudyStore& store, Known& known) { return summary_of(store, known); });
 }
 
-Json StudyPages::study(const std::string& name) {
+Json StudyPages::study(const std::string& name, const std::string& filter) {
   std::vector<tune::TrialFacts> trials;
   tune::StudySpec spec;
   Json json = with_index(name, [&](store::StudyStore& store, Known& known) {
-    for (const std::int64_t number : known.index.chosen(kDrawnTrials))
+    const auto matching = known.index.matching(filter);
+    for (const std::int64_t number : known.index.chosen(matching, kDrawnTrials))
       trials.push_back(known.index.facts(number));
     spec = known.index.spec();
-    return summary_of(store, known);
+    Json summary = summary_of(store, known);
+    summary["matching"] = matching.size();
+    return summary;
   });
   // Without the lock: a summary, which is to be on the page at once, does not wait for all of this.
   const auto metrics = json["metrics"].get<std::vector<std::string>>();
@@ -251,11 +251,13 @@ Json StudyPages::trials(const TrialsQuestion& question) {
   });
 }
 
-Json StudyPages::curves(const std::string& name, const std::string& metric) {
+Json StudyPages::curves(const std::string& name, const std::string& metric,
+                        const std::string& filter) {
   return with_index(name, [&](store::StudyStore& store, Known& known) {
     Json curves = Json::object();
     if (known.curves.size() > kKeptCurves) known.curves.clear();
-    for (const std::int64_t number : known.index.chosen(kDrawnCurves)) {
+    const auto matching = known.index.matching(filter);
+    for (const std::int64_t number : known.index.chosen(matching, kDrawnCurves)) {
       auto& [iteration, curve] = known.curves[fmt::format("{} {}", number, metric)];
       if (const auto now = known.index.iteration(number); curve.is_null() || iteration != now) {
         curve = tune::curve_json(store.reports_of(known.index.study().id, number), metric,

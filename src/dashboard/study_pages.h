@@ -29,12 +29,12 @@ class StudyPages {
   Json studies();
   /// Its state, how many trials there are in which status, and the best one: small and quick.
   Json summary(const std::string& name);
-  /// The same with trials, without curves and importance. Of very many trials, the best ones and
-  /// some of the others.
-  Json study(const std::string& name);
+  /// The same with the trials for which `filter` holds (as `kolo trials --filter` has it), without
+  /// curves and importance. Of very many trials, the best ones and some of the others.
+  Json study(const std::string& name, const std::string& filter);
   Json trials(const TrialsQuestion& question);
-  /// {"0": [[iteration, value] …]}; of many trials, the best ones and some of the others.
-  Json curves(const std::string& name, const std::string& metric);
+  /// {"0": [[iteration, value] …]}; of the same trials, fewer if there are many.
+  Json curves(const std::string& name, const std::string& metric, const std::string& filter);
   Json importance(const std::string& name);
   Json trial(const std::string& name, std::int64_t number);
   /// Where the output of a trial is written.

@@ -52,32 +52,39 @@ function watchPlots() {
   }
 }
 
-function studyFacts(now, best, drawn) {
+/// Which trials are drawn, if not all.
+function drawnFact() {
+  const drawn = S.trials.length, held = S.matching < S.read ? `; the filter holds for ${S.matching}` : '';
+  return drawn < S.matching ? `${held}; the best and some others, ${drawn} in all, are drawn` : held;
+}
+function studyFacts(now, best) {
   const counts = Object.entries(now.counts).map(([k, v]) => v + ' ' + k).join(', ');
   const facts = [`${now.state}; ${now.program ? now.program + '; ' : ''}begun ${when(now.created)}, ran ${fmt(Math.round(now.elapsed * 10) / 10)} s; search ${now.search}, scheduler ${now.scheduler}`,
-    `${now.total} trials${now.planned > now.total ? ' of ' + now.planned : ''}: ${counts}${now.early ? ', ' + now.early + ' stopped early' : ''}`
-      + `${drawn < now.total ? `; the best and some others, ${drawn} in all, are drawn` : ''}`];
+    `${now.total} trials${now.planned > now.total ? ' of ' + now.planned : ''}: ${counts}${now.early ? ', ' + now.early + ' stopped early' : ''}` + drawnFact()];
   if (now.read < now.total) facts.push(`Reading the study: ${now.read} of ${now.total} trials so far are shown`);
   if (best) facts.push(`Best ${metric} ${fmt(val(best))}: trial ${best.n}, ${pairs(best.config)}`);
   pageHead(now.name, facts);
 }
 
-/// The newest state of the study, in S, with the curves of one metric; importance comes when it is ready.
-async function loadStudy(name, chosen, importance) {
+/// The newest state of the study, in S, with the trials for which the filter holds and the curves of
+/// one metric; importance comes when it is ready.
+async function loadStudy(name, filter, chosen, importance) {
   const likely = chosen || (S && S.name === name ? metric : null);
-  const [data, early] = await Promise.all([get('study', { name }), likely ? get('curves', { name, metric: likely }) : {}]);
+  const [data, early] = await Promise.all([get('study', { name, filter }), likely ? get('curves', { name, metric: likely, filter }) : {}]);
   const shown = metricOf(data, chosen);
-  const curves = shown && shown !== likely ? await get('curves', { name, metric: shown }) : early;
+  const curves = shown && shown !== likely ? await get('curves', { name, metric: shown, filter }) : early;
   for (const t of data.trials) t.curves = { [shown]: curves[t.n] || [] };
   useStudy({ ...data, importance }, chosen);
 }
 
 function studyPage(name) {
-  const tools = html('div', html('section', id('content'), undefined, 'wide'), undefined, 'tools');
+  const top = html('section', id('content'), undefined, 'wide'), tools = html('div', top, undefined, 'tools');
   const label = html('label', tools, 'Metric ');
   const choice = html('select', label);
   choice.id = 'metric';
   let chosen = null, importance = [], weighed = -1, newest = { seq: -1 };
+  const view = { filter: '', sort: '', desc: false, offset: 0, picked: new Set() };
+  filterField(tools, top, name, view, () => refresh());
   const stop = button(tools, 'Stop the study', async () => {
     if (await ask(`Stop the study ${name}? Its trials end; \`kolo resume\` can continue it.`, 'Stop it')) act('stop', { study: name });
   }, 'grave');
@@ -96,7 +103,6 @@ function studyPage(name) {
   html('div', id('pairs')).id = 'contour';
   part('Importance of parameters', { name: 'importance' });
   part('Timeline of slots', { wide: true, name: 'timeline' });
-  const view = { filter: '', sort: '', desc: false, offset: 0, picked: new Set() };
   const table = trialsTable(part('Trials', { wide: true, name: 'trials' }), name, view);
   chosenPair.length = 0;
   brushes.clear();
@@ -110,19 +116,19 @@ function studyPage(name) {
     if (S && S.name === name) { S.importance = importance; stale.add('importance').add('contour'); drawStale(); }
   }
   /// Answers may overtake each other: an older one does not take the place of a newer one.
-  function facts(now, best) {
+  function facts(now) {
     if (now.created === newest.created && now.seq < newest.seq) return;
     newest = now;
-    studyFacts(now, best, S.trials.length);
+    studyFacts(now, first && metric === first.metric ? now.best : bestTrial());
   }
   async function refresh() {
-    await loadStudy(name, chosen, importance);
+    await loadStudy(name, view.filter, chosen, importance);
     if (choice.options.length !== S.metrics.length) {
       choice.replaceChildren();
       for (const m of S.metrics) html('option', choice, m).selected = m === metric;
     }
     stop.hidden = add.hidden = about.read_only || S.state !== 'running';
-    facts(S, bestTrial());
+    facts(S);
     await redraw();
     await drawTable();
     weigh().catch(() => {});
@@ -131,7 +137,7 @@ function studyPage(name) {
   async function glance() {
     if (!S || S.name !== name) return;
     const now = await get('summary', { name });
-    if (S && S.name === name && id('stop') === stop) facts(now, first && metric === first.metric ? now.best : bestTrial());
+    if (S && S.name === name && id('stop') === stop) facts(now);
   }
   async function drawTable() {
     table.stale = !isSeen('trials');

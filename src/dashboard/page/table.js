@@ -2,15 +2,27 @@
 'use strict';
 const kRows = 100;
 
+/// Where a condition is typed. What the server cannot read is told below it and changes nothing else.
+function filterField(parent, below, study, view, changed) {
+  const input = html('input', parent, undefined, '', { type: 'text', id: 'filter', 'aria-label': 'Filter of trials',
+    placeholder: 'filter, as in  loss < 0.3 and kind == sgd' });
+  const note = html('div', below, undefined, 'error', { id: 'unreadable', role: 'status' });
+  async function take() {
+    const filter = input.value.trim();
+    const problem = await get('trials', { name: study, filter, limit: 1 }).then(() => '', (error) => error.message);
+    if (filter !== input.value.trim()) return;
+    note.textContent = problem;
+    if (problem || filter === view.filter) return;
+    Object.assign(view, { filter, offset: 0 });
+    changed();
+  }
+  let typing = 0;
+  input.oninput = () => { clearTimeout(typing); typing = setTimeout(take, 250); };
+}
+
 /// `view` keeps what was chosen: {filter, sort, desc, offset, picked}.
 function trialsTable(parent, study, view) {
   const tools = html('div', parent, undefined, 'tools');
-  const input = html('input', tools);
-  input.type = 'text';
-  input.id = 'filter';
-  input.placeholder = "filter, as in  loss < 0.3 and kind == sgd";
-  input.setAttribute('aria-label', 'Filter of trials');
-  input.value = view.filter;
   const compare = button(tools, 'Compare', () => { location.hash = `${studyLink(study)}/compare/${[...view.picked].join(',')}`; });
   compare.id = 'compare';
   const note = html('div', parent, undefined, 'facts');
@@ -81,7 +93,5 @@ function trialsTable(parent, study, view) {
     await inSlices(over(pager, drawPager, data));
     picks();
   }
-  let typing = 0;
-  input.oninput = () => { clearTimeout(typing); typing = setTimeout(() => { view.filter = input.value.trim(); view.offset = 0; draw(); }, 250); };
   return { draw, stale: false };
 }

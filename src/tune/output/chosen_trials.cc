@@ -20,22 +20,30 @@ std::uint64_t lot(std::int64_t number) {
 std::vector<std::int64_t> chosen_trials(std::span<const double> badness, std::size_t most) {
   std::vector<std::int64_t> all(badness.size());
   std::iota(all.begin(), all.end(), std::int64_t{0});
-  if (all.size() <= most) return all;
+  return chosen_trials(std::move(all), badness, most);
+}
+
+std::vector<std::int64_t> chosen_trials(std::vector<std::int64_t> among,
+                                        std::span<const double> badness, std::size_t most) {
+  if (among.size() <= most) {
+    std::sort(among.begin(), among.end());
+    return among;
+  }
   const auto bad = [&](std::int64_t number) {
     const double value = badness[static_cast<std::size_t>(number)];
     return std::isnan(value) ? std::numeric_limits<double>::infinity() : value;
   };
-  const auto half = all.begin() + static_cast<std::ptrdiff_t>(most / 2);
-  std::nth_element(all.begin(), half, all.end(), [&](std::int64_t left, std::int64_t right) {
+  const auto half = among.begin() + static_cast<std::ptrdiff_t>(most / 2);
+  std::nth_element(among.begin(), half, among.end(), [&](std::int64_t left, std::int64_t right) {
     const double a = bad(left), b = bad(right);
     return a < b || (a == b && left < right);
   });
-  const auto end = all.begin() + static_cast<std::ptrdiff_t>(most);
-  std::nth_element(half, end, all.end(),
+  const auto end = among.begin() + static_cast<std::ptrdiff_t>(most);
+  std::nth_element(half, end, among.end(),
                    [](std::int64_t left, std::int64_t right) { return lot(left) < lot(right); });
-  all.erase(end, all.end());
-  std::sort(all.begin(), all.end());
-  return all;
+  among.erase(end, among.end());
+  std::sort(among.begin(), among.end());
+  return among;
 }
 
 }  // namespace kolo::tune

@@ -50,6 +50,10 @@ def prepare(kolo, folder):
         subprocess.run([kolo, *words], check=True, stdout=subprocess.DEVNULL)
 
 
+def filtered(text):
+    return f"{{ const f = document.getElementById('filter'); f.value = {text!r}; f.dispatchEvent(new Event('input')); }}"
+
+
 def check_pages(page, address, pictures):
     def look(name, place, *wanted):
         # After the first visit, the cookie does.
@@ -68,10 +72,19 @@ def check_pages(page, address, pictures):
          "document.getElementById('live').textContent === 'live'")
     look("study", PLACE, drawn("history", "curves", "slices", "parallel", "contour", "importance", "timeline"),
          "document.getElementById('table').dataset.rows === '12'", says("12 TERMINATED"))
-    page.evaluate("const f = document.getElementById('filter'); f.value = 'trial < 5'; f.dispatchEvent(new Event('input'))")
-    page.wait_for("document.getElementById('table').dataset.rows === '5'")
     lines = "document.querySelectorAll('#parallel polyline').length"
-    assert page.evaluate(lines) == 12
+    page.wait_for(lines + " === 12")
+    page.evaluate(filtered("trial < 5"))
+    page.wait_for("document.getElementById('table').dataset.rows === '5' && " + says("the filter holds for 5"))
+    page.wait_for(lines + " === 5 && document.querySelectorAll('#history circle').length === 5")
+    page.evaluate(filtered("trial <"))
+    page.wait_for("document.getElementById('unreadable').textContent !== ''")
+    assert page.evaluate(lines) == 5, "a filter that cannot be read has changed what is drawn"
+    refused = [one for one in page.complaints if "400" in one]
+    assert len(refused) == 1 == len(page.complaints), page.complaints
+    page.complaints.clear()
+    page.evaluate(filtered(""))
+    page.wait_for(lines + " === 12 && document.getElementById('unreadable').textContent === ''")
     page.evaluate("document.querySelector('.brush').dispatchEvent(new KeyboardEvent('keydown', { key: 'ArrowUp' }))")
     page.wait_for(lines + " < 12 && document.getElementById('brushed').textContent.includes('of 12 trials')")
     page.evaluate("document.querySelector('.brush').dispatchEvent(new KeyboardEvent('keydown', { key: 'Escape' }))")

@@ -26,7 +26,7 @@ const madeSummary = (seq) => ({ name: 'made', objectives: [{ metric: 'loss', min
 const madeTrials = () => Array.from({ length: 1000 }, (_, n) => madeTrial(n)).filter((t) => t.n % made.every === 0);
 const madeAnswers = {
   summary: () => ({ ...madeSummary(made.seq), best: { ...madeTrial(0), metrics: { loss: 0.5 / made.seq } } }),
-  study: () => ({ ...madeSummary(made.seq), trials: madeTrials() }),
+  study: () => ({ ...madeAnswers.summary(), matching: 1000, trials: madeTrials() }),
   curves: () => Object.fromEntries(madeTrials().map((t) => [t.n, [[1, 3], [2, 2], [3, t.metrics.loss]]])),
   importance: () => [],
   trials: () => ({ columns: ['trial', 'status', 'loss'], rows: madeTrials().slice(0, 100).map((t) => [t.n, t.status, t.metrics.loss]),

@@ -156,6 +156,18 @@ TEST_F(Server, ShowsStudiesTrialsAndCurves) {
 
   const Json curves = json_in(get(dashboard, "/api/curves?metric=loss&name=" + kName));
   EXPECT_EQ(curves["2"], Json::parse("[[1, 2.0]]"));
+
+  // What is drawn follows the same filter; the facts at the top are of the whole study.
+  const std::string high = "&filter=loss%20%3E%201&name=" + kName;
+  const Json drawn = json_in(get(dashboard, "/api/study?" + high));
+  ASSERT_EQ(drawn["trials"].size(), 1U);
+  EXPECT_EQ(drawn["trials"][0]["n"], 2);
+  EXPECT_EQ(drawn["matching"], 1);
+  EXPECT_EQ(drawn["total"], 3);
+  EXPECT_EQ(drawn["best"], json_in(get(dashboard, "/api/summary?name=" + kName))["best"]);
+  const Json drawn_curves = json_in(get(dashboard, "/api/curves?metric=loss" + high));
+  EXPECT_EQ(drawn_curves.size(), 1U);
+  EXPECT_EQ(drawn_curves["2"], curves["2"]);
   EXPECT_EQ(json_in(get(dashboard, "/api/trial?trial=1&name=" + kName))["config"]["x"], 1);
 }
 
@@ -181,6 +193,8 @@ TEST_F(Server, SaysWhatIsWrongWithAQuestion) {
   EXPECT_THAT(get(dashboard, "/api/trial?trial=x&name=" + kName), StartsWith("HTTP/1.1 400"));
   EXPECT_THAT(get(dashboard, "/api/trial?trial=9&name=" + kName), StartsWith("HTTP/1.1 404"));
   EXPECT_THAT(get(dashboard, "/api/trials?filter=los%20%3E%201&name=" + kName),
+              HasSubstr("did you mean"));
+  EXPECT_THAT(get(dashboard, "/api/study?filter=los%20%3E%201&name=" + kName),
               HasSubstr("did you mean"));
   EXPECT_THAT(get(dashboard, "/api/jobs"), StartsWith("HTTP/1.1 409"));
 }

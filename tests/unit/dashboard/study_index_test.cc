@@ -145,6 +145,26 @@ TEST_F(Index, FiltersSortsAndCuts) {
   EXPECT_THROW((void)index.trials({.study = "one", .filter = "los < 1"}), Error);
 }
 
+TEST_F(Index, ChoosesAmongThoseForWhichAFilterHolds) {
+  for (int n = 0; n < 50; ++n) {
+    trial(n, TrialStatus::terminated);
+    report(n, 1, fmt::format(R"({{"loss": {}}})", n));
+  }
+  write();
+  StudyIndex index(store_->at("one"));
+  ASSERT_TRUE(index.follow(*store_, Deadline::after(20s)));
+  EXPECT_EQ(index.matching("").size(), 50U);
+  const auto high = index.matching("loss >= 40");
+  EXPECT_THAT(high, ElementsAre(40, 41, 42, 43, 44, 45, 46, 47, 48, 49));
+  EXPECT_EQ(index.chosen(high, 500).size(), 10U);
+  const auto chosen = index.chosen(high, 4);
+  ASSERT_EQ(chosen.size(), 4U);
+  EXPECT_EQ(chosen[0], 40);  // half of them are the best of those for which it holds
+  EXPECT_EQ(chosen[1], 41);
+  EXPECT_TRUE(index.chosen(index.matching("loss < 0"), 4).empty());
+  EXPECT_THROW((void)index.matching("los < 1"), Error);
+}
+
 TEST_F(Index, ReadsALargeStudyInStepsAndSaysTheSameAsAWholeReading) {
   constexpr int kTrials = 3500;
   for (int n = 0; n < kTrials; ++n) {
@@ -159,7 +179,8 @@ TEST_F(Index, ReadsALargeStudyInStepsAndSaysTheSameAsAWholeReading) {
   const auto whole = tune::studies_table(*store_).rows.at(0);
   const auto counts = index.counts();
   EXPECT_EQ(tune::studies_row(*store_, store_->at("one"), counts), whole);
-  const auto chosen = index.chosen(500);
+  const auto all = index.matching("");
+  const auto chosen = index.chosen(all, 500);
   EXPECT_EQ(chosen.size(), 500U);
   EXPECT_TRUE(std::is_sorted(chosen.begin(), chosen.end()));
   EXPECT_TRUE(std::binary_search(chosen.begin(), chosen.end(), std::int64_t{0}));  // the best
@@ -175,11 +196,11 @@ TEST_F(Index, ChoosesTheSameTrialsWhenOneGetsBetter) {
   write();
   StudyIndex index(store_->at("one"));
   ASSERT_TRUE(index.follow(*store_, Deadline::after(20s)));
-  const auto before = index.chosen(200);
+  const auto before = index.chosen(index.matching(""), 200);
   report(517, 2, R"({"loss": 1})");
   write();
   ASSERT_TRUE(index.follow(*store_, Deadline::after(20s)));
-  const auto after = index.chosen(200);
+  const auto after = index.chosen(index.matching(""), 200);
   EXPECT_EQ(after.size(), 200U);
   EXPECT_TRUE(std::binary_search(after.begin(), after.end(), std::int64_t{517}));
   std::vector<std::int64_t> new_ones;
