@@ -11,6 +11,23 @@ namespace {
 constexpr int kUsageError = 2;
 constexpr int kFailure = 1;
 
+/// For a word that should name a subcommand, or ask for help.
+[[noreturn]] void throw_unknown_word(const FoundCommand& found) {
+  const std::string& word = found.rest[0];
+  std::vector<std::string_view> known;
+  if (word.starts_with('-')) {
+    known.emplace_back("--help");
+    // The program itself has this option, too.
+    if (found.path.find(' ') == std::string::npos) known.emplace_back("--version");
+    throw_unknown_name("option", word, known, ErrorCode::invalid_argument);
+  }
+  for (const Command* part : found.command->subcommands)
+    if (!part->is_hidden) known.push_back(part->name);
+  throw_unknown_name("command", word, known, ErrorCode::invalid_argument);
+}
+
+bool asks_for_help(const Arguments& words) { return words[0] == "--help" || words[0] == "-h"; }
+
 int run_found(const FoundCommand& found) {
   const Command& command = *found.command;
   if (command.forward != nullptr) return command.forward(found.rest);
@@ -18,11 +35,8 @@ int run_found(const FoundCommand& found) {
     OptionSet set = command.options();
     set.read(found.rest, usage_text(found.path, command, set));
     if (!set.wants_help()) return command.run(set);
-  } else if (!found.rest.empty() && found.rest[0] != "--help" && found.rest[0] != "-h") {
-    std::vector<std::string_view> known;
-    for (const Command* part : command.subcommands)
-      if (!part->is_hidden) known.push_back(part->name);
-    throw_unknown_name("command", found.rest[0], known, ErrorCode::invalid_argument);
+  } else if (!found.rest.empty() && !asks_for_help(found.rest)) {
+    throw_unknown_word(found);
   }
   fmt::print("{}", help_text(found.path, command));
   return command.options == nullptr && found.rest.empty() ? kUsageError : 0;
@@ -59,6 +73,9 @@ int run_program(const Command& root, const Arguments& arguments) {
       find_command(root, {arguments.begin() + (wants_help ? 1 : 0), arguments.end()});
   try {
     if (!wants_help) return run_found(found);
+    // Words behind a command that has options of its own are arguments: `kolo help best mnist`.
+    const bool is_group = found.command->options == nullptr && found.command->forward == nullptr;
+    if (is_group && !found.rest.empty() && !asks_for_help(found.rest)) throw_unknown_word(found);
     fmt::print("{}", help_text(found.path, *found.command));
     return 0;
   } catch (const Error& error) {

@@ -37,11 +37,18 @@ Completion values_of(const OptionSet::Row& row, const OptionSet& typed) {
   return found;
 }
 
-Completion options_of(const OptionSet& set) {
+/// The options that may stand for a word, each once: by a further spelling if its name does not
+/// fit.
+Completion options_of(const OptionSet& set, const std::string& begun) {
   Completion found;
-  for (const auto& row : set.rows())
-    if (!row.text.is_positional())
-      found.words.push_back({"--" + std::string(row.text.name), std::string(row.text.help)});
+  for (const auto& row : set.rows()) {
+    if (row.text.is_positional()) continue;
+    std::string offered = "--" + std::string(row.text.name);
+    if (!offered.starts_with(begun))
+      for (const auto& alias : split(row.text.details.aliases, ' '))
+        if (alias.starts_with("--") && alias.starts_with(begun)) offered = alias;
+    found.words.push_back({offered, std::string(row.text.help)});
+  }
   found.words.push_back({"--help", std::string(help_option().help)});
   return found;
 }
@@ -59,13 +66,13 @@ class Walk {
     if (last.starts_with('-')) {
       const auto equals = last.find('=');
       const auto* row = equals == std::string::npos ? nullptr : find(last.substr(0, equals));
-      if (row == nullptr) return options_of(set_);
+      if (row == nullptr) return options_of(set_, last);
       Completion found = values_of(*row, set_);
       for (auto& word : found.words) word.name = last.substr(0, equals + 1) + word.name;
       return found;
     }
     const auto* row = set_.next_positional(last);
-    return row == nullptr ? options_of(set_) : values_of(*row, set_);
+    return row == nullptr ? options_of(set_, last) : values_of(*row, set_);
   }
 
  private:
@@ -107,14 +114,15 @@ Completion complete(const Command& root, const std::vector<std::string>& line) {
   const std::string& last = line.back();
   // Commands that pass their words on are described by the same tables.
   const Command* command = &root;
-  std::size_t i = 0;
+  const bool wants_help = line.size() > 1 && line[0] == "help";  // kolo help run
+  std::size_t i = wants_help ? 1 : 0;
   for (; i + 1 < line.size(); ++i) {
     const Command* const next = command->find(line[i]);
     if (next == nullptr) break;
     command = next;
   }
   Completion found;
-  if (command->options != nullptr) {
+  if (command->options != nullptr && !wants_help) {
     OptionSet set = command->options();
     Walk walk(set, {line.begin() + static_cast<std::ptrdiff_t>(i), line.end() - 1});
     found = walk.finish(last);
@@ -123,6 +131,13 @@ Completion complete(const Command& root, const std::vector<std::string>& line) {
     for (const Command* part : command->subcommands)
       if (!part->is_hidden && !last.starts_with('-'))
         found.words.push_back({std::string(part->name), std::string(part->summary)});
+  const bool is_first = line.size() == 1;
+  if (is_first) found.words.push_back({"help", "Describe a command and its options"});
+  if (last.starts_with('-')) {
+    if (command->options == nullptr)
+      found.words.push_back({"--help", std::string(help_option().help)});
+    if (is_first) found.words.push_back({"--version", "Print the version."});
+  }
   std::erase_if(found.words, [&](const NamedText& word) { return !word.name.starts_with(last); });
   return found;
 }

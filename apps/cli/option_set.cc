@@ -18,14 +18,26 @@ std::vector<std::string> spellings(const OptionText& text) {
 }
 
 [[noreturn]] void throw_unknown(std::span<const OptionSet::Row> rows, const std::string& typed) {
+  // Compared without dashes; single letters are near everything.
+  const auto bare = [](const std::string& name) {
+    return std::string_view(name).substr(std::min(name.find_first_not_of('-'), name.size()));
+  };
+  std::vector<std::string> all = spellings(help_option());
+  for (const auto& row : rows) {
+    if (row.text.is_positional()) continue;
+    const auto names = spellings(row.text);
+    all.insert(all.end(), names.begin(), names.end());
+  }
+  std::erase_if(all, [&](const std::string& name) { return bare(name).size() < 2; });
   std::vector<std::string_view> known;
-  for (const auto& row : rows)
-    if (!row.text.is_positional()) known.push_back(row.text.name);
-  known.push_back(help_option().name);
-  const auto bare = typed.find_first_not_of('-');
-  const auto near = bare == std::string::npos ? "" : nearest_name(typed.substr(bare), known);
-  throw_error(ErrorCode::invalid_argument, "there is no option {}{}", typed,
-              near.empty() ? "; --help lists them" : fmt::format("; did you mean --{}?", near));
+  for (const auto& name : all) known.push_back(bare(name));
+  const auto near = nearest_name(bare(typed), known);
+  std::string advice = "; --help lists them";
+  if (!near.empty())
+    advice = fmt::format(
+        "; did you mean {}?",
+        all[static_cast<std::size_t>(std::find(known.begin(), known.end(), near) - known.begin())]);
+  throw_error(ErrorCode::invalid_argument, "there is no option {}{}", typed, advice);
 }
 
 }  // namespace

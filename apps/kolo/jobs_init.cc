@@ -1,6 +1,7 @@
 // kolo init, kolo activate, kolo which, kolo app: a database and its applications.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <iostream>
 
 #include "base/errors.h"
@@ -109,8 +110,13 @@ int run_app(AppOptions& options) {
   jobs::Application& application = options.application;
   if (!application.envscript.empty())
     application.envscript = fs::absolute(application.envscript).string();
-  open_jobs().set_application(application);
-  fmt::print("added application {}\n", application.name);
+  auto database = open_jobs();
+  const auto before = database.applications();
+  const bool is_new = std::none_of(before.begin(), before.end(), [&](const auto& other) {
+    return other.name == application.name;
+  });
+  database.set_application(application);
+  fmt::print("{} application {}\n", is_new ? "added" : "changed", application.name);
   return 0;
 }
 

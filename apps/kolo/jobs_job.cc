@@ -103,10 +103,8 @@ std::vector<Job> jobs_of_file(const std::string& file, const Job& like) {
     Job job = like;
     for (const auto& [key, value] : object.items()) {
       if (key == "parents" || key == "environ") continue;
-      const auto* field = jobs::find_field(key);
-      if (field == nullptr)
-        throw_error(ErrorCode::invalid_argument, "{}: a job has no field '{}'", where, key);
-      jobs::set_field(job, *field, value.is_string() ? value.get<std::string>() : json_text(value));
+      const auto& field = jobs::known_field(key, where + ": field");
+      jobs::set_field(job, field, value.is_string() ? value.get<std::string>() : json_text(value));
     }
     if (object.contains("environ"))
       job.environ = json_field<std::vector<std::string>>(object, "environ", where);

@@ -12,6 +12,7 @@
 #include "jobs/pilot/launcher.h"
 #include "jobs_database.h"
 #include "launch/allocation.h"
+#include "launch/runners.h"
 #include "launcher_logs.h"
 #include "names.h"
 
@@ -194,7 +195,10 @@ int run_launcher(LauncherCommandOptions& options, OptionSet& given) {
   std::string system;
   launcher.nodes = nodes_of(options, system);
   launcher.mode = jobs::parse_job_mode(options.job_mode);
-  if (!given.given("runner")) launcher.runner = system == "slurm" ? "srun" : "kolo";
+  if (!given.given("runner"))
+    launcher.runner = system == "slurm" ? "srun" : "kolo";
+  else if (launcher.runner.find(' ') == std::string::npos)  // otherwise it is a template
+    (void)launch::runners().at(launcher.runner);
   if (options.time_limit_minutes)
     launcher.time_limit =
         std::chrono::seconds(static_cast<long long>(*options.time_limit_minutes * 60));

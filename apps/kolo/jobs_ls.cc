@@ -63,8 +63,7 @@ std::vector<std::string> row_of(const Job& job, const std::vector<std::string>& 
   std::vector<std::string> row = {std::to_string(number_of(job.id)), job.name, job.workflow,
                                   job.application, std::string(jobs::to_string(job.state))};
   for (const auto& column : further) {
-    const auto* field = jobs::find_field(column);
-    row.push_back(field != nullptr ? jobs::field_text(job, *field) : "?");
+    row.push_back(jobs::field_text(job, jobs::known_field(column, "column")));
   }
   return row;
 }

@@ -1,10 +1,12 @@
 // kolo manual, kolo completion: what the tables of all commands give besides their help.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "base/errors.h"
 #include "base/files.h"
+#include "base/registry.h"
 #include "cli/completion.h"
 #include "commands.h"
 #include "kolo/version.h"
@@ -50,11 +52,13 @@ int run_manual(ManualOptions& options) {
   const Command* command = &kKolo;
   std::string path = "kolo";
   for (const auto& name : options.command) {
+    std::vector<std::string_view> known;
+    for (const Command* part : command->subcommands)
+      if (!part->is_hidden) known.push_back(part->name);
+    if (std::find(known.begin(), known.end(), name) == known.end())
+      throw_unknown_name("command", name, known, ErrorCode::invalid_argument);
     command = command->find(name);
     path += " " + name;
-    if (command == nullptr || command->is_hidden)
-      throw_error(ErrorCode::invalid_argument, "there is no command '{}'; `kolo --help` lists them",
-                  path);
   }
   if (!options.man.empty()) {
     std::filesystem::create_directories(options.man);

@@ -1,11 +1,12 @@
 // kolo run: a program as many ranks.
-#include <fmt/ranges.h>
+#include <fmt/format.h>
 
 #include <filesystem>
 
 #include "base/env.h"
 #include "base/errors.h"
 #include "base/log.h"
+#include "base/registry.h"
 #include "base/subprocess.h"
 #include "cluster_run.h"
 #include "comm/transports.h"
@@ -52,8 +53,7 @@ std::string transport_of(const RunOptions& options, const OptionSet& given) {
     if (transport.name == name) return name;
     known.push_back(transport.name);
   }
-  throw_error(ErrorCode::invalid_argument, "transport '{}' is unknown; known: {}", name,
-              fmt::join(known, ", "));
+  throw_unknown_name("transport", name, known, ErrorCode::invalid_argument);
 }
 
 launch::SshOptions ssh_of(const RunOptions& options) {

@@ -18,7 +18,14 @@ namespace kolo::app {
 OpenStore::OpenStore(const std::string& storage) {
   tune::Options options;
   options.storage = storage;
-  database = store::open_database(tune::storage_url(options), {.create = false});
+  try {
+    database = store::open_database(tune::storage_url(options), {.create = false});
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::not_found) throw;
+    throw_error(ErrorCode::not_found,
+                "{}; `kolo tune` makes one, --storage and KOLO_STORAGE name another",
+                error.message());
+  }
   store = std::make_unique<store::StudyStore>(*database);
 }
 

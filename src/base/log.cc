@@ -1,6 +1,6 @@
 #include "base/log.h"
 
-#include <fmt/ranges.h>
+#include <fmt/format.h>
 #include <spdlog/sinks/basic_file_sink.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
@@ -12,6 +12,7 @@
 #include "base/env.h"
 #include "base/errors.h"
 #include "base/log_file.h"
+#include "base/registry.h"
 
 namespace kolo::log {
 namespace {
@@ -53,8 +54,8 @@ Logger& logger() {
 Level parse_level(std::string_view name) {
   for (int i = 0; i < static_cast<int>(std::size(kNames)); ++i)
     if (name == kNames[i]) return static_cast<Level>(i);
-  throw_error(ErrorCode::invalid_argument, "log level '{}' is unknown; known: {}", name,
-              fmt::join(kNames, ", "));
+  throw_unknown_name("log level", name, {std::begin(kNames), std::end(kNames)},
+                     ErrorCode::invalid_argument);
 }
 
 void set_level(Level level) noexcept { logger().level = static_cast<int>(level); }

@@ -2,12 +2,13 @@
 // carries messages between hosts. `auto` decides by the topology and by who started the ranks.
 #include "comm/transports.h"
 
-#include <fmt/ranges.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <vector>
 
 #include "base/errors.h"
+#include "base/registry.h"
 #include "comm/shm/shm_group.h"
 #include "comm/wire/wire.h"
 
@@ -46,8 +47,7 @@ Choice parse(const std::string& given, const Topology& topology, const Bootstrap
                    [&](const auto& known) { return known.name == name; })) {
     std::vector<std::string_view> names;
     for (const auto& known : kTransports) names.push_back(known.name);
-    throw_error(ErrorCode::invalid_argument, "transport '{}' is unknown; known: {}", name,
-                fmt::join(names, ", "));
+    throw_unknown_name("transport", name, names, ErrorCode::invalid_argument);
   }
   if (topology.size() == 1) return {};
   if (name == "shm") {

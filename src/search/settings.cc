@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/errors.h"
+#include "base/registry.h"
 
 namespace kolo::search {
 
@@ -69,10 +70,13 @@ std::size_t SettingsReader::one_of(const char* name, std::vector<std::string_vie
 }
 
 void SettingsReader::done() const {
-  for (const auto& [name, value] : settings_)
-    if (std::find(known_.begin(), known_.end(), name) == known_.end())
-      throw_error(ErrorCode::invalid_argument, "{}: unknown setting '{}'; known: {}", owner_, name,
-                  known_.empty() ? "none" : fmt::format("{}", fmt::join(known_, ", ")));
+  for (const auto& [name, value] : settings_) {
+    if (std::find(known_.begin(), known_.end(), name) != known_.end()) continue;
+    const auto near = nearest_name(name, known_);
+    throw_error(ErrorCode::invalid_argument, "{}: unknown setting '{}'; {}known: {}", owner_, name,
+                near.empty() ? "" : fmt::format("did you mean '{}'? ", near),
+                known_.empty() ? "none" : fmt::format("{}", fmt::join(known_, ", ")));
+  }
 }
 
 }  // namespace kolo::search

@@ -210,6 +210,8 @@ void JobDatabase::add_dependency(JobId parent, JobId child) {
   reach.bind(1, raw(child)).bind(2, raw(parent));
   const bool cycle = reach.next();
   reach.reset();
+  if (parent == child)
+    throw_error(ErrorCode::invalid_argument, "job {} cannot wait for itself", raw(child));
   if (cycle)
     throw_error(
         ErrorCode::invalid_argument,

@@ -133,6 +133,13 @@ const Field* find_field(std::string_view name) {
   return nullptr;
 }
 
+const Field& known_field(std::string_view name, std::string_view what) {
+  if (const Field* field = find_field(name)) return *field;
+  std::vector<std::string_view> names;
+  for (const auto& field : kFields) names.push_back(field.name);
+  throw_unknown_name(what, name, names, ErrorCode::invalid_argument);
+}
+
 void set_field(Job& job, const Field& field, const std::string& text) {
   if (const auto* member = std::get_if<std::string Job::*>(&field.member)) {
     job.*(*member) = text;

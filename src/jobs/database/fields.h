@@ -24,6 +24,8 @@ struct Field {
 std::span<const Field> fields();
 /// - and _ are the same. Null if unknown.
 const Field* find_field(std::string_view name);
+/// Throws invalid_argument for an unknown one, which the error calls `what`: "column".
+const Field& known_field(std::string_view name, std::string_view what);
 
 /// Throws invalid_argument.
 void set_field(Job& job, const Field& field, const std::string& text);

@@ -1,5 +1,5 @@
 // Arguments of operations: checked once, when a node is added, and read by the kinds.
-#include <fmt/ranges.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
@@ -80,8 +80,7 @@ void check_names(const Operation& operation, const OperationKind& kind) {
     if (std::find(known.begin(), known.end(), name) != known.end()) continue;
     if (known.empty())
       throw_error(ErrorCode::invalid_argument, "takes no arguments, but got {}", name);
-    throw_error(ErrorCode::invalid_argument, "argument '{}' is unknown. Known: {}", name,
-                fmt::join(known, ", "));
+    throw_unknown_name("argument", name, known, ErrorCode::invalid_argument);
   }
 }
 

@@ -51,7 +51,7 @@ std::int64_t column_of(const CsvTable& table, const std::string& name, const std
   const bool number = !name.empty() && name.find_first_not_of("0123456789") == std::string::npos;
   const std::int64_t index = number ? std::stoll(name) : -1;
   if (index < 0 || index >= table.values.size(1))
-    throw_unknown_name("column of " + file, name,
+    throw_unknown_name(file + ": column", name,
                        std::vector<std::string_view>(table.names.begin(), table.names.end()));
   return index;
 }

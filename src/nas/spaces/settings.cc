@@ -1,11 +1,12 @@
 #include "nas/spaces/settings.h"
 
-#include <fmt/ranges.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 
 #include "base/errors.h"
+#include "base/registry.h"
 
 namespace kolo::nas {
 
@@ -22,8 +23,8 @@ SpaceSettings::SpaceSettings(std::string_view space, const Value& settings,
   for (const auto& [name, value] : values_) {
     (void)value;
     if (std::find(known.begin(), known.end(), name) == known.end())
-      throw_error(ErrorCode::invalid_argument, "space {}: setting '{}' is unknown. Known: {}",
-                  space, name, fmt::join(known, ", "));
+      throw_unknown_name(fmt::format("space {}: setting", space), name, known,
+                         ErrorCode::invalid_argument);
   }
   (void)flag("regression", true);
 }

@@ -74,7 +74,10 @@ offers 'kolo tr' trials
 offers 'kolo re' resume report report-html
 hides 'kolo ' custodian
 offers 'kolo analytics ' topk compare
+offers 'kolo help tr' trials
+offers 'kolo --v' --version
 offers 'kolo run --ho' --hosts --hostfile
+offers 'kolo tune --evalu' --evaluator
 offers 'kolo run --bind-to ' core socket none
 offers 'kolo tune --space sp' space.yaml
 offers 'kolo best ' mnist

@@ -258,7 +258,8 @@ bad_input() {
   new_database
   refused 1 'already contains a job database' "$kolo" init testdb
   refused 1 'no application' "$kolo" job --name a --app none
-  "$kolo" app --name hello --exec 'echo hello'
+  has "$("$kolo" app --name hello --exec 'echo hullo')" 'added application hello'
+  has "$("$kolo" app --name hello --exec 'echo hello')" 'changed application hello'
   refused 1 "did you mean 'hello'" "$kolo" job --name a --app helo
   refused 1 'no job 77' "$kolo" job --name a --app hello --parent 77
   refused 2 'not the number of a job' "$kolo" job --name a --app hello --parent x
@@ -279,7 +280,11 @@ bad_input() {
   a="$("$kolo" job --name a --app hello)"
   b="$("$kolo" job --name b --app hello --parent "$a")"
   refused 2 'neither could start' "$kolo" dep "$b" "$a"
-  refused 2 'neither could start' "$kolo" dep "$a" "$a"
+  refused 2 "job $a cannot wait for itself" "$kolo" dep "$a" "$a"
+  refused 2 "column 'nme' is unknown; did you mean 'name'?" "$kolo" ls --columns nme
+  refused 1 "runner 'srn' is unknown; did you mean 'srun'?" "$kolo" launcher --runner srn
+  printf '{"nme":"a"}\n' >odd.jsonl
+  refused 2 "odd.jsonl:1: field 'nme' is unknown; did you mean 'name'?" "$kolo" job --app hello --file odd.jsonl
   large="$("$kolo" job --name large --app hello --threads-per-rank 100000)"
   many="$("$kolo" job --name many --app hello --num-nodes 50)"
   other="$("$kolo" job --name other --workflow elsewhere --app hello)"

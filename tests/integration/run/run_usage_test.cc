@@ -65,6 +65,7 @@ TEST_F(RunUsageTest, WrongUseIsOneLineAndTwo) {
   expect_refused({"run", "-np", "1", "--bind-to", "moon", "true"}, 2,
                  "must be core, socket or none, not 'moon'");
   expect_refused({"run", "-np", "1", "--transport", "pigeon", "true"}, 2, "known: auto, shm");
+  expect_refused({"run", "-np", "1", "--transport", "shn", "true"}, 2, "did you mean 'shm'?");
   expect_refused({"run", "-np", "1", "--gloo", "--mpi", "true"}, 2, "exclude each other");
   expect_refused({"run", "-np", "1", "--log-level", "loud", "true"}, 2, "not 'loud'");
   expect_refused({"run", "-np", "1", "--ssh-port", "0", "true"}, 2, "ssh-port");
@@ -254,7 +255,8 @@ TEST_F(RunUsageTest, InformationAboutItself) {
               StartsWith("## kolo analytics topk\n"));
   EXPECT_THAT(run_kolo({"completion", "bash"}).out, HasSubstr("complete -F"));
   expect_refused({"completion", "tcsh"}, 2, "must be bash, zsh or fish, not 'tcsh'");
-  expect_refused({"manual", "custodian"}, 2, "there is no command 'kolo custodian'");
+  expect_refused({"manual", "custodian"}, 2, "command 'custodian' is unknown");
+  expect_refused({"manual", "analytics", "tokp"}, 2, "did you mean 'topk'?");
   EXPECT_EQ(run_kolo({}).status, 2);
 }
 

@@ -48,6 +48,13 @@ TEST_F(StudiesCli, AResumeWithAnotherSpaceIsRefusedAndHarmless) {
   EXPECT_EQ(trials("b1").size(), 5U);
 }
 
+TEST_F(StudiesCli, WithoutADatabaseTheErrorSaysWhatMakesOne) {
+  for (const char* command : {"studies", "best", "trials"})
+    EXPECT_THAT(kolo({command}).errors,
+                HasSubstr("kolo.db does not exist; `kolo tune` makes one, --storage and "))
+        << command;
+}
+
 TEST_F(StudiesCli, AStudyThatCouldNotBeginLeavesNothing) {
   run_study("before");
   const auto result = tune({"--name", "never", "--executor", "jobs"}, {"true"});

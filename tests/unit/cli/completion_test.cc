@@ -26,14 +26,23 @@ std::vector<std::string> names(const std::vector<std::string>& line) {
 }
 
 TEST(CompletionTest, Commands) {
-  EXPECT_THAT(names({""}), ElementsAre("example"));
+  EXPECT_THAT(names({""}), ElementsAre("example", "help"));
   EXPECT_THAT(names({"ex"}), ElementsAre("example"));
   EXPECT_THAT(names({"x"}), IsEmpty());
+  EXPECT_THAT(names({"--"}), ElementsAre("--help", "--version"));
+}
+
+TEST(CompletionTest, HelpTakesTheNameOfACommand) {
+  EXPECT_THAT(names({"help", ""}), ElementsAre("example"));
+  EXPECT_THAT(names({"help", "ex"}), ElementsAre("example"));
+  EXPECT_THAT(names({"help", "example", ""}), IsEmpty());
 }
 
 TEST(CompletionTest, OptionsAndTheirValues) {
   EXPECT_THAT(names({"example", "--"}), AllOf(Contains("--num-proc"), Contains("--help")));
   EXPECT_THAT(names({"example", "--mo"}), ElementsAre("--mode"));
+  EXPECT_THAT(names({"example", "--e"}), ElementsAre("--env"));
+  EXPECT_THAT(names({"example", "--va"}), ElementsAre("--variable"));  // a further spelling
   EXPECT_THAT(names({"example", "--mode", ""}), ElementsAre("min", "max"));
   EXPECT_THAT(names({"example", "--mode=m"}), ElementsAre("--mode=min", "--mode=max"));
   EXPECT_THAT(names({"example", "--seed", ""}), IsEmpty());

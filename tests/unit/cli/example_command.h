@@ -40,7 +40,7 @@ inline constexpr Option<Example> kExampleOptions[] = {
     {&Example::seed, "seed", "N", "Draw from this seed."},
     {&Example::verbose, "verbose", "", "Print each step.", variables("TEST_VERBOSE")},
     {&Example::waits, "no-wait", "", "Do not wait."},
-    {&Example::env, "env", "NAME=VALUE", "Set a variable.", aliases("-x")},
+    {&Example::env, "env", "NAME=VALUE", "Set a variable.", aliases("-x --variable")},
     {&Example::pair, "xy", "X Y", "Draw Y against X."},
     {&Example::config, "config-file", "FILE", "Read options from a file.", is_file},
 };

@@ -71,5 +71,25 @@ TEST(HelpTest, ErrorsAreOneLineAndAStatus) {
             "[ARGUMENTS]...]\n");
 }
 
+TEST(HelpTest, WordsThatAreNoCommandAreNamed) {
+  static constexpr const Command* kParts[] = {&kExample};
+  constexpr Command kRoot{.name = "root", .subcommands = kParts};
+  ::testing::internal::CaptureStderr();
+  EXPECT_EQ(run_program(kRoot, {"exmaple"}), 2);
+  EXPECT_EQ(run_program(kRoot, {"help", "exmaple"}), 2);
+  EXPECT_EQ(run_program(kRoot, {"--verison"}), 2);
+  EXPECT_EQ(run_program(kRoot, {"-q"}), 2);
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(),
+            "root: command 'exmaple' is unknown; did you mean 'example'? known: example\n"
+            "root: command 'exmaple' is unknown; did you mean 'example'? known: example\n"
+            "root: option '--verison' is unknown; did you mean '--version'? known: --help, "
+            "--version\n"
+            "root: option '-q' is unknown; known: --help, --version\n");
+  ::testing::internal::CaptureStdout();
+  EXPECT_EQ(run_program(kRoot, {"help", "--help"}), 0);
+  EXPECT_EQ(run_program(kRoot, {"help", "example", "mnist"}), 0);
+  EXPECT_THAT(::testing::internal::GetCapturedStdout(), HasSubstr("Usage: root example"));
+}
+
 }  // namespace
 }  // namespace kolo::cli

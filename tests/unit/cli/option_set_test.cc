@@ -144,6 +144,9 @@ TEST_F(OptionSetTest, WhatIsPassedOverMayBeMisspelt) {
 TEST_F(OptionSetTest, MistakesAreNamed) {
   EXPECT_EQ(error_of({"s", "--start-timout", "3"}),
             "there is no option --start-timout; did you mean --start-timeout?");
+  EXPECT_EQ(error_of({"s", "--varable", "A=1"}),
+            "there is no option --varable; did you mean --variable?");
+  EXPECT_EQ(error_of({"s", "--npp", "4"}), "there is no option --npp; did you mean -np?");
   EXPECT_EQ(error_of({"s", "--zzz"}), "there is no option --zzz; --help lists them");
   EXPECT_EQ(error_of({"s", "-q"}), "there is no option -q; --help lists them");
   EXPECT_EQ(error_of({"s", "-np", "0"}), "--num-proc: '0' is not a whole number from 1 to 64");

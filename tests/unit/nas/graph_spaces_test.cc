@@ -199,6 +199,8 @@ TEST(Spaces, RefuseSettingsAndShapesThatTheyDoNotKnow) {
   };
   EXPECT_THAT(failure("dense_skip_co", {{4}}, Value{{"layers", 3}}),
               testing::AllOf(HasSubstr("'layers'"), HasSubstr("num_layers")));
+  EXPECT_THAT(failure("dense_skip_co", {{4}}, Value{{"num_layer", 3}}),
+              HasSubstr("setting 'num_layer' is unknown; did you mean 'num_layers'? known: "));
   EXPECT_THAT(failure("dense_skip_co", {{4}}, Value{{"num_layers", 0}}), HasSubstr("num_layers"));
   EXPECT_THAT(failure("simple_deep", {{4}}, Value{{"num_layers", "ten"}}), HasSubstr("ten"));
   EXPECT_THAT(failure("one_layer", {{4}}, Value("all")), HasSubstr("dictionary"));

@@ -231,7 +231,7 @@ TEST_F(ProblemFile, TakesClassesAndBuiltInData) {
 TEST_F(ProblemFile, SaysWhatIsWrong) {
   EXPECT_THAT(error("{space: one_layer}"), HasSubstr("'data' is missing"));
   EXPECT_THAT(error("{space: one_layer, data: {csv: table.csv, target: z}}"),
-              testing::AllOf(HasSubstr("'z' is unknown"), HasSubstr("a, b, y")));
+              testing::AllOf(HasSubstr("table.csv: column 'z' is unknown"), HasSubstr("a, b, y")));
   EXPECT_THAT(error("{space: one_layer, data: {csv: gone.csv, target: y}}"),
               HasSubstr("gone.csv does not exist"));
   EXPECT_THAT(error("{space: one_layer, data: {csv: table.csv, target: y}, loos: mse}"),
