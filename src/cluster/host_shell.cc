@@ -2,10 +2,13 @@
 // than the pipe's buffer. A guarded command reads from a pipe that this process holds open: when
 // the process dies, the input ends and a watcher on the host kills its process group. Files are
 // copied by tar on both sides with a pipe between them, so the host needs no scp or rsync. A single
-// file is unpacked beside its destination and renamed, so that nobody sees half of it. Of two
-// programs that failed, the receiver is reported: the sender then usually complains of a broken
-// pipe only.
+// file is unpacked beside its destination and renamed, so that nobody sees half of it. A link to a
+// file is copied as that file: what it points to may not be there. Of two programs that failed,
+// both are reported, since either may have the cause; a sender that died of a broken pipe has not.
 #include "cluster/host_shell.h"
+
+#include <signal.h>
+#include <sys/wait.h>
 
 #include <algorithm>
 
@@ -47,19 +50,25 @@ exit $status)";
 std::string pack_line(const std::string& path) {
   const std::string quoted = quoted_path(path);
   return fmt::format(
-      "if [ -d {0} ]; then exec tar -C {0} -cf - .; else exec tar -C \"$(dirname {0})\" -cf - "
-      "\"$(basename {0})\"; fi",
+      "export LC_ALL=C; if [ -d {0} ]; then exec tar -C {0} -cf - .; "
+      "else exec tar -C \"$(dirname {0})\" -chf - \"./$(basename {0})\"; fi",
       quoted);
 }
 
-/// Takes what pack_line() wrote.
-std::string unpack_line(const std::string& path, bool is_directory) {
+/// Takes what pack_line() wrote of a directory.
+std::string unpack_directory_line(const std::string& path) {
+  return fmt::format("export LC_ALL=C; mkdir -p {0} && exec tar -C {0} -xf -", quoted_path(path));
+}
+
+/// Takes what pack_line() wrote of a file of this name. A path that ends with a slash is the
+/// directory to put it in.
+std::string unpack_file_line(const std::string& path, const std::string& name) {
   const std::string quoted = quoted_path(path);
-  if (is_directory) return fmt::format("mkdir -p {0} && exec tar -C {0} -xf -", quoted);
   return fmt::format(
-      "d=\"$(dirname {0})\" && mkdir -p \"$d\" && t=\"$(mktemp -d \"$d/.kolo.XXXXXX\")\" && "
-      "tar -C \"$t\" -xf - && mv -f \"$t\"/* {0}; s=$?; rm -rf \"$t\"; exit $s",
-      quoted);
+      "export LC_ALL=C; d={2} && mkdir -p \"$d\" && t=\"$(mktemp -d \"$d/.kolo.XXXXXX\")\" && "
+      "tar -C \"$t\" -xf - && mv -f \"$t\"/{1} {0}; s=$?; rm -rf \"$t\"; exit $s",
+      quoted, shell_quoted(name),
+      path.ends_with('/') ? quoted : fmt::format("\"$(dirname {})\"", quoted));
 }
 
 /// One program's output is the other's input. Throws for the first that fails.
@@ -78,21 +87,36 @@ void run_pipe(const std::vector<std::string>& from, const std::vector<std::strin
   RunningCommand taker(std::move(taking));
   data.read.reset();
   RunningCommand::wait({&packer, &taker}, deadline);
-  for (const RunningCommand* command : {&taker, &packer})
-    if (!command->result().ok())
-      throw_error(ErrorCode::unavailable, "{}: cannot copy: {}", host,
-                  last_line_of(command->result()));
+  std::string why;
+  for (const RunningCommand* command : {&taker, &packer}) {
+    const CommandResult& result = command->result();
+    const bool is_broken_pipe = WIFSIGNALED(result.status) && WTERMSIG(result.status) == SIGPIPE;
+    if (!result.ok() && (why.empty() || !is_broken_pipe))
+      why += (why.empty() ? "" : "; ") + last_line_of(result);
+  }
+  if (!why.empty()) throw_error(ErrorCode::unavailable, "{}: cannot copy: {}", host, why);
+}
+
+/// Takes the last line away. What tar says at its end tells nothing.
+std::string_view take_last_line(std::string_view& text) {
+  for (;;) {
+    while (!text.empty() && std::isspace(static_cast<unsigned char>(text.back())) != 0)
+      text.remove_suffix(1);
+    const auto start = text.find_last_of("\r\n");
+    const auto line = start == std::string_view::npos ? text : text.substr(start + 1);
+    text.remove_suffix(line.size());
+    const bool is_farewell = line.starts_with("tar: Exiting with failure status") ||
+                             line.starts_with("tar: Error is not recoverable");
+    if (!is_farewell || text.empty()) return line;
+  }
 }
 
 }  // namespace
 
 std::string last_line_of(const CommandResult& result) {
   std::string_view text = result.errors.empty() ? result.output : result.errors;
-  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.back())) != 0)
-    text.remove_suffix(1);
-  const auto start = text.find_last_of("\r\n");
-  if (start != std::string_view::npos) text.remove_prefix(start + 1);
-  return text.empty() ? describe_wait_status(result.status) : std::string(text);
+  const std::string_view line = take_last_line(text);
+  return line.empty() ? describe_wait_status(result.status) : std::string(line);
 }
 
 HostShell::HostShell(const SshAccess& access, std::string host, const std::string& kolo)
@@ -162,7 +186,9 @@ std::string HostShell::run_kolo(const std::string& arguments, Deadline deadline,
 void HostShell::copy_to(const fs::path& here, const std::string& there, Deadline deadline) const {
   if (!fs::exists(here)) throw_error(ErrorCode::not_found, "{} does not exist here", here.string());
   run_pipe({"/bin/sh", "-c", pack_line(here)},
-           words_for(unpack_line(there, fs::is_directory(here))), deadline, host_);
+           words_for(fs::is_directory(here) ? unpack_directory_line(there)
+                                            : unpack_file_line(there, here.filename())),
+           deadline, host_);
 }
 
 void HostShell::copy_from(const std::string& there, const fs::path& here, Deadline deadline) const {
@@ -172,9 +198,12 @@ void HostShell::copy_from(const std::string& there, const fs::path& here, Deadli
                                deadline);
   if (kind.find("nothing") != std::string::npos)
     throw_error(ErrorCode::not_found, "{} does not exist on {}", there, host_);
+  const std::string target = fs::absolute(here);
+  const bool is_directory = kind.find("directory") != std::string::npos;
   run_pipe(words_for(pack_line(there)),
            {"/bin/sh", "-c",
-            unpack_line(fs::absolute(here), kind.find("directory") != std::string::npos)},
+            is_directory ? unpack_directory_line(target)
+                         : unpack_file_line(target, fs::path(there).filename())},
            deadline, host_);
 }
 

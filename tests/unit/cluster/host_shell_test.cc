@@ -26,6 +26,51 @@ TEST(HostShellTest, CopiesAreComplete) {
   EXPECT_EQ(read_file(dir.path() / "back"), large);
 }
 
+// Hidden files have names that the shell's * leaves out.
+TEST(HostShellTest, AFileOfAnyNameIsCopied) {
+  TempDir dir;
+  const HostShell shell({}, "localhost", "");
+  for (const std::string name : {".hidden", "-o", "with blank", "it's"}) {
+    write_file_atomically(dir.path() / name, name);
+    shell.copy_to(dir.path() / name, dir.path() / "there", kEver);
+    EXPECT_EQ(read_file(dir.path() / "there"), name);
+    shell.copy_from(dir.path() / name, dir.path() / "back", kEver);
+    EXPECT_EQ(read_file(dir.path() / "back"), name);
+  }
+}
+
+// What a link points to may not be on the other machine.
+TEST(HostShellTest, ALinkToAFileIsCopiedAsTheFile) {
+  TempDir dir;
+  const HostShell shell({}, "localhost", "");
+  fs::create_directories(dir.path() / "data");
+  write_file_atomically(dir.path() / "data/file", "content");
+  fs::create_symlink("data/file", dir.path() / "link");
+  shell.copy_to(dir.path() / "link", dir.path() / "there/copy", kEver);
+  EXPECT_FALSE(fs::is_symlink(dir.path() / "there/copy"));
+  EXPECT_EQ(read_file(dir.path() / "there/copy"), "content");
+  EXPECT_EQ(std::distance(fs::directory_iterator(dir.path() / "there"), {}), 1);
+}
+
+TEST(HostShellTest, APathThatEndsWithASlashIsADirectory) {
+  TempDir dir;
+  const HostShell shell({}, "localhost", "");
+  write_file_atomically(dir.path() / "file", "content");
+  shell.copy_to(dir.path() / "file", (dir.path() / "there/").string(), kEver);
+  EXPECT_EQ(read_file(dir.path() / "there/file"), "content");
+}
+
+// tar's last words are that it has failed.
+TEST(HostShellTest, WhatTarSaysBeforeItsLastWordsIsReported) {
+  EXPECT_EQ(last_line_of({0x200, "",
+                          "tar: ./a: Cannot write: No space left on device\n"
+                          "tar: Exiting with failure status due to previous errors\n"}),
+            "tar: ./a: Cannot write: No space left on device");
+  EXPECT_EQ(last_line_of({0x200, "only this\n\n", ""}), "only this");
+  EXPECT_EQ(last_line_of({0x200, "", "tar: Exiting with failure status due to previous errors\n"}),
+            "tar: Exiting with failure status due to previous errors");
+}
+
 TEST(HostShellTest, ACopyThatFailsSaysWhy) {
   TempDir dir;
   const HostShell shell({}, "localhost", "");
