@@ -22,7 +22,7 @@ inline constexpr cli::OptionText kClusterNeeded{
 /// A name, a file, or "" for the only cluster there is. Throws not_found, invalid_argument.
 inline std::string cluster_named(const std::string& given) {
   if (given.ends_with(".yaml") || given.ends_with(".yml"))
-    return cluster::load_cluster_file(given).name;
+    return cluster::name_in_cluster_file(given);
   return cluster::cluster_name_or_only(given);
 }
 

@@ -63,6 +63,8 @@ struct ClusterFile {
 
 /// Throws invalid_argument naming the key, with the key that may be meant.
 ClusterFile parse_cluster_file(const Json& json, const std::string& origin);
+/// For commands that need no file that it names.
+std::string name_in_cluster_file(const std::filesystem::path& path);
 /// Paths in it are relative to the file.
 ClusterFile load_cluster_file(const std::filesystem::path& path);
 

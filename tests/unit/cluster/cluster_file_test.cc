@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include "base/files.h"
 #include "base/yaml.h"
 #include "kolo/error.h"
 
@@ -88,6 +89,9 @@ TEST(ClusterFileTest, ATypoIsNamedWithWhatMayBeMeant) {
   EXPECT_THAT(error_of("cluster_name: x\nprovider: {head_ip: a, workers_ips: []}\n"),
               HasSubstr("did you mean 'worker_ips'"));
   EXPECT_THAT(error_of(kSmall + "host_resources: {d: {slots: 1}}\n"), HasSubstr("'d' is unknown"));
+  EXPECT_THAT(error_of(kSmall + "resources: {slot: 2}\n"), HasSubstr("did you mean 'slots'"));
+  EXPECT_THAT(error_of(kSmall + "resources: {GPUs: 2}\n"), HasSubstr("did you mean 'gpus'"));
+  EXPECT_THAT(error_of(kSmall + "resources: {Memory: 2}\n"), HasSubstr("did you mean 'memory'"));
 }
 
 TEST(ClusterFileTest, WhatIsMissingOrWrongIsNamed) {
@@ -101,6 +105,47 @@ TEST(ClusterFileTest, WhatIsMissingOrWrongIsNamed) {
               HasSubstr("'aws' is unknown"));
   EXPECT_THAT(error_of(kSmall + "resources: {memory: lots}\n"), HasSubstr("16GB"));
   EXPECT_THAT(error_of(kSmall + "resources: {slots: -1}\n"), HasSubstr("'slots'"));
+}
+
+TEST(ClusterFileTest, NumbersThatAreTooSmall) {
+  EXPECT_THAT(error_of(kSmall + "resources: {slots: 0}\n"),
+              HasSubstr("'slots' must be at least 1"));
+  EXPECT_THAT(error_of(kSmall + "resources: {slots: 1.5}\n"),
+              HasSubstr("'slots' must be a whole number"));
+  EXPECT_THAT(error_of(kSmall + "resources: {gpus: 0.5}\n"),
+              HasSubstr("'gpus' must be a whole number"));
+  EXPECT_THAT(error_of(kSmall + "resources: {memory: -1}\n"), HasSubstr("16GB"));
+  EXPECT_THAT(error_of(kSmall + "resources: {memory: -1GB}\n"), HasSubstr("16GB"));
+  EXPECT_THAT(error_of(kSmall + "idle_timeout_minutes: -1\n"), HasSubstr("idle_timeout_minutes"));
+  EXPECT_THAT(error_of(kSmall + "keep_alive_seconds: 0\n"),
+              HasSubstr("keep_alive_seconds must be at least 1"));
+  EXPECT_THAT(error_of(kSmall + "auth: {ssh_port: 0}\n"), HasSubstr("ssh_port must be"));
+  EXPECT_THAT(error_of(kSmall + "auth: {ssh_port: 65536}\n"), HasSubstr("ssh_port must be"));
+  EXPECT_EQ(parse(kSmall + "resources: {slots: 1, gpus: 0, licences: 0}\n").offer.slots, 1);
+}
+
+TEST(ClusterFileTest, PathsAreRelativeToTheFile) {
+  TempDir dir;
+  write_file_atomically(dir.path() / "lab.yaml",
+                        kSmall + "auth: {ssh_private_key: key}\nfile_mounts: {data: data}\n");
+  const auto error_of_file = [&] {
+    try {
+      load_cluster_file(dir.path() / "lab.yaml");
+    } catch (const Error& error) {
+      return error.message();
+    }
+    return std::string();
+  };
+  EXPECT_THAT(error_of_file(), HasSubstr("cannot read the ssh_private_key " +
+                                         (dir.path() / "key").string() + ": No such file"));
+  write_file_atomically(dir.path() / "key", "");
+  EXPECT_THAT(error_of_file(), HasSubstr("data does not exist"));
+  // `kolo down` needs neither of them.
+  EXPECT_EQ(name_in_cluster_file(dir.path() / "lab.yaml"), "lab");
+  write_file_atomically(dir.path() / "data", "");
+  const ClusterFile file = load_cluster_file(dir.path() / "lab.yaml");
+  EXPECT_EQ(file.ssh.identity_file, dir.path() / "key");
+  EXPECT_EQ(file.file_mounts.at("data"), dir.path() / "data");
 }
 
 TEST(ClusterFileTest, NumbersThatAreTooLarge) {
