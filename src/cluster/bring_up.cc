@@ -39,6 +39,29 @@ void shut_down(LinkedMember& linked) {
       throw_error(ErrorCode::timeout, "{}: its custodian does not end", one.front().member.host);
 }
 
+/// Finds a custodian whose start was interrupted before its address was known.
+void find_lost(const Cluster& cluster, Member& member, std::chrono::milliseconds time) {
+  StandingOrder order{.cluster = cluster.name, .key = cluster.key, .only_find = true};
+  const HostShell shell(cluster.ssh, member.host, cluster.kolo);
+  const auto answer = parse_standing_answer(
+      shell.run_kolo("custodian standing", Deadline::after(time), encode(order)));
+  if (!answer.address.empty()) member.address = SocketAddress::parse(answer.address);
+}
+
+/// Of a host without a custodian that answers: what is to be said when it is forgotten.
+std::string farewell_to(const Cluster& cluster, Member member, const std::string& error) {
+  try {
+    member.address.reset();
+    find_lost(cluster, member, answer_time(cluster));
+    if (!member.address) return "is no longer in the file and had ended before";
+  } catch (const Error&) {  // ssh finds nobody, either
+  }
+  return fmt::format(
+      "is no longer in the file and does not answer ({}); if a process kolo-custodian still runs "
+      "there, end it",
+      error);
+}
+
 /// Hosts that are no longer in the file leave, now or when nobody uses them any more.
 void remove_others(Cluster& cluster, const ClusterFile& file, const Tell& tell) {
   for (auto it = cluster.members.begin(); it != cluster.members.end();) {
@@ -49,6 +72,7 @@ void remove_others(Cluster& cluster, const ClusterFile& file, const Tell& tell) 
       continue;
     }
     try {
+      if (!it->address) find_lost(cluster, *it, answer_time(cluster));
       LinkedMember linked =
           link_one(cluster, *it, owner_name("kolo up"), Deadline::after(answer_time(cluster)));
       if (!linked.holdings.held.empty()) {
@@ -62,19 +86,10 @@ void remove_others(Cluster& cluster, const ClusterFile& file, const Tell& tell) 
       shut_down(linked);
       tell({it->host, "is no longer in the file and has ended"});
     } catch (const Error& error) {
-      tell({it->host, "is no longer in the file and does not answer: " + error.message()});
+      tell({it->host, farewell_to(cluster, *it, error.message())});
     }
     it = cluster.members.erase(it);
   }
-}
-
-/// Finds a custodian whose start was interrupted before its address was known.
-void find_lost(const Cluster& cluster, Member& member, std::chrono::milliseconds time) {
-  StandingOrder order{.cluster = cluster.name, .key = cluster.key, .only_find = true};
-  const HostShell shell(cluster.ssh, member.host, cluster.kolo);
-  const auto answer = parse_standing_answer(
-      shell.run_kolo("custodian standing", Deadline::after(time), encode(order)));
-  if (!answer.address.empty()) member.address = SocketAddress::parse(answer.address);
 }
 
 HostReport end_member(const Cluster& cluster, Member member, std::chrono::milliseconds time) {

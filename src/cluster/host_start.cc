@@ -125,8 +125,8 @@ class HostStart {
       member.address.reset();
       throw_error(error.code(),
                   "{}; its custodian (process {}) listens at {}, which must be reachable from "
-                  "here, and must have been started with the key of this cluster",
-                  error.message(), answer.process, answer.address);
+                  "here; if it is of an earlier cluster of this name, end it there by `kill {}`",
+                  error.message(), answer.process, answer.address, answer.process);
     }
   }
 

@@ -4,10 +4,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <set>
 
 #include "base/errors.h"
 #include "base/host.h"
 #include "base/log.h"
+#include "base/registry.h"
 #include "cluster/placing.h"
 
 namespace kolo::cluster {
@@ -95,8 +97,10 @@ std::vector<launch::Host> hosts_of_cluster(const std::string& name,
                                            const exec::Amounts& each_rank) {
   const Cluster cluster = load_cluster(cluster_name_or_only(name));
   std::vector<launch::Host> hosts;
+  std::set<std::string> offered;
   for (const auto& linked : link_all(cluster, owner_name("a look at the cluster"),
                                      Deadline::after(answer_time(cluster)))) {
+    for (const auto& [resource, amount] : linked.holdings.total.named) offered.insert(resource);
     if (linked.answers())
       hosts.push_back({linked.member.host, slots_for(linked.holdings, each_rank)});
     else
@@ -104,6 +108,10 @@ std::vector<launch::Host> hosts_of_cluster(const std::string& name,
   }
   if (hosts.empty())
     throw_error(ErrorCode::unavailable, "no host of cluster {} answers", cluster.name);
+  for (const auto& [resource, amount] : each_rank.named)
+    if (amount > 0 && !offered.contains(resource) && hosts.size() == cluster.members.size())
+      throw_unknown_name("resource of the cluster", resource, {offered.begin(), offered.end()},
+                         ErrorCode::invalid_argument);
   return hosts;
 }
 

@@ -1,6 +1,8 @@
 #include "cluster/standing.h"
 
 #include <fcntl.h>
+#include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
@@ -59,8 +61,10 @@ class Note {
     return file_.valid();
   }
   void write(const std::string& text) const {
-    if (::ftruncate(file_.get(), 0) != 0 || ::pwrite(file_.get(), text.data(), text.size(), 0) < 0)
-      throw_errno("cannot write {}", path_.string());
+    if (::ftruncate(file_.get(), 0) != 0) throw_errno("cannot write {}", path_.string());
+    const ssize_t written = ::pwrite(file_.get(), text.data(), text.size(), 0);
+    if (written >= 0 && written < std::ssize(text)) errno = ENOSPC;  // the disk is full
+    if (written != std::ssize(text)) throw_errno("cannot write {}", path_.string());
   }
   /// What the one that stands has written; it may be about to.
   [[nodiscard]] std::string read() const {
@@ -140,7 +144,11 @@ int be_standing_custodian() {
   if (!note.lock()) {
     std::istringstream words(note.read());
     StandingAnswer found;
-    words >> found.address >> found.process;
+    if (!(words >> found.address >> found.process))
+      throw_error(ErrorCode::unavailable,
+                  "a custodian of cluster {} stands here, but {} does not say where it listens; "
+                  "end the process kolo-custodian there",
+                  order.cluster, note.path().string());
     return answer(found);
   }
   if (order.only_find) {
@@ -158,7 +166,14 @@ int be_standing_custodian() {
       std::move(listener),
       {order.key, order.offer, order.idle_time, order.keep_alive, note.path(), note.new_log()},
       note.lock_copy());
-  note.write(fmt::format("{} {}\n", made.address, made.process));
+  try {
+    note.write(fmt::format("{} {}\n", made.address, made.process));
+  } catch (const Error&) {  // a full disk: nobody would find it again
+    ::kill(made.process, SIGTERM);
+    ::waitpid(made.process, nullptr, 0);
+    note.remove();
+    throw;
+  }
   return answer(made);
 }
 

@@ -80,6 +80,8 @@ void Channel::flush() {
     if (written < 0 && errno == EINTR) continue;
     if (written < 0 && errno == EAGAIN) return;
     if (written < 0) {  // the reading end will tell
+      // But not why no connection was made: the system says that once.
+      if (reason_.empty() && errno != EPIPE && errno != ECONNRESET) reason_ = std::strerror(errno);
       outbox_.clear();
       pending_bytes_ = sent_ = 0;
       return;

@@ -202,6 +202,8 @@ void Link::read_errors() {
 
 std::string Link::reason_of_end() {
   if (is_standing_) {
+    if (!channel_.reason().empty() && !has_answered_)
+      return "its custodian cannot be reached: " + channel_.reason();
     if (!channel_.reason().empty()) return channel_.reason();
     return has_answered_ ? "its custodian closed the connection"
                          : "its custodian closed the connection; it may have another key";

@@ -1,6 +1,7 @@
 #include "tune/executor/trial_hosts.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/errors.h"
 #include "base/interrupt.h"
@@ -162,6 +163,7 @@ std::vector<exec::Event> TrialHosts::receive(TrialHost& host) {
     if (hello == nullptr || host.is_local) continue;
     host.hello = *hello;
     host.answer_by.reset();
+    host.warned_of.clear();
   }
   return events;
 }
@@ -226,8 +228,9 @@ void TrialHosts::keep_up() {
     try {
       open(host);
     } catch (const Error& error) {
-      log::warning("{} cannot run trials now: {}", host.is_local ? "this machine" : host.name,
-                   error.message());
+      if (std::exchange(host.warned_of, error.message()) != error.message())
+        log::warning("{} cannot run trials now: {}", host.is_local ? "this machine" : host.name,
+                     error.message());
       host.try_again =
           Deadline::after(host.is_local ? kTryAgainHere : std::chrono::milliseconds(kTryAgain));
     }

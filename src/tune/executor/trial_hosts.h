@@ -55,6 +55,7 @@ struct TrialHost {
   exec::Holdings holdings{};            ///< of a host of a cluster
   std::optional<Deadline> answer_by{};  ///< of another host that has not
   std::optional<Deadline> try_again{};  ///< of a host that is lost
+  std::string warned_of{};              ///< why that failed: each reason is told once
 
   [[nodiscard]] bool is_ready() const noexcept { return link && (is_local || hello); }
 };

@@ -6,6 +6,7 @@
 
 #include "base/env.h"
 #include "base/errors.h"
+#include "base/plural.h"
 #include "base/subprocess.h"
 #include "cluster/members.h"
 #include "launch/allocation.h"
@@ -83,9 +84,9 @@ TrialShape shape_of(const ProgramStudy& study) {
   for (const auto& host : study.hosts)
     slots += fmt::format("{}{}:{}", slots.empty() ? "" : ",", host.name, host.slots);
   throw_error(ErrorCode::invalid_argument,
-              "a trial of {} ranks with {} processors each does not fit on the hosts {}: it takes "
-              "the same number of slots on one or more of them",
-              study.np, shape.threads_per_rank, slots);
+              "a trial of {} with {} each does not fit on the hosts {}: it takes the same number "
+              "of slots on one or more of them",
+              counted(study.np, "rank"), counted(shape.threads_per_rank, "processor"), slots);
 }
 
 ExecutorSetup executor_setup(const ProgramStudy& study, const ProgramStudyCaller& run) {

@@ -224,6 +224,8 @@ S
   at_head "$kolo" tune --name licences --cluster lab --resources licences=1 --num-samples 4 --space "$work/space.yaml" --quiet -- \
     "$work/gpu.sh" "$work" 2 || bad 'a study with licences failed'
   refused 2 'does not fit' "$kolo" tune --name many --cluster lab --gpus 3 --num-samples 1 --space "$work/space.yaml" -- true
+  refused 2 "resource of the cluster 'licence' is unknown; did you mean 'licences'" "$kolo" tune --name typo --cluster lab \
+    --resources licence=1 --num-samples 1 --space "$work/space.yaml" -- true
   refused 2 'not divided' "$kolo" tune --name half --cluster lab --gpus 0.5 --num-samples 1 --space "$work/space.yaml" -- true
   at_head "$kolo" down || bad 'kolo down failed'
   expect_nothing_left
@@ -302,7 +304,7 @@ case_change() {
   kill -9 "$(custodian_of "${hosts[1]}")"
   lost() { ! at_head "$kolo" status; }
   until_true 10 'the worker is lost' lost
-  says "^${hosts[1]} *lost"
+  says "^${hosts[1]} *lost .*custodian cannot be reached: Connection refused"
   rmdir "$work/cores/${hosts[1]}".*  # its trial could not
   up
   at_head "$kolo" status || bad 'the worker does not stand again'
@@ -389,6 +391,10 @@ case_trust() {
   refused 2 "did you mean 'setup_commands'" "$kolo" up "$work/typo.yaml"
   sed "s/worker_ips: .*]/worker_ips: [nosuchhost]/" "$work/cluster.yaml" >"$work/nowhere.yaml"
   refused 1 'kolo: nosuchhost: .*resolve' "$kolo" up "$work/nowhere.yaml"
+  cluster_file
+  up
+  says 'nosuchhost: is no longer in the file and does not answer (.*resolve.*); if a process kolo-custodian still runs there, end it'
+  cluster_file "${hosts[1]}"
   at_head "$kolo" down --force || bad 'kolo down failed'
   # `kolo up` that is killed when a custodian stands, but before anybody has written down where.
   sed "s|^setup_commands.*|worker_setup_commands: ['echo \$\$ >$work/begun; until [ -e $work/go ]; do sleep 0.1; done']|" "$work/cluster.yaml" >"$work/slow.yaml"
@@ -505,6 +511,26 @@ case_idle() {
   refused 1 "^${hosts[1]} *lost" "$kolo" status
   at_head "$kolo" down || bad 'kolo down failed'
   expect_nothing_left
+}
+
+# A host whose disk is full has no custodian that nobody would find again, and takes part when there is room.
+case_full() {
+  cluster_file
+  mkdir -p "$work/disk" "$XDG_STATE_HOME/kolo"
+  chmod 700 "$XDG_STATE_HOME/kolo"
+  mount -t tmpfs -o size=64k,mode=700 tmpfs "$work/disk"
+  trap 'umount -l "$work/disk" 2>/dev/null; hosts_down' EXIT
+  ln -s "$work/disk" "$XDG_STATE_HOME/kolo/standing"
+  dd if=/dev/zero of="$work/disk/ballast" bs=4096 2>/dev/null || true
+  refused 1 "kolo: ${hosts[0]}: .*No space left on device" "$kolo" up "$work/cluster.yaml"
+  until_true 10 'no custodian stays' none_left
+  rm "$work/disk/ballast"
+  up
+  at_head "$kolo" status || bad 'kolo status failed'
+  says 'cluster lab: 1 host, 2 of 2 slots free'
+  at_head "$kolo" down || bad 'kolo down failed'
+  expect_nothing_left
+  [[ -z "$(ls "$work/disk")" ]] || bad "files are left: $(ls "$work/disk")"
 }
 
 # A shell on a host, in a terminal; the dashboard beside the cluster.
