@@ -1,11 +1,15 @@
 // kolo import: studies of other tools, so that kolo's commands show and compare them.
 #include <fmt/format.h>
 
+#include <set>
+
 #include "base/errors.h"
 #include "base/plural.h"
+#include "base/registry.h"
 #include "commands.h"
 #include "imported_study.h"
 #include "study_store.h"
+#include "tune/protocol/value_text.h"
 #include "tune/study/study.h"
 
 namespace kolo::app {
@@ -44,11 +48,36 @@ void ImportOptions::declare(OptionSet& set) {
   set.add("Options", kStorage, &storage);
 }
 
+/// Throws invalid_argument if no trial has reported this.
+void require_metric(const ImportedStudy& study, const std::string& metric) {
+  std::set<std::string> known;
+  for (const auto& trial : study.trials)
+    for (const auto& report : trial.reports) {
+      if (report.find_path(metric) != nullptr) return;
+      for (const auto& [name, value] : tune::flatten(report)) known.insert(name);
+    }
+  throw_unknown_name("metric", metric, {known.begin(), known.end()}, ErrorCode::invalid_argument);
+}
+
+/// Files of Ray Tune and TensorBoard do not say what was looked for.
+void choose_objective(ImportedStudy& study, const ImportOptions& options) {
+  const std::string& metric = options.choice.metric;
+  if (metric.empty() && !options.mode.empty())
+    throw_error(ErrorCode::invalid_argument,
+                "--mode needs --metric here: files of {} do not say which metric counts",
+                study.tool);
+  if (metric.empty()) return;
+  require_metric(study, metric);
+  study.objectives = {{metric}};
+}
+
 int run_import(ImportOptions& options) {
   ImportedStudy study = import_study(options.path, options.choice);
+  if (!options.choice.study.empty() && study.tool != "Optuna")
+    throw_error(ErrorCode::invalid_argument,
+                "--study is for files of Optuna; {} has one study of {}", options.path, study.tool);
   if (!options.name.empty()) study.name = options.name;
-  if (study.objectives.empty() && !options.choice.metric.empty())
-    study.objectives = {{options.choice.metric}};
+  if (study.objectives.empty()) choose_objective(study, options);
   if (!options.mode.empty())
     for (auto& objective : study.objectives)
       objective.direction =

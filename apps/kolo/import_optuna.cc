@@ -197,7 +197,10 @@ ImportedStudy import_optuna_journal(const fs::path& file, const ImportChoice& ch
                                    fmt::format("{}, line {}", file.string(), number));
     try {
       const auto trial_of = [&]() -> OptunaTrial& {
-        return trials.at(json_field<std::size_t>(line, "trial_id", kWhere)).second;
+        const auto id = json_field<std::size_t>(line, "trial_id", kWhere);
+        if (id >= trials.size())
+          throw_error(ErrorCode::corruption, "no line before it has begun trial {}", id);
+        return trials[id].second;
       };
       switch (json_field<int>(line, "op_code", kWhere)) {
         case create_study: {
@@ -240,14 +243,11 @@ ImportedStudy import_optuna_journal(const fs::path& file, const ImportChoice& ch
   return study;
 }
 
-ImportedStudy import_optuna_sqlite(const fs::path& file, const ImportChoice& choice) {
-  // A copy: whoever opens a database may write to it.
-  const TempDir copy;
-  for (const char* ending : {"", "-wal"})
-    if (fs::exists(file.string() + ending))
-      fs::copy_file(file.string() + ending, copy.path() / ("study.db" + std::string(ending)));
-  const auto database =
-      store::open_database((copy.path() / "study.db").string(), {.create = false});
+namespace {
+
+ImportedStudy read_optuna_database(const fs::path& file, const fs::path& copy,
+                                   const ImportChoice& choice) {
+  const auto database = store::open_database(copy.string(), {.create = false});
   std::vector<std::string> names;
   std::vector<std::int64_t> ids;
   auto& studies = database->prepare("SELECT study_id, study_name FROM studies ORDER BY study_id");
@@ -298,6 +298,27 @@ ImportedStudy import_optuna_sqlite(const fs::path& file, const ImportChoice& cho
   for (auto& [id, trial] : trials)
     study.trials.push_back(std::move(trial).finish(study.objectives));
   return study;
+}
+
+}  // namespace
+
+ImportedStudy import_optuna_sqlite(const fs::path& file, const ImportChoice& choice) {
+  // A copy: whoever opens a database may write to it.
+  const TempDir copy;
+  const fs::path database = copy.path() / "study.db";
+  for (const char* ending : {"", "-wal"})
+    if (fs::exists(file.string() + ending))
+      fs::copy_file(file.string() + ending, database.string() + ending);
+  try {
+    return read_optuna_database(file, database, choice);
+  } catch (const Error& error) {
+    const std::string& why = error.message();
+    if (why.starts_with(file.string())) throw;
+    // What speaks of the copy says nothing to the user.
+    const std::string prefix = database.string() + ": ";
+    throw_error(ErrorCode::corruption, "{}: it cannot be read as a database of Optuna: {}",
+                file.string(), why.starts_with(prefix) ? why.substr(prefix.size()) : why);
+  }
 }
 
 }  // namespace kolo::app

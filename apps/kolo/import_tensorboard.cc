@@ -45,8 +45,7 @@ ImportedStudy import_tensorboard(const fs::path& folder) {
   // Sorted, so that the files of a run come in the order in which they were begun.
   std::map<fs::path, events::RunEvents> runs;
   for (const auto& file : files) events::read_events(file, runs[file.parent_path()]);
-  ImportedStudy study{.name = fs::absolute(folder / "").parent_path().filename().string(),
-                      .tool = "TensorBoard"};
+  ImportedStudy study{.name = name_of_folder(folder), .tool = "TensorBoard"};
   for (const auto& [place, run] : runs) study.trials.push_back(trial_of(run));
   return study;
 }

@@ -63,12 +63,22 @@ bool has_event_files(const fs::path& folder) {
   });
 }
 
+/// Throws corruption, naming the file, if it is something else than names and values.
+const Value& require_dict(const Value& value, const fs::path& file) {
+  if (!value.is_dict())
+    throw_error(ErrorCode::corruption, "{}: it must have objects of JSON, as Ray Tune writes them",
+                file.string());
+  return value;
+}
+
 ImportedTrial ray_trial(const fs::path& folder) {
   ImportedTrial trial;
-  if (fs::exists(folder / "params.json"))
+  const fs::path parameters = folder / "params.json", results = folder / "result.json";
+  if (fs::exists(parameters))
     trial.config =
-        tune::decode(read_file(folder / "params.json"), (folder / "params.json").string());
-  for (Value& line : json_lines(folder / "result.json")) {
+        require_dict(tune::decode(read_file(parameters), parameters.string()), parameters);
+  for (Value& line : json_lines(results)) {
+    require_dict(line, results);
     auto& fields = line.as_dict();
     if (const Value* time = line.find_path("timestamp"); time != nullptr && time->is_number()) {
       if (trial.reports.empty()) trial.began = time->as_number();
@@ -140,9 +150,13 @@ store::StudyBatch batch_of(const ImportedStudy& study) {
 
 }  // namespace
 
+std::string name_of_folder(const fs::path& folder) {
+  return (fs::absolute(folder) / "").lexically_normal().parent_path().filename();
+}
+
 ImportedStudy import_deephyper(const fs::path& file, const ImportChoice& choice) {
   const auto table = hps::read_results(file);
-  ImportedStudy study{.name = fs::absolute(file).parent_path().filename().string(),
+  ImportedStudy study{.name = name_of_folder(fs::absolute(file).parent_path()),
                       .tool = "DeepHyper"};
   for (std::size_t i = 0; i < table.objectives; ++i) {
     const std::string base = choice.metric.empty() ? "objective" : choice.metric;
@@ -176,8 +190,7 @@ ImportedStudy import_ray(const fs::path& folder) {
                 "event files of TensorBoard below it",
                 folder.string());
   std::sort(trials.begin(), trials.end());
-  ImportedStudy study{.name = fs::absolute(folder).lexically_normal().filename().string(),
-                      .tool = "Ray Tune"};
+  ImportedStudy study{.name = name_of_folder(folder), .tool = "Ray Tune"};
   for (const auto& trial : trials) study.trials.push_back(ray_trial(trial));
   return study;
 }

@@ -32,6 +32,9 @@ struct ImportChoice {
   std::string metric;  ///< its name, where the files have none; "" = the tool's own
 };
 
+/// Also of "." and of a path that ends with a slash.
+std::string name_of_folder(const std::filesystem::path& folder);
+
 // Each throws invalid_argument or corruption, naming the file.
 /// results.csv of a search.
 ImportedStudy import_deephyper(const std::filesystem::path& file, const ImportChoice& choice);

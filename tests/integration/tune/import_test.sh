@@ -47,6 +47,23 @@ has "$("$kolo" import mnist --metric loss)" 'imported 2 trials of Ray Tune'
 has "$("$kolo" best mnist)" '1.5'
 has "$("$kolo" trials mnist --csv)" ERROR
 
+# Names as a shell completes them; names that are mistyped.
+has "$("$kolo" import mnist/ --name slash)" 'as the study slash'
+mkdir nested && cp -r mnist nested/inner
+has "$("$kolo" import nested/inner/)" 'as the study inner'
+has "$(cd nested/inner && KOLO_STORAGE="$scratch/other.db" "$kolo" import .)" 'as the study inner'
+mkdir here && cp search/results.csv here
+has "$(cd here && "$kolo" import .)" 'as the study here'
+refused 2 "did you mean 'loss'" "$kolo" import mnist --metric los --name typo
+refused 2 '--mode needs --metric' "$kolo" import mnist --mode min --name typo
+refused 2 '--study is for files of Optuna' "$kolo" import mnist --study x --name typo
+# Files that are not as Ray Tune writes them.
+for file in params.json result.json; do
+  rm -rf damaged && cp -r mnist damaged
+  printf '[1]\n' >damaged/train_a/$file
+  refused 1 "damaged/train_a/$file: it must have objects" "$kolo" import damaged
+done
+
 # Optuna: a journal with a pruned trial, a categorical value and a line that is not whole.
 cat >journal.log <<'END'
 {"op_code": 0, "worker_id": "w", "study_name": "tpe", "directions": [1]}
@@ -82,7 +99,7 @@ for wrong in NaN -1 2 1e300; do
   refused 1 'wrong.log, line 3: a categorical value has no choice' "$kolo" import wrong.log --name wrong
 done
 printf '{"op_code": 6, "trial_id": 7, "state": 1}\n' >broken.log
-refused 1 'broken.log, line 1' "$kolo" import broken.log
+refused 1 'broken.log, line 1: no line before it has begun trial 7' "$kolo" import broken.log
 printf '{"op_code": 1e300}\n' >broken.log
 refused 1 "broken.log, line 1: an operation: 'op_code' must be" "$kolo" import broken.log
 printf 'nothing\n' >broken.txt
@@ -105,6 +122,11 @@ for file in board/*/events*; do printf 'xxxx' | dd of="$file" bs=1 seek=40 conv=
 refused 1 'the checksum of a' "$kolo" import board --name damaged
 mkdir empty
 refused 2 'no event files of TensorBoard' "$kolo" import empty
+
+# A database of another program, and one that is cut short.
+refused 1 'kolo.db: it cannot be read as a database of Optuna: ' "$kolo" import kolo.db
+head -c 3000 kolo.db >short.db
+refused 1 'short.db: it cannot be read as a database of Optuna: ' "$kolo" import short.db
 
 # And back: what kolo writes for Optuna is what kolo reads, and what Optuna reads.
 refused 2 'journal file of Optuna has all reports' "$kolo" export written --format optuna --reports
