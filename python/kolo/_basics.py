@@ -65,6 +65,10 @@ def init(comm: Any = None, process_sets: Any = None) -> None:
     program = command_path()
     if program is not None:
         _core.set_custodian_program(str(program))
+    if _core.is_elastic_worker():
+        # Programs of Horovod join before elastic.run, which other languages must not do in a trial.
+        # Whoever never comes there is refused at its first report.
+        os.environ["KOLO_ELASTIC_ONLY"] = "0"
     _core.init()
     _tell_place_to_horovod_programs()
     atexit.register(shutdown)

@@ -13,7 +13,7 @@ import os
 import pickle
 import signal
 import sys
-from typing import TYPE_CHECKING, Any, Callable, Optional
+from typing import TYPE_CHECKING, Any, Callable, List, Optional
 
 from kolo import _basics, _core, _errors
 from kolo._errors import Error, HorovodInternalError, HostsUpdatedInterrupt
@@ -37,6 +37,9 @@ class Job:
         self.is_synced = False
         self.is_first = True
         self.is_writer = False
+        # What a study was told until the last commit. It goes with the state: a step that is taken
+        # again tells again, under the same numbers, and a rank that joins counts as the others do.
+        self.told = 0
 
     def enter_group(self) -> None:
         """Meets the others, and takes the state of one of them that has it."""
@@ -55,16 +58,25 @@ class Job:
                 self._read_commit()
             standings = self.worker.gather(self.commits + 1)
         self.state.sync()
+        self.told = self.worker.gather(_core.told_count())[self.root]
+        _core.set_told_count(self.told)
         self.commits = max(standings[self.root] - 1, 0)
         self.is_synced = True
 
     def end_step(self, is_commit: bool) -> None:
         """Goes on if all ranks do."""
-        self.commits += is_commit
+        if is_commit:
+            self.commits += 1
+            self.told = _core.told_count()
         if not self.worker.end_step():
             raise HostsUpdatedInterrupt()
         if is_commit and self.commits % self.worker.commit_every == 0:
             self.write_commit()
+
+    def restore(self) -> None:
+        """Back to the last commit."""
+        self.state.restore()
+        _core.set_told_count(self.told)
 
     def leave_group(self) -> None:
         """Others that wait for this rank hear of it."""
@@ -84,6 +96,11 @@ class Job:
 
 
 _job: Optional[Job] = None
+
+
+def is_in_group() -> bool:
+    """Whether this process is inside of an elastic training function, as a worker of a job."""
+    return _job is not None
 
 
 def root_rank() -> int:
@@ -135,7 +152,7 @@ def _work(job: Job, call: Callable[[], Any]) -> Any:
             failures = 0 if job.commits > commits or blamed >= 0 else failures + 1
             if failures == _FAILURES:
                 raise
-            job.state.restore()
+            job.restore()
         # Whoever waits after the end of the function is waited for by nobody, and stays in its
         # group in case that the work is over.
         if not has_returned:
@@ -184,9 +201,17 @@ def run_fn(func: Callable[..., Any], reset: Any = None) -> Callable[..., Any]:
     @functools.wraps(func)
     def wrapper(state: State, *args: Any, **kwargs: Any) -> Any:
         global _job
+        stopped: List[BaseException] = []
 
         def call() -> Any:
-            return func(state, *args, **kwargs)
+            stopped.clear()
+            try:
+                return func(state, *args, **kwargs)
+            except BaseException as error:
+                # A study has ended this trial: the work is done, which all ranks have to know.
+                if not getattr(error, "ends_trial", False):
+                    raise
+                stopped.append(error)
 
         if not _core.is_elastic_worker():
             return _work_in_one_group(state, call)
@@ -194,8 +219,11 @@ def run_fn(func: Callable[..., Any], reset: Any = None) -> Callable[..., Any]:
         _job = Job(state)
         os.register_at_fork(after_in_child=_end_children_by_sigterm)
         try:
-            return _work(_job, call)
+            result = _work(_job, call)
         finally:
             _job = None
+        if stopped:
+            raise stopped[0]
+        return result
 
     return wrapper

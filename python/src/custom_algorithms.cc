@@ -1,6 +1,8 @@
-// Searches and schedulers that are written in Python, as the controller sees them. The objects that
-// it calls are those of kolo/tune/_custom.py.
+// Searches, schedulers and allocations that are written in Python, as the controller sees them. The
+// objects that it calls are those of kolo/tune/_custom.py and kolo/tune/schedulers/_allocations.py.
 #include "custom_algorithms.h"
+
+#include <pybind11/stl.h>
 
 #include "base/errors.h"
 #include "trainables.h"
@@ -110,6 +112,18 @@ std::unique_ptr<search::Sampler> python_sampler(std::shared_ptr<const search::Sp
 
 std::unique_ptr<search::Scheduler> python_scheduler(search::SchedulerOptions options, Held object) {
   return std::make_unique<PythonScheduler>(std::move(options), std::move(object));
+}
+
+tune::ResourceAllocation python_allocation(Held object) {
+  return [object = std::move(object)](const tune::RankShares& shares) {
+    py::gil_scoped_acquire lock;
+    py::list trials;
+    for (const auto& trial : shares.trials)
+      trials.append(py::make_tuple(trial.number, trial.ranks, trial.iteration, trial.value));
+    return call(object, "allocate", trials, shares.ranks, shares.range.least, shares.range.most,
+                shares.direction == search::Direction::maximize ? "max" : "min")
+        .cast<std::vector<int>>();
+  };
 }
 
 }  // namespace kolo::python

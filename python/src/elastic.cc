@@ -10,6 +10,7 @@
 #include "blocking.h"
 #include "comm/elastic/commit_files.h"
 #include "comm/elastic/membership.h"
+#include "comm/elastic/told.h"
 #include "comm/launchers.h"
 #include "errors.h"
 #include "kolo/kolo.h"
@@ -111,6 +112,8 @@ class Worker {
 
 void bind_elastic(py::module_& m) {
   m.def("is_elastic_worker", [] { return comm::read_launcher(environment).worker >= 0; });
+  m.def("told_count", [] { return comm::elastic::told_count(); });
+  m.def("set_told_count", [](std::int64_t count) { comm::elastic::told_count() = count; });
   py::class_<Worker>(m, "ElasticWorker", "This process as a worker of an elastic job.")
       .def(py::init<>())
       .def("enter_group", &Worker::enter_group)

@@ -23,6 +23,7 @@
 #include "tune/executor/self_executor.h"
 #include "tune/output/progress.h"
 #include "tune/study/cluster_study.h"
+#include "tune/study/resource_pool.h"
 #include "values.h"
 
 namespace kolo::python {
@@ -93,6 +94,21 @@ tune::SearchAlg to_search(const Reader& given) {
   return search;
 }
 
+/// Who gets how many ranks; none: as the controller has it.
+tune::ResourceAllocation to_allocation(const Reader& given) {
+  if (given.has("custom_allocation")) return python_allocation(Held(given.at("custom_allocation")));
+  if (!given.has("allocation")) return {};
+  const auto name = given.at("allocation").cast<std::string>();
+  auto allocate = name == "top_job" ? tune::DistributeResourcesToTopJob()
+                  : name == "reuse" ? tune::ReuseWorkers()
+                                    : tune::DistributeResources();
+  return [allocate = std::move(allocate),
+          reserved = given.at("reserved_ranks").cast<int>()](tune::RankShares shares) {
+    shares.ranks -= reserved;
+    return allocate(shares);
+  };
+}
+
 tune::Scheduling to_scheduling(const Reader& given) {
   tune::Scheduling scheduling;
   given.read("scheduler", scheduling.name);
@@ -104,6 +120,7 @@ tune::Scheduling to_scheduling(const Reader& given) {
       py::gil_scoped_acquire lock;
       return to_value(held.get()(to_python(config)));
     };
+  scheduling.allocation = to_allocation(given);
   if (given.has("custom_scheduler"))
     scheduling.make = [held =
                            Held(given.at("custom_scheduler"))](search::SchedulerOptions options) {
@@ -137,6 +154,10 @@ tune::Options to_options(const Reader& given) {
   given.read("time_budget", options.time_budget);
   given.read("trial_time_limit", options.trial_time_limit);
   options.resources_per_trial = to_resources(given.at("resources_per_trial"));
+  if (given.has("rank_range")) {
+    const auto [least, most] = given.at("rank_range").cast<std::pair<int, int>>();
+    options.resources_per_trial.ranks = {least, most};
+  }
   if (given.has("total_resources"))
     options.total_resources = to_resources(given.at("total_resources"));
   given.read("max_concurrent_trials", options.max_concurrent_trials);
@@ -214,7 +235,8 @@ py::dict run_study(const py::dict& items) {
   tune::StudySetup setup;
   setup.options = to_options(given);
   setup.spec.trainable = name;
-  setup.per_trial = setup.options.resources_per_trial;
+  const tune::Resources each = setup.options.resources_per_trial;  // of elastic trials: each rank
+  setup.per_trial = tune::resources_for(std::max(1, each.ranks.least), each);
   setup.makes_directories = executor != "thread" || !setup.options.loggers.empty();
   setup.observers = tune::default_observers(setup.options);
   std::atomic<bool> interrupted{false};
@@ -225,6 +247,11 @@ py::dict run_study(const py::dict& items) {
   given.read("kolo", trials.kolo);
   given.read("num_hosts", trials.shape.nodes);
   given.read("num_slots", trials.shape.ranks_per_node);
+  if (each.ranks.most > 0) {
+    trials.shape.ranks_per_node = each.ranks.least;
+    trials.shape.most_ranks = each.ranks.most;
+    trials.shape.threads_per_rank = std::max(1, static_cast<int>(std::ceil(each.cpu)));
+  }
   std::vector<std::string> hosts;
   given.read("hosts", hosts);
   const bool is_on_cluster = !given.at("cluster").is_none();
@@ -280,7 +307,13 @@ void bind_study(py::module_& m) {
 
   m.def("trial_report", [](py::handle metrics) {
     const Value value = to_value(metrics);
-    return blocking([&] { return tune::session().try_report(value); });
+    return blocking([&] {
+      try {
+        return tune::session().try_report(value);
+      } catch (const tune::Stopped&) {  // it was told so before
+        return false;
+      }
+    });
   });
   m.def("trial_should_stop", [] { return tune::session().should_stop(); });
   m.def("trial_should_save", [] { return tune::session().should_save(); });

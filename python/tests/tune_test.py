@@ -363,7 +363,7 @@ class TuneTest(StudyCase):
             lambda: tune.run(quadratic, nonsense=1),
             lambda: tune.run(quadratic, executor="ranks"),
             lambda: tune.run(quadratic, stop=3),
-            lambda: tune.run(quadratic, resources_per_trial={"ranks": (1, 4)}),
+            lambda: tune.run(quadratic, resources_per_trial={"ranks": 4}),
             lambda: tune.report(loss=1),
             lambda: tune.DistributedTrainableCreator(quadratic, num_slots=0),
         ):

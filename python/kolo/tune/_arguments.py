@@ -127,7 +127,7 @@ def check_executor(kind: str, ranks: Any, cluster: Optional[str]) -> None:
     if kind == "ranks" and not ranks:
         raise InvalidArgumentError(
             "tune.run: the executor 'ranks' needs a DistributedTrainableCreator, which says how "
-            "many ranks a trial has"
+            "many ranks a trial has, or a range of ranks in resources_per_trial"
         )
     if ranks and kind != "ranks":
         raise InvalidArgumentError("tune.run: a distributed trainable needs the executor 'ranks'")

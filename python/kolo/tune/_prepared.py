@@ -6,6 +6,7 @@ import inspect
 import sys
 from typing import Any, Callable, Dict, Optional, Sequence, Tuple
 
+from kolo import _core
 from kolo._errors import InvalidArgumentError
 from kolo.tune import _session
 from kolo.tune._output import into_files
@@ -88,6 +89,21 @@ def call_function(function: Callable[..., Any], config: Dict[str, Any]) -> None:
     sys.stdout.flush()
 
 
+def _rank_range(given: Any) -> Optional[Tuple[int, int]]:
+    """How many ranks a trial may have, as resources_per_trial says it."""
+    if given is None:
+        return None
+    pair = list(given) if isinstance(given, (list, tuple)) else []
+    are_numbers = all(isinstance(one, int) and not isinstance(one, bool) for one in pair)
+    if len(pair) != 2 or not are_numbers or not 1 <= pair[0] <= pair[1]:
+        raise InvalidArgumentError(
+            f"tune.run: 'ranks' of resources_per_trial is {given!r}; it is a range, such as (1, 4), "
+            "for trials whose number of ranks changes. DistributedTrainableCreator(num_slots=N) "
+            "gives each trial N of them"
+        )
+    return (pair[0], pair[1])
+
+
 def _takes_checkpoint(function: Callable[..., Any]) -> bool:
     try:
         return "checkpoint_dir" in inspect.signature(function).parameters
@@ -136,6 +152,8 @@ class Prepared:
         self.files = files
         self.export_formats = list(export_formats)
         self.ranks: Optional[Ranks] = None
+        # Of trials that change their number of ranks while they run.
+        self.rank_range: Optional[Tuple[int, int]] = None
         if isinstance(trainable, DistributedTrainable):
             self.ranks = trainable.ranks
             trainable = trainable.function
@@ -181,11 +199,7 @@ class Prepared:
         if callable(own):
             own = own(config)
         amounts = amounts_of(own, "tune.run")
-        if "ranks" in amounts:
-            raise InvalidArgumentError(
-                "tune.run: trials of Python keep their number of ranks, so resources_per_trial takes "
-                "no 'ranks'; DistributedTrainableCreator(num_slots=N) gives each trial N of them"
-            )
+        self.rank_range = _rank_range(amounts.pop("ranks", None))
         if self.ranks:
             amounts["cpu"] = self.ranks.cpus_per_slot * self.ranks.num_slots
             amounts["gpu"] = self.ranks.num_slots if self.ranks.use_gpu else 0
@@ -193,8 +207,36 @@ class Prepared:
         self.placement = own if isinstance(own, PlacementGroupFactory) else placement_of(amounts)
         return amounts
 
+    def check_elastic(self, kind: str, resources: Dict[str, float]) -> None:
+        """Refuses trials that cannot have another number of ranks while they run."""
+        why = ""
+        if self.ranks:
+            why = (
+                "a DistributedTrainableCreator has a fixed number of ranks; give its function itself "
+                "to tune.run"
+            )
+        elif self.is_class:
+            why = (
+                f"{self.name} is a class, whose steps the study counts; write a function that works "
+                "inside of elastic.run"
+            )
+        elif kind != "ranks":
+            why = f"they are ranks, not {kind!r}; leave executor out"
+        elif resources.get("gpu"):
+            why = "GPUs are reserved for a fixed number of ranks; leave 'gpu' out"
+        if why:
+            raise InvalidArgumentError(
+                f"tune.run: the trials shall change their number of ranks, but {why}"
+            )
+
     def __call__(self, *arguments: Any) -> Any:
         if self.is_class:
             return _ClassAdapter(self)
         with into_files(self.files), _session.of_function(self.placement):
-            return call_function(self.trainable, self.constants.restore(arguments[0]))
+            try:
+                return call_function(self.trainable, self.constants.restore(arguments[0]))
+            except SystemExit as leaving:
+                # By this a worker leaves a trial that has fewer ranks from now on.
+                if _core.is_elastic_worker() and not leaving.code:
+                    raise _session.TrialStopped from None
+                raise

@@ -37,7 +37,8 @@ from kolo.tune.experiment import Experiment
 from kolo.tune.logger import loggers_beside
 from kolo.tune.progress_reporter import reporters_of
 from kolo.tune.result import results_dir
-from kolo.tune.schedulers import TrialScheduler, create_scheduler
+from kolo.tune.schedulers import ResourceChangingScheduler, TrialScheduler, create_scheduler
+from kolo.tune.schedulers._allocations import Allocation, options_of, range_for
 from kolo.tune.stopper import Stopper
 from kolo.tune.trial import Trial, new_row, trial_of
 
@@ -139,6 +140,10 @@ def run(
     schedule = schedule or TrialScheduler()
     if not isinstance(schedule, TrialScheduler):
         raise InvalidArgumentError(f"tune.run: scheduler is {scheduler!r}, which is no scheduler")
+    allocation = None
+    if isinstance(schedule, ResourceChangingScheduler):
+        allocation = schedule.resources_allocation_function
+        schedule = schedule.base_scheduler
     metric = metric or search.metric or schedule.metric
     mode = mode or search.mode or schedule.mode
     decides = search.name not in ("", "random", "grid") or schedule.name not in ("", "fifo")
@@ -168,9 +173,14 @@ def run(
     watchers = [one for one in (own_search, own_schedule) if one is not None]
     rules["stopper"] = watched(watchers, rules["stopper"])
     ranks = trainable.ranks
-    kind = executor or ("ranks" if ranks else "process" if cluster else "thread")
-    check_executor(kind, ranks, cluster)
     resources = trainable.reserve(resources_per_trial, config or {})
+    rank_range = range_for(allocation, trainable.rank_range, resources, total_resources)
+    kind = executor or ("ranks" if ranks or rank_range else "process" if cluster else "thread")
+    if rank_range:
+        trainable.check_elastic(kind, resources)
+    check_executor(kind, ranks or rank_range, cluster)
+    if isinstance(allocation, Allocation):
+        allocation.check(resources, pairs)
 
     def known(row: Dict[str, Any]) -> Trial:
         trial = trial_of(row, constants.restore(row["config"]), trainable.name)
@@ -205,6 +215,8 @@ def run(
         "time_attr": schedule.time_attr,
         "mutations": None if schedule.mutations is None else _mutations(schedule.mutations),
         "explore": schedule.explore,
+        **options_of(allocation, resources),
+        "rank_range": rank_range,
         "seed": search.seed if seed is None else seed,
         **rules,
         "time_budget": time_budget_s,

@@ -13,12 +13,16 @@ import types
 from typing import Any, Dict, Iterator, Optional
 
 from kolo import _core
+from kolo._elastic_run import is_in_group
 from kolo._errors import InvalidArgumentError
 from kolo.tune.checkpoint import Checkpoint
+from kolo.tune.resources import PlacementGroupFactory
 
 
 class TrialStopped(BaseException):
     """Unwinds a trial that has to stop. Do not catch it."""
+
+    ends_trial = True
 
 
 class EvaluationFailed(Exception):
@@ -61,8 +65,22 @@ def of_function(resources: Any) -> Iterator[None]:
 
 
 def get_trial_resources() -> Any:
-    """What the study has reserved for this trial: a PlacementGroupFactory. None without a study."""
-    return getattr(_thread, "resources", None)
+    """What the study has reserved for this trial: a PlacementGroupFactory. None without a study. Of a
+    trial that changes its number of ranks, it has a bundle for each rank of now."""
+    reserved = getattr(_thread, "resources", None)
+    if reserved is None or not _core.is_elastic_worker() or not _core.is_initialized():
+        return reserved
+    return PlacementGroupFactory(reserved.bundles * _core.size(), reserved.strategy)
+
+
+def _check_place_of_report() -> None:
+    """Ranks that come and go hear of a report at the same step, or never."""
+    if _core.is_elastic_worker() and not is_in_group():
+        raise InvalidArgumentError(
+            "report: the number of ranks of this trial may change, so it reports inside of the "
+            "function that elastic.run wraps (kolo.torch.elastic.run, for example), before "
+            "state.commit(); or give a fixed number of ranks"
+        )
 
 
 @contextlib.contextmanager
@@ -96,6 +114,8 @@ def report(_metric: Any = None, **kwargs: Any) -> None:
     if totals is not None:
         metrics = with_totals(totals, metrics)
     session = _local()
+    if session is None:
+        _check_place_of_report()
     if not (session.report(metrics) if session else _core.trial_report(metrics)):
         raise TrialStopped
 

@@ -10,6 +10,15 @@ from kolo._errors import InvalidArgumentError, UnsupportedError, known_arguments
 from kolo._run import pickler
 from kolo.tune.error import SettingError
 from kolo.tune.sample import Domain, uniform
+from kolo.tune.schedulers._allocations import (
+    AllocationFunction,
+    DistributeResources,
+    DistributeResourcesToTopJob,
+    RankShares,
+    ReuseWorkers,
+    TrialShare,
+    check_allocation,
+)
 from kolo.tune.schedulers._rules import Rules
 
 
@@ -331,6 +340,52 @@ class PB2(TrialScheduler):
         )
 
 
+class ResourceChangingScheduler(TrialScheduler):
+    """Changes how many ranks trials have while they run, beside another scheduler, which decides what
+    goes on. A trial is a function whose work is done inside of elastic.run. It has as many ranks as
+    ``ranks`` in resources_per_trial says, {"cpu": 1, "ranks": (1, 4)}; without, between one and what
+    ``resources_allocation_function`` adds.
+
+    That is DistributeResources(), DistributeResourcesToTopJob(), ReuseWorkers(), or a function of
+    RankShares that returns a number of ranks for each of its trials."""
+
+    def __init__(
+        self,
+        base_scheduler: Optional[TrialScheduler] = None,
+        resources_allocation_function: Optional[AllocationFunction] = None,
+    ) -> None:
+        base = FIFOScheduler() if base_scheduler is None else base_scheduler
+        if not isinstance(base, TrialScheduler) or isinstance(base, ResourceChangingScheduler):
+            raise InvalidArgumentError(
+                f"ResourceChangingScheduler: base_scheduler is {base!r}; give a scheduler such as "
+                "ASHAScheduler()"
+            )
+        if resources_allocation_function is None:
+            resources_allocation_function = DistributeResources()
+        check_allocation(resources_allocation_function)
+        super().__init__(base.metric, base.mode, base.time_attr)
+        self.base_scheduler = base
+        self.resources_allocation_function = resources_allocation_function
+        self.name = base.name
+
+    def set_search_properties(self, metric: Any, mode: Any, **spec: Any) -> bool:
+        took_it = self.base_scheduler.set_search_properties(metric, mode, **spec)
+        self.metric, self.mode = self.base_scheduler.metric, self.base_scheduler.mode
+        return took_it
+
+    def on_trial_result(self, trial_runner: Any, trial: Any, result: Dict[str, Any]) -> str:
+        return self.base_scheduler.on_trial_result(trial_runner, trial, result)
+
+    def on_trial_complete(self, trial_runner: Any, trial: Any, result: Dict[str, Any]) -> None:
+        self.base_scheduler.on_trial_complete(trial_runner, trial, result)
+
+    def on_trial_error(self, trial_runner: Any, trial: Any) -> None:
+        self.base_scheduler.on_trial_error(trial_runner, trial)
+
+    def debug_string(self) -> str:
+        return f"(ResourceChangingScheduler) {self.base_scheduler.debug_string()}"
+
+
 def create_scheduler(scheduler: str, **kwargs: Any) -> TrialScheduler:
     """A scheduler by Tune's name for it."""
     names = {
@@ -345,6 +400,7 @@ def create_scheduler(scheduler: str, **kwargs: Any) -> TrialScheduler:
         "pbt": PopulationBasedTraining,
         "pbt_replay": PopulationBasedTrainingReplay,
         "pb2": PB2,
+        "resource_changing": ResourceChangingScheduler,
     }
     if scheduler not in names:
         raise unknown_name("scheduler", scheduler, names)
@@ -355,12 +411,18 @@ __all__ = [
     "PB2",
     "ASHAScheduler",
     "AsyncHyperBandScheduler",
+    "DistributeResources",
+    "DistributeResourcesToTopJob",
     "FIFOScheduler",
     "HyperBandForBOHB",
     "HyperBandScheduler",
     "MedianStoppingRule",
     "PopulationBasedTraining",
     "PopulationBasedTrainingReplay",
+    "RankShares",
+    "ResourceChangingScheduler",
+    "ReuseWorkers",
     "TrialScheduler",
+    "TrialShare",
     "create_scheduler",
 ]
