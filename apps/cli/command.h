@@ -22,6 +22,8 @@ struct Command {
   /// Takes the words as they are, in place of options and subcommands.
   int (*forward)(const Arguments& arguments) = nullptr;
   bool is_hidden = false;  ///< for programs: neither listed nor completed
+  /// In the help of the command above, over this one and those after it: "Commands for jobs".
+  std::string_view heading{};
 
   [[nodiscard]] const Command* find(std::string_view subcommand) const;
 };

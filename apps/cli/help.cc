@@ -40,15 +40,18 @@ std::vector<std::string> variables_of(const OptionText& text) {
   return names;
 }
 
+/// A name in a column of `width`, and what it means.
+std::string entry_text(const NamedText& row, std::size_t indent, std::size_t width) {
+  const std::string about = wrapped(row.summary, indent + width + 2);
+  return fmt::format("{:{}}{:<{}}  {}", "", indent, row.name, width,
+                     about.substr(indent + width + 2));
+}
+
 std::string list_text(std::span<const NamedText> rows, std::size_t indent) {
   std::size_t width = 0;
   for (const auto& row : rows) width = std::max(width, letters_of(row.name));
   std::string text;
-  for (const auto& row : rows) {
-    const std::string about = wrapped(row.summary, indent + width + 2);
-    text += fmt::format("{:{}}{:<{}}  {}", "", indent, row.name, width,
-                        about.substr(indent + width + 2));
-  }
+  for (const auto& row : rows) text += entry_text(row, indent, width);
   return text;
 }
 
@@ -59,10 +62,19 @@ std::string row_text(const OptionSet::Row& row, const OptionSet& set) {
 }
 
 std::string subcommands_text(const Command& command) {
-  std::vector<NamedText> rows;
+  std::size_t width = 0;
   for (const Command* part : command.subcommands)
-    if (!part->is_hidden) rows.push_back({std::string(part->name), std::string(part->summary)});
-  return list_text(rows, 2);
+    if (!part->is_hidden) width = std::max(width, part->name.size());
+  std::string text;
+  for (const Command* part : command.subcommands) {
+    if (part->is_hidden) continue;
+    if (!part->heading.empty())
+      text += fmt::format("\n{}:\n", part->heading);
+    else if (text.empty())
+      text += "\nCommands:\n";
+    text += entry_text({std::string(part->name), std::string(part->summary)}, 2, width);
+  }
+  return text;
 }
 
 /// What a row means, on one line.
@@ -141,7 +153,7 @@ std::string help_text(std::string_view path, const Command& command) {
     for (const auto& line : split(command.examples, '\n')) text += fmt::format("  {}\n", line);
   }
   for (const auto& paragraph : split(command.notes, '\n')) text += "\n" + wrapped(paragraph, 0);
-  if (!command.subcommands.empty()) text += "\nCommands:\n" + subcommands_text(command);
+  if (!command.subcommands.empty()) text += subcommands_text(command);
   for (const auto heading : headings_of(set)) {
     text += fmt::format("\n{}:\n", heading);
     for (const auto& row : set.rows())

@@ -72,7 +72,7 @@ int run_up(UpCommand& options) {
   }
   fmt::print(stderr,
              "kolo: cluster {} is not complete; `kolo up {}` again goes on, `kolo down {}` ends "
-             "what stands\n",
+             "what is up\n",
              file.name, options.file, file.name);
   return 1;
 }
@@ -188,13 +188,14 @@ int run_drain(DrainCommand& options) {
 
 constinit const Command kUp{
     .name = "up",
-    .summary = "Make the hosts of a file stand as one cluster",
+    .summary = "Start a cluster on the hosts of a file",
     .examples = "kolo up cluster.yaml\n",
     .notes =
-        "Hosts that stand already stay as they are: repeat the command after a change of the file, "
+        "Hosts that are up already are not touched: repeat the command after a change of the file, "
         "or when a host was lost.",
     .options = declared<UpCommand>,
     .run = run_declared<UpCommand, run_up>,
+    .heading = "Commands for clusters",
 };
 
 constinit const Command kDown{

@@ -61,6 +61,7 @@ constinit const Command kHps{
     .notes = "Results go to results.csv in the folder of --log-dir; `kolo analytics` reads them.",
     .options = declared<HpsOptions>,
     .run = run_declared<HpsOptions, run_hps>,
+    .heading = "Commands for searches",
 };
 
 constinit const Command kEvaluate{

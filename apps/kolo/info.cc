@@ -117,6 +117,7 @@ constinit const Command kInfo{
     .examples = "kolo info\n",
     .options = declared<cli::NoOptions>,
     .run = run_declared<cli::NoOptions, run_info>,
+    .heading = "Other commands",
 };
 
 }  // namespace kolo::app

@@ -128,6 +128,7 @@ constinit const Command kInit{
     .examples = "kolo init testdb && eval \"$(kolo activate testdb)\"\n",
     .options = declared<InitOptions>,
     .run = run_declared<InitOptions, run_init>,
+    .heading = "Commands for jobs",
 };
 
 constinit const Command kActivate{

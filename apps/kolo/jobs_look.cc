@@ -9,6 +9,7 @@
 #include "base/errors.h"
 #include "base/fd.h"
 #include "base/files.h"
+#include "base/plural.h"
 #include "commands.h"
 #include "jobs/database/explain.h"
 #include "jobs/database/statistics.h"
@@ -56,7 +57,7 @@ int run_stats(StatsOptions& options) {
   for (const auto& [state, count] : stats.states)
     fmt::print("{:<18} {}\n", jobs::to_string(state), count);
   if (stats.runs > 0) {
-    fmt::print("\n{} runs in {:.1f} s: {:.2f} jobs finished per second\n", stats.runs,
+    fmt::print("\n{} in {:.1f} s: {:.2f} jobs finished per second\n", counted(stats.runs, "run"),
                stats.seconds(), stats.jobs_per_second());
     fmt::print("{:.2f} nodes in use on average\n", stats.nodes_in_use());
     fmt::print("median: {:.3f} s from READY to RUNNING, {:.3f} s of a run\n", stats.median_wait,

@@ -213,6 +213,7 @@ constinit const Command kRun{
         "kolo run -np 8 --cluster lab ./train\n",
     .options = declared<RunOptions>,
     .run = run_declared<RunOptions, run_run>,
+    .heading = "Commands to run programs",
 };
 
 }  // namespace kolo::app

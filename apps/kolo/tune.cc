@@ -122,6 +122,7 @@ constinit const Command kTune{
         "of output (docs/tune.md).",
     .options = declared<TuneOptions>,
     .run = run_declared<TuneOptions, run_tune>,
+    .heading = "Commands for studies",
 };
 
 constinit const Command kResume{

@@ -71,6 +71,23 @@ TEST(HelpTest, ErrorsAreOneLineAndAStatus) {
             "[ARGUMENTS]...]\n");
 }
 
+TEST(HelpTest, CommandsAreListedInGroups) {
+  static constexpr Command kRun{.name = "run", .summary = "Run", .heading = "Commands to run"};
+  static constexpr Command kStop{.name = "stop", .summary = "Stop"};
+  static constexpr Command kInfo{
+      .name = "information", .summary = "Tell", .heading = "Other commands"};
+  static constexpr const Command* kParts[] = {&kRun, &kStop, &kInfo};
+  EXPECT_THAT(help_text("root", {.name = "root", .subcommands = kParts}),
+              HasSubstr("\nCommands to run:\n"
+                        "  run          Run\n"
+                        "  stop         Stop\n"
+                        "\nOther commands:\n"
+                        "  information  Tell\n"));
+  static constexpr const Command* kPlain[] = {&kStop};
+  EXPECT_THAT(help_text("root", {.name = "root", .subcommands = kPlain}),
+              HasSubstr("\nCommands:\n  stop  Stop\n"));
+}
+
 TEST(HelpTest, WordsThatAreNoCommandAreNamed) {
   static constexpr const Command* kParts[] = {&kExample};
   constexpr Command kRoot{.name = "root", .subcommands = kParts};
