@@ -92,7 +92,8 @@ class Optimizer(RankTest):
             model.save(path)
             loaded = hvd.load_model(path, custom_objects={"half": half})
             plain = keras.models.load_model(path, custom_objects={"half": half})
-        self.assertIs(type(plain.optimizer), keras.optimizers.SGD)
+        # A back end may have a class of its own for it, as that of torch has.
+        self.assertIs(type(plain.optimizer), type(keras.optimizers.SGD()))
         self.assertEqual(type(loaded.optimizer).__name__, "SGD")
         self.assertEqual(type(loaded.optimizer).__module__, "kolo.keras")
         self.assertTrue(callable(loaded.optimizer.variables))
