@@ -14,7 +14,7 @@ namespace kolo::app {
 inline constexpr cli::OptionText kStorage{
     "storage",
     "URL",
-    "Keep studies in this database: a file, or postgresql://user@host/database.",
+    "Use the studies of this database: a file, or postgresql://user@host/database.",
     {.variables = "STORAGE", .fallback = "~/kolo_results/kolo.db"}};
 inline constexpr cli::OptionText kStudyArgument{
     "STUDY", "", "The name of the study; `kolo studies` lists them.", {.names = study_names}};
