@@ -6,6 +6,7 @@ from study_case import StudyCase
 
 from kolo import tune
 from kolo.tune.search import ConcurrencyLimiter, Repeater, Searcher
+from kolo.tune.suggest.bayesopt import BayesOptSearch
 
 
 def rising(config):
@@ -26,6 +27,27 @@ class Listed(Searcher):
 
     def on_trial_complete(self, trial_id, result=None, error=False):
         self.told.append((trial_id, result and result["score"], error))
+
+
+class PatienceTest(StudyCase):
+    def trials_of(self, **options):
+        search = BayesOptSearch({"x": tune.choice([1, 2, 3])}, "score", "max", **options)
+        return self.run_study(rising, search_alg=search, num_samples=30).trials
+
+    def test_a_search_that_repeats_itself_is_finished(self):
+        tried = [trial.config["x"] for trial in self.trials_of(patience=2)]
+        self.assertEqual(set(tried), {1, 2, 3})
+        self.assertLessEqual(max(tried.count(x) for x in tried), 2)
+        self.assertEqual(len(self.trials_of(patience=None)), 30)
+        self.assertLess(len(self.trials_of()), 30)
+        with self.assertRaises(ValueError):
+            BayesOptSearch(patience=0)
+
+    def test_trial_by_trial(self):
+        search = BayesOptSearch({"x": tune.choice([1, 2])}, "score", "max", patience=1)
+        for trial_id in ("a", "b"):
+            search.on_trial_complete(trial_id, {"score": search.suggest(trial_id)["x"]})
+        self.assertEqual(search.suggest("c"), Searcher.FINISHED)
 
 
 class WrapperTest(StudyCase):

@@ -18,6 +18,7 @@
 #include <cmath>
 #include <numeric>
 #include <optional>
+#include <unordered_map>
 #include <unordered_set>
 
 #include "kolo/random.h"
@@ -51,6 +52,7 @@ struct GpSettings {
   std::optional<Acquisition::Kind> acquisition;  // none: alternate
   ExplorationSchedule exploration;
   double kappa, xi;
+  std::size_t patience;  // 0: without end
 
   GpSettings(const SamplerOptions& options, const Space& space) {
     SettingsReader reader("gp", options);
@@ -70,6 +72,7 @@ struct GpSettings {
     exploration.initial = std::max(kappa, exploration.final);
     exploration.period = 5;
     xi = reader.number("xi", 0.0, 0.0, 1e6);
+    patience = static_cast<std::size_t>(reader.integer("patience", 0, 0, 1'000'000));
     reader.done();
   }
 };
@@ -89,10 +92,14 @@ class GpSampler final : public Sampler {
            "parameter); each trial maximises the acquisition function, running trials count as "
            "their predicted values";
   }
+  [[nodiscard]] bool exhausted() const override { return is_finished_; }
 
  protected:
   std::vector<Point> propose(std::size_t count) override;
-  void on_ask(std::size_t place) override { observations_.started(trials()[place]); }
+  void on_ask(std::size_t place) override {
+    observations_.started(trials()[place]);
+    if (settings_.patience > 0) ++suggested_[spot_of(trials()[place].point)];
+  }
   void on_tell(std::size_t place) override { observations_.ended(trials()[place], place); }
 
  private:
@@ -102,11 +109,17 @@ class GpSampler final : public Sampler {
   [[nodiscard]] std::vector<std::size_t> choose_rows(std::size_t count) const;
   [[nodiscard]] Point propose_one(std::uint64_t number, const Taken& batch);
   [[nodiscard]] Point sample_new(Random& random, const Taken& batch) const;
+  /// The same for points that agree to five decimals in the unit cube: a search that has settled.
+  [[nodiscard]] std::uint64_t spot_of(const Point& point) const;
+  /// How many points of the batch are suggested before the search has lost its patience.
+  [[nodiscard]] std::size_t patient_part(const std::vector<Point>& batch) const;
 
   GpSettings settings_;
   GpEncoding encoding_;
   Moves moves_;
   Observations observations_;
+  std::unordered_map<std::uint64_t, std::size_t> suggested_;  // how often, by spot_of()
+  bool is_finished_ = false;
 
   // All of this is a function of the observations.
   GaussianProcess model_;
@@ -119,6 +132,7 @@ class GpSampler final : public Sampler {
 
 std::vector<Point> GpSampler::propose(std::size_t count) {
   std::vector<Point> batch;
+  if (is_finished_) return batch;
   Taken taken;
   const bool initial = observations_.size() < settings_.initial;
   if (!initial) {
@@ -138,7 +152,30 @@ std::vector<Point> GpSampler::propose(std::size_t count) {
       model_.append_pending(encoding_.row(batch.back()));
   }
   if (!initial) model_.truncate(static_cast<Index>(rows_.size()));
+  if (settings_.patience > 0) {
+    const std::size_t part = patient_part(batch);
+    is_finished_ = part < batch.size();
+    batch.resize(part);
+  }
   return batch;
+}
+
+std::uint64_t GpSampler::spot_of(const Point& point) const {
+  constexpr double kDecimals = 1e5;
+  Point spot;
+  for (const double value : encoding_.row(point)) spot.push_back(std::round(value * kDecimals));
+  return hash_point(spot);
+}
+
+std::size_t GpSampler::patient_part(const std::vector<Point>& batch) const {
+  std::unordered_map<std::uint64_t, std::size_t> here;
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    const auto spot = spot_of(batch[i]);
+    const auto before = suggested_.find(spot);
+    const std::size_t times = ++here[spot] + (before == suggested_.end() ? 0 : before->second);
+    if (times > settings_.patience) return i;
+  }
+  return batch.size();
 }
 
 void GpSampler::update_model() {

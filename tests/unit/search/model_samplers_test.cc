@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <numbers>
 #include <set>
 #include <span>
@@ -206,6 +207,30 @@ TEST_P(Surrogates, LeaveAPlateauWithRipples) {
 
 INSTANTIATE_TEST_SUITE_P(Table, Surrogates, testing::Values("gp", "forest"),
                          [](const auto& info) { return std::string(info.param); });
+
+TEST(GpSampler, IsFinishedWhenItsPatienceIsOver) {
+  const auto space = Space::Builder().add("x", categorical({"a", "b", "c"})).build();
+  for (const std::size_t batch : {1U, 4U}) {
+    auto sampler = make_sampler("gp", space, {.settings = {{"patience", 2}}});
+    std::map<double, int> times;
+    std::vector<TrialId> ids;
+    for (std::int64_t next = 0; !sampler->exhausted(); next += static_cast<std::int64_t>(batch)) {
+      ASSERT_LT(next, 20);
+      ids.clear();
+      for (std::size_t i = 0; i < batch; ++i)
+        ids.push_back(TrialId{static_cast<std::uint64_t>(next) + i});
+      const auto points = sampler->ask(ids);
+      for (std::size_t i = 0; i < batch; ++i)
+        if (points[i]) {
+          ++times[(*points[i])[0]];
+          sampler->tell(ids[i], Outcome::complete((*points[i])[0]));
+        }
+    }
+    EXPECT_EQ(times.size(), 3U) << batch;
+    for (const auto& [x, count] : times) EXPECT_LE(count, 2) << batch;
+    EXPECT_EQ(sampler->ask(TrialId{1000}), std::nullopt);
+  }
+}
 
 TEST(ForestSampler, KnowsItsOptions) {
   const auto space = mixed_space();

@@ -6,6 +6,7 @@ from typing import Any, Dict, Optional, Sequence
 
 from kolo import _core
 from kolo._errors import InvalidArgumentError, known_arguments, unknown_name
+from kolo.tune.error import SettingError
 from kolo.tune.suggest._searcher import Searcher
 from kolo.tune.suggest._variants import Variants
 from kolo.tune.suggest._wrappers import ConcurrencyLimiter, Repeater
@@ -73,14 +74,22 @@ class BayesOptSearch(Searcher):
         max_concurrent: Optional[int] = None,
         utility_kwargs: Optional[Dict[str, Any]] = None,
         verbose: int = 0,
-        patience: int = 5,
+        patience: Optional[int] = 5,
         skip_duplicate: bool = True,
         analysis: Any = None,
         **settings: Any,
     ) -> None:
         """``utility_kwargs``: {"kind": "ucb", "kappa": 2.5, "xi": 0.0}; the kind may be "ei" or "poi".
-        ``analysis``: an earlier study to learn from. ``verbose``, ``patience`` and
+        ``analysis``: an earlier study to learn from. The search is finished when it suggests a point
+        more than ``patience`` times, to five decimals; None: never. ``verbose`` and
         ``skip_duplicate`` change nothing: no point is tried twice while there are others."""
+        if patience is not None:
+            if isinstance(patience, bool) or not isinstance(patience, int) or patience < 1:
+                raise SettingError(
+                    "BayesOptSearch: patience must be a whole number of 1 or more, or None, not "
+                    f"{patience!r}"
+                )
+            settings["patience"] = patience
         settings.update(_utility(utility_kwargs or {}))
         if random_search_steps is not None:
             settings["n_initial_points"] = random_search_steps

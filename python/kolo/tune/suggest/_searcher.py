@@ -69,7 +69,7 @@ class Searcher:
     def suggest(self, trial_id: str) -> Any:
         """A configuration for a trial; None: not now; Searcher.FINISHED: never again."""
         config = self._ask(trial_id)
-        if config is not None:
+        if isinstance(config, dict):
             self._history.append(("ask", trial_id))
         return config
 
@@ -149,12 +149,12 @@ class Searcher:
     def _metrics(self) -> List[str]:
         return list(self.metric) if isinstance(self.metric, (list, tuple)) else [self.metric]
 
-    def _ask(self, trial_id: str) -> Optional[Dict[str, Any]]:
+    def _ask(self, trial_id: str) -> Any:
         if self._sampler is None:
             self._sampler = self._make_sampler()
         asked = self._sampler.ask(1)
         if not asked:
-            return None
+            return Searcher.FINISHED if self._sampler.exhausted else None
         self._numbers[trial_id] = asked[0].number
         return asked[0].config
 
