@@ -116,6 +116,9 @@ def _is_saved_as(cls: Any, base: Any) -> bool:
         tables = (api_export.REGISTERED_OBJS_TO_NAMES, object_registration.GLOBAL_CUSTOM_NAMES)
     except (ImportError, AttributeError):
         return False
+    if base.__module__.startswith("keras.src.backend."):
+        # What the back end has in its place, as that of torch does; the name is that of the original.
+        base = next((one for one in base.__mro__[1:] if one.__name__ == base.__name__), base)
     known = [table for table in tables if base in table]
     for table in known:
         table[cls] = table[base]
