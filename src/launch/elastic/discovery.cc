@@ -1,6 +1,12 @@
+// A call writes its errors to a file in memory: of a pipe, the end would come only when the last
+// process that the script has left in the background is gone, too.
 #include "launch/elastic/discovery.h"
 
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cstdio>
 
 #include "base/errors.h"
 
@@ -9,6 +15,8 @@ namespace {
 
 /// More than this is not a list of hosts.
 constexpr std::size_t kOutputLimit = 1U << 20;
+/// Of what a call writes to standard error, the first part is passed on.
+constexpr std::size_t kErrorLimit = 1U << 16;
 
 }  // namespace
 
@@ -60,6 +68,8 @@ void Discovery::start() {
     call.own_process_group = true;
     call.die_with_parent = true;
     call.gathers_errors = false;
+    errors_ = Fd(::memfd_create("kolo-discovery", MFD_CLOEXEC));
+    if (errors_.valid()) call.standard_error = errors_.get();
     call_ = std::make_unique<RunningCommand>(std::move(call));
     next_ = Deadline::after(options_.limit);
   } catch (const Error& error) {
@@ -71,6 +81,7 @@ void Discovery::start() {
 std::optional<std::vector<Host>> Discovery::end(const std::string& wrong) {
   const std::string text = call_->result().output;
   call_.reset();
+  pass_errors_on();
   next_ = Deadline::after(options_.interval);
   if (!wrong.empty()) {
     fail(wrong);
@@ -88,6 +99,16 @@ std::optional<std::vector<Host>> Discovery::end(const std::string& wrong) {
     fail(error.message());
     return std::nullopt;
   }
+}
+
+/// A script that fails does so once a second, perhaps for hours.
+void Discovery::pass_errors_on() {
+  std::string errors(kErrorLimit, '\0');
+  const ssize_t got = errors_.valid() ? ::pread(errors_.get(), errors.data(), errors.size(), 0) : 0;
+  errors.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
+  errors_.reset();
+  if (errors != last_errors_) std::fwrite(errors.data(), 1, errors.size(), stderr);
+  last_errors_ = std::move(errors);
 }
 
 void Discovery::fail(const std::string& text) {

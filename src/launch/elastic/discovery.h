@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/deadline.h"
+#include "base/fd.h"
 #include "base/running_command.h"
 #include "launch/hosts.h"
 
@@ -29,7 +30,8 @@ struct DiscoveryOptions {
 };
 
 /// A call that fails, hangs or prints nonsense is told to `warn`, once for each kind in a row, and
-/// changes nothing. One thread at a time.
+/// changes nothing. What a call writes to standard error is passed on when it has ended, unless the
+/// call before has written the same. One thread at a time.
 class Discovery {
  public:
   Discovery(DiscoveryOptions options, std::function<void(const std::string&)> warn);
@@ -48,12 +50,14 @@ class Discovery {
   void start();
   std::optional<std::vector<Host>> end(const std::string& wrong);
   void fail(const std::string& text);
+  void pass_errors_on();
 
   DiscoveryOptions options_;
   std::function<void(const std::string&)> warn_;
   std::unique_ptr<RunningCommand> call_;  // under way
+  Fd errors_;                             // what it has written to standard error
   Deadline next_ = Deadline::after(std::chrono::nanoseconds(0));
-  std::string last_warning_, first_failure_;
+  std::string last_warning_, first_failure_, last_errors_;
   bool has_succeeded_ = false;
 };
 

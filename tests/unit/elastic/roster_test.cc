@@ -1,8 +1,11 @@
 #include "launch/elastic/roster.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 
+#include "base/files.h"
 #include "kolo/error.h"
 #include "launch/elastic/discovery.h"
 
@@ -162,6 +165,40 @@ TEST(DiscoveryTest, ListsAreParsedAndAHostThatIsNamedTwiceCountsOnce) {
   } catch (const Error& error) {
     EXPECT_THAT(error.message(), StartsWith("line 2: '<html>': "));
   }
+}
+
+/// Calls the script this many times. What it says on standard error meanwhile.
+std::string errors_of_calls(const std::string& script, int calls) {
+  TempDir dir;
+  const auto count = dir.path() / "calls";
+  testing::internal::CaptureStderr();
+  Discovery discovery(
+      {.script = fmt::format("cd {} && echo >>calls; {}", dir.path().string(), script),
+       .interval = 1ms},
+      [](const std::string&) {});
+  const Deadline deadline = Deadline::after(20s);
+  const auto is_done = [&] {
+    return std::filesystem::exists(count) &&
+           std::filesystem::file_size(count) > static_cast<std::uintmax_t>(calls);
+  };
+  while (!is_done() && !deadline.passed()) {
+    (void)discovery.work();
+    pollfd poll{discovery.fd(), POLLIN, 0};
+    ::poll(&poll, 1, discovery.next().poll_timeout_ms());
+  }
+  EXPECT_TRUE(is_done());
+  return testing::internal::GetCapturedStderr();
+}
+
+// An elastic job on a cluster that was ended asks for it once a second.
+TEST(DiscoveryTest, WhatACallSaysAgainAndAgainIsPassedOnOnce) {
+  EXPECT_EQ(errors_of_calls("echo trouble >&2; exit 1", 4), "trouble\n");
+  EXPECT_EQ(errors_of_calls("wc -l <calls >&2; exit 1", 2), "1\n2\n");
+}
+
+// A process of the script in the background, as of ssh with ControlPersist, keeps its errors open.
+TEST(DiscoveryTest, ACallEndsThoughSomebodyKeepsItsErrorsOpen) {
+  EXPECT_EQ(errors_of_calls("sleep 60 >/dev/null & echo said >&2", 2), "said\n");
 }
 
 }  // namespace
