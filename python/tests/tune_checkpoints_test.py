@@ -40,6 +40,24 @@ def with_dictionaries(config):
         session.report({"count": count}, checkpoint=Checkpoint.from_dict({"count": count}))
 
 
+def counting(config):
+    """Steps of ten, and a failure in the first run, in each of the ways to store a checkpoint."""
+    given = session.get_checkpoint()
+    for count in range(given.to_dict()["count"] if given else 0, 5):
+        if count == 3 and not given:
+            raise RuntimeError("once")
+        checkpoint = Checkpoint.from_dict({"count": count + 1})
+        result = {"timesteps_this_iter": 10, "count": count + 1}
+        if config["way"] == "folder":
+            with tune.checkpoint_dir(step=count) as folder:
+                checkpoint.to_directory(folder)
+            tune.report(**result)
+        elif count != 1:
+            session.report(result, checkpoint=checkpoint)
+        else:
+            session.report(result)  # what has no checkpoint is done, and counted, again
+
+
 class Saving(tune.Trainable):
     """Writes its checkpoint in one of the ways that Tune permits."""
 
@@ -101,6 +119,17 @@ class Values(StudyCase):
         shutil.rmtree(folder)
         again = Checkpoint.from_dict(as_dictionary)
         self.assertEqual(read(again.to_directory(folder), "inner", "a.json"), 7)
+
+    def test_totals_go_on_after_a_failure(self):
+        ways = tune.grid_search(["folder", "session"])
+        for executor in ("thread", "process"):
+            analysis = self.run_study(
+                counting, config={"way": ways}, max_failures=1, executor=executor
+            )
+            for trial in analysis.trials:
+                totals = {row["count"]: row["timesteps_total"] for row in trial.results}
+                self.assertEqual(totals, {count: 10 * count for count in range(1, 6)})
+                self.assertEqual(Checkpoint(trial.checkpoint).to_dict(), {"count": 5})
 
     def test_what_is_no_checkpoint(self):
         with self.assertRaisesRegex(ValueError, "takes a dictionary, not list"):

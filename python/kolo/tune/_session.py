@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import shutil
 import sys
@@ -43,9 +44,14 @@ def describe_exception(error: BaseException, trace: Optional[types.TracebackType
 _thread = threading.local()
 
 
+# Beside a checkpoint: what was counted until the report that it belongs to.
+_TOTALS = ".kolo-totals.json"
+_COUNTED = ("timesteps", "episodes")
+
+
 def with_totals(owner: Any, result: Dict[str, Any]) -> Dict[str, Any]:
     """What is counted by the step, such as timesteps_this_iter, as a total, too. ``owner`` keeps it."""
-    for name in ("timesteps", "episodes"):
+    for name in _COUNTED:
         if result.get(f"{name}_this_iter") is not None:
             total = getattr(owner, f"_{name}_total", 0) + result[f"{name}_this_iter"]
             setattr(owner, f"_{name}_total", total)
@@ -53,14 +59,54 @@ def with_totals(owner: Any, result: Dict[str, Any]) -> Dict[str, Any]:
     return result
 
 
+class Totals:
+    """What the function of a trial has counted, by with_totals(), in this run and in those before."""
+
+    def __init__(self, checkpoint: Optional[str]) -> None:
+        self._folder: Optional[int] = None
+        if checkpoint is None:
+            return
+        try:
+            with open(os.path.join(checkpoint, _TOTALS)) as file:
+                self.__dict__.update({f"_{name}_total": n for name, n in json.load(file).items()})
+        except (OSError, ValueError):  # nothing was counted
+            pass
+
+    def saves(self, folder: str) -> None:
+        """A checkpoint is written there, for the next report. It gets another path before that."""
+        self.close()
+        self._folder = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+
+    def keep(self) -> None:
+        """The report that the checkpoint belongs to is counted."""
+        totals = {name: getattr(self, f"_{name}_total", None) for name in _COUNTED}
+        counted = {name: total for name, total in totals.items() if total is not None}
+        if self._folder is not None and counted:
+            with contextlib.suppress(OSError):  # all ranks write one, and that of one rank is kept
+                flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
+                file = os.open(_TOTALS, flags, 0o666, dir_fd=self._folder)
+                with open(file, "w") as text:
+                    json.dump(counted, text, default=lambda number: number.item())
+                    text.flush()
+                    os.fsync(file)
+        self.close()
+
+    def close(self) -> None:
+        """No checkpoint is written any more."""
+        if self._folder is not None:
+            os.close(self._folder)
+        self._folder = None
+
+
 @contextlib.contextmanager
 def of_function(resources: Any) -> Iterator[None]:
     """Inside, this thread runs the function of a trial, for which a study has reserved so much."""
-    _thread.totals = types.SimpleNamespace()
+    _thread.totals = Totals(_core.trial_checkpoint())
     _thread.resources = resources
     try:
         yield
     finally:
+        _thread.totals.close()
         del _thread.totals, _thread.resources
 
 
@@ -113,6 +159,7 @@ def report(_metric: Any = None, **kwargs: Any) -> None:
     totals = getattr(_thread, "totals", None)
     if totals is not None:
         metrics = with_totals(totals, metrics)
+        totals.keep()
     session = _local()
     if session is None:
         _check_place_of_report()
@@ -139,8 +186,12 @@ def save_folder(folder: str) -> None:
             "Checkpoint.from_dict or Checkpoint.from_directory"
         )
 
+    totals = getattr(_thread, "totals", None)
+
     def write(directory: str) -> None:
         shutil.copytree(folder, directory, dirs_exist_ok=True)
+        if totals is not None:
+            totals.saves(directory)
 
     session = _local()
     (session.save if session else _core.trial_save)(write)
