@@ -1,5 +1,7 @@
 // An atomic write goes to a temporary file in the same directory, is flushed to disk, and is
-// renamed; then the directory is flushed, so that the rename itself survives a power failure.
+// renamed; then the directory is flushed, so that the rename itself survives a power failure. The
+// rename would put a file in the place of a device or a link, as of /dev/stdout: a device or a pipe
+// is written to instead, and what a link points to is what is renamed over.
 #include "base/files.h"
 
 #include <fcntl.h>
@@ -62,7 +64,15 @@ void write_all(int fd, std::string_view data, std::string_view what) {
   }
 }
 
-void write_file_atomically(const fs::path& path, std::string_view content, mode_t mode) {
+void write_file_atomically(const fs::path& given, std::string_view content, mode_t mode) {
+  struct stat there {};
+  if (::stat(given.c_str(), &there) == 0 && !S_ISREG(there.st_mode) && !S_ISDIR(there.st_mode)) {
+    const Fd fd(::open(given.c_str(), O_WRONLY | O_CLOEXEC));
+    if (!fd.valid()) throw_errno("cannot open {}", given.string());
+    return write_all(fd.get(), content, given.string());
+  }
+  std::error_code error;
+  const fs::path path = fs::is_symlink(given, error) ? fs::weakly_canonical(given, error) : given;
   std::string temporary = path.string() + ".XXXXXX";
   Fd fd(::mkostemp(temporary.data(), O_CLOEXEC));
   if (!fd.valid()) throw_errno("cannot create a temporary file beside {}", path.string());

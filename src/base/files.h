@@ -26,7 +26,7 @@ std::string tail_of_file(const std::filesystem::path& path, std::size_t bytes,
 
 /// Readers see the old content or the new one, never a part; after a return the new one survives a
 /// crash of the machine (temporary file beside it, fsync, rename). `mode` is exact, whatever the
-/// umask.
+/// umask. A link stays, and what it points to is written; a device or a pipe gets the content.
 void write_file_atomically(const std::filesystem::path& path, std::string_view content,
                            mode_t mode = 0644);
 

@@ -1,8 +1,11 @@
 #include "base/files.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include <array>
 #include <thread>
 
 #include "kolo/error.h"
@@ -88,6 +91,29 @@ TEST(FilesTest, AFailedWriteLeavesTheOldFile) {
   EXPECT_THROW(write_file_atomically(dir.path() / "taken", "x"), Error);
   EXPECT_EQ(std::distance(fs::directory_iterator(dir.path()), fs::directory_iterator()), 1);
   EXPECT_THROW(write_file_atomically(dir.path() / "no" / "such", "x"), Error);
+}
+
+// As of /dev/stdout, which is a link to a pipe or to a file.
+TEST(FilesTest, LinksAndPipesStayWhatTheyAre) {
+  TempDir dir;
+  const fs::path pipe = dir.path() / "pipe", to_pipe = dir.path() / "to-pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  fs::create_symlink("pipe", to_pipe);
+  const Fd reader(::open(pipe.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  for (const fs::path& path : {pipe, to_pipe}) {
+    write_file_atomically(path, "content");
+    std::array<char, 16> read{};
+    EXPECT_EQ(::read(reader.get(), read.data(), read.size()), 7) << path;
+    EXPECT_STREQ(read.data(), "content");
+  }
+  EXPECT_TRUE(fs::is_fifo(pipe));
+
+  const fs::path file = dir.path() / "file", link = dir.path() / "link";
+  write_file_atomically(file, "old");
+  fs::create_symlink("file", link);
+  write_file_atomically(link, "new");
+  EXPECT_TRUE(fs::is_symlink(link));
+  EXPECT_EQ(read_file(file), "new");
 }
 
 TEST(FilesTest, PrivateDirectoriesAreMadeAndChecked) {
