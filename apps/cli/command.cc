@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <cerrno>
+#include <cstdio>
+
 #include "base/errors.h"
 #include "base/registry.h"
 
@@ -42,6 +45,21 @@ int run_found(const FoundCommand& found) {
   return command.options == nullptr && found.rest.empty() ? kUsageError : 0;
 }
 
+/// `kolo help best`.
+int print_help(const FoundCommand& found) {
+  // Words behind a command that has options of its own are arguments: `kolo help best mnist`.
+  const bool is_group = found.command->options == nullptr && found.command->forward == nullptr;
+  if (is_group && !found.rest.empty() && !asks_for_help(found.rest)) throw_unknown_word(found);
+  fmt::print("{}", help_text(found.path, *found.command));
+  return 0;
+}
+
+/// What was printed may still be on its way to a disk that is full. Whoever has closed standard
+/// output wants none.
+void require_output() {
+  if (std::fflush(stdout) != 0 && errno != EBADF) throw_errno("cannot write the output");
+}
+
 }  // namespace
 
 const Command* Command::find(std::string_view subcommand) const {
@@ -72,12 +90,9 @@ int run_program(const Command& root, const Arguments& arguments) {
   const FoundCommand found =
       find_command(root, {arguments.begin() + (wants_help ? 1 : 0), arguments.end()});
   try {
-    if (!wants_help) return run_found(found);
-    // Words behind a command that has options of its own are arguments: `kolo help best mnist`.
-    const bool is_group = found.command->options == nullptr && found.command->forward == nullptr;
-    if (is_group && !found.rest.empty() && !asks_for_help(found.rest)) throw_unknown_word(found);
-    fmt::print("{}", help_text(found.path, *found.command));
-    return 0;
+    const int status = wants_help ? print_help(found) : run_found(found);
+    if (status == 0) require_output();
+    return status;
   } catch (const Error& error) {
     fmt::print(stderr, "{}: {}\n", found.path, error.message());
     return error.code() == ErrorCode::invalid_argument ? kUsageError : kFailure;

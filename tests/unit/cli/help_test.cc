@@ -1,5 +1,10 @@
+#include <fcntl.h>
 #include <gmock/gmock.h>
+#include <unistd.h>
 
+#include <cstdio>
+
+#include "base/fd.h"
 #include "example_command.h"
 #include "kolo/error.h"
 
@@ -54,6 +59,21 @@ TEST(HelpTest, HelpIsACommandToo) {
   ::testing::internal::CaptureStdout();
   EXPECT_EQ(run_program(kExample, {"help"}), 0);
   EXPECT_EQ(::testing::internal::GetCapturedStdout(), help_text("example", kExample));
+}
+
+// A table in a file that lacks its end would be taken for the whole.
+TEST(HelpTest, OutputThatCannotBeWrittenIsAnError) {
+  std::fflush(stdout);
+  const Fd before(::dup(STDOUT_FILENO)), full(::open("/dev/full", O_WRONLY | O_CLOEXEC));
+  ASSERT_TRUE(before.valid() && full.valid());
+  ::testing::internal::CaptureStderr();
+  ::dup2(full.get(), STDOUT_FILENO);
+  const int status = run_program(kExample, {"help"});
+  ::dup2(before.get(), STDOUT_FILENO);
+  std::clearerr(stdout);
+  EXPECT_EQ(status, 1);
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(),
+            "example: cannot write the output: No space left on device\n");
 }
 
 int fails(OptionSet& /*given*/) { throw Error(ErrorCode::not_found, "no such study"); }
