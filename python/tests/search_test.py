@@ -4,6 +4,8 @@ import contextlib
 import csv
 import io
 import os
+import pathlib
+import statistics
 import tempfile
 import unittest
 
@@ -343,6 +345,57 @@ class Callbacks(unittest.TestCase):
                 self.assertEqual(len(search._known), 30)
                 self.assertIsInstance(search._known[0][0]["n"], int)
                 self.assertGreater(search.search(8)["x"].median(), 5)
+
+    def test_initial_points_are_drawn_from_the_best_of_an_earlier_search(self):
+        problem = hps.HpProblem()
+        problem.add_hyperparameter((0.0, 10.0), "x")
+        problem.add_hyperparameter(["a", "b"], "kind")
+        problem.add_hyperparameter((1, 100), "n")
+        earlier = [
+            {"p:x": i / 10, "p:kind": "ab"[i % 2], "p:n": i % 100 + 1, "objective": i * (i % 2)}
+            for i in range(100)
+        ]
+        earlier.append({**earlier[0], "objective": "F_error"})
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "earlier.csv")
+            with open(path, "w", newline="") as file:
+                writer = csv.DictWriter(file, list(earlier[0]))
+                writer.writeheader()
+                writer.writerows(earlier)
+            for known in (earlier, path, pathlib.Path(path)):
+                search = hps.CBO(
+                    problem,
+                    lambda config: config["x"],
+                    random_state=5,
+                    log_dir=folder,
+                    n_initial_points=12,
+                    initial_points=[{"x": 1.0, "kind": "a", "n": 1}],
+                )
+                model = search.fit_generative_model(known)
+                # The best tenth has x from 8.1 on, and kind "b".
+                self.assertEqual(len(search._points), 13)
+                drawn = search._points[1:]
+                self.assertGreater(statistics.median(one["x"] for one in drawn), 7)
+                self.assertGreater([one["kind"] for one in drawn].count("b"), 8)
+                self.assertIn(model.ask().config["kind"], ("a", "b"))
+            found = search.search(13)
+            found = found if isinstance(found, list) else found.to_dict("records")
+            self.assertEqual({row["x"] for row in found}, {one["x"] for one in search._points})
+            for wrong, text in (
+                (lambda: search.fit_generative_model(earlier[:9]), "10 are needed"),
+                (lambda: search.fit_generative_model(earlier, q=1), "between 0 and 1"),
+                (lambda: search.fit_generative_model([{"x": 1}]), "no column 'objective'"),
+                (lambda: search.fit_surrogate([{"objective": 1, "x": 1}]), "no column 'kind'"),
+                (lambda: search.fit_surrogate(3), "neither a frame nor the path"),
+            ):
+                with self.assertRaisesRegex(ValueError, text):
+                    wrong()
+            with self.assertRaisesRegex(NotImplementedError, "fit_generative_model"):
+                search.fit_search_space(earlier)
+            # One that was inactive in all rows has no column.
+            problem.add_hyperparameter((0.0, 1.0), "momentum")
+            problem.add_condition("momentum", greater("x", 9.95))
+            hps.CBO(problem, lambda config: 1).fit_surrogate(earlier)
 
     def test_options_of_deephyper(self):
         with self.assertWarns(UserWarning):

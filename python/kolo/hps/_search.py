@@ -12,10 +12,11 @@ from contextlib import nullcontext
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
 
 from kolo import tune
-from kolo._errors import InvalidArgumentError
+from kolo._errors import InvalidArgumentError, UnsupportedError
 from kolo.hps._evaluator import Evaluator, Job
 from kolo.hps._problem import HpProblem
 from kolo.hps.callback import SearchTerminationError
+from kolo.search import Sampler
 from kolo.tune._session import EvaluationFailed
 
 
@@ -345,24 +346,87 @@ class CBO(Search):
                 n_initial_points=n_initial_points,
             )
         super().__init__(problem, evaluator, random_state, log_dir, verbose, **settings)
+        self._n_initial_points = n_initial_points
         self._points = [dict(point) for point in initial_points or []]
 
     def fit_surrogate(self, df: Any) -> None:
         """The results of an earlier search of this problem, as a frame or as the path of its
         results.csv, are known to this one."""
-        if isinstance(df, str):
+        self._known += self._earlier(df, "fit_surrogate")
+
+    def fit_generative_model(
+        self, df: Any, q: float = 0.9, n_iter_optimize: int = 0, n_samples: int = 100
+    ) -> Sampler:
+        """The initial points of this search are drawn from a model of the best of an earlier one, as a
+        frame or as the path of its results.csv: of all but the part ``q``. Returns the model, whose
+        ask() draws. ``n_iter_optimize`` and ``n_samples`` change nothing."""
+        if not 0 < q < 1:
+            raise InvalidArgumentError(
+                f"fit_generative_model: q is the part that is left out, between 0 and 1, not {q!r}"
+            )
+        earlier = self._earlier(df, "fit_generative_model")
+        best = int((1 - q) * len(earlier) + 1e-9)
+        if best < 1:
+            raise InvalidArgumentError(
+                f"fit_generative_model: the results have {len(earlier)} evaluations that did not "
+                f"fail; the best part of them, 1 - q, is less than one: {math.ceil(1 / (1 - q) - 1e-9)} are "
+                "needed, or a smaller q"
+            )
+        model = Sampler(
+            self._problem,
+            "tpe",
+            ["maximize"] * self._problem.objectives,
+            self._seed or 0,
+            n_startup=1,
+            n_candidates=1,  # a draw from the density of the good ones
+            gamma=1 - q,
+            max_good=min(best, 10_000),
+        )
+        model.tell(model.ask(), None)  # the one that the sampler draws before it has a model
+        for config, numbers in earlier:
+            model.add(config, numbers)
+        self._points += [asked.config for asked in model.ask(self._n_initial_points)]
+        return model
+
+    def fit_search_space(self, *arguments: Any, **options: Any) -> None:
+        """DeepHyper's; not here."""
+        raise UnsupportedError(
+            "CBO.fit_search_space is not there; fit_generative_model draws the initial points from "
+            "the best of an earlier search, and fit_surrogate learns from all of it"
+        )
+
+    def _earlier(self, df: Any, what: str) -> List[Tuple[Dict[str, Any], List[float]]]:
+        """Configurations and objectives of the results of another search."""
+        if isinstance(df, (str, os.PathLike)):
             with open(df, newline="") as file:
                 rows: List[Dict[str, Any]] = list(csv.DictReader(file))
-        else:
+        elif isinstance(df, (list, tuple)):
+            rows = list(df)
+        elif hasattr(df, "to_dict"):
             rows = df.to_dict("records")
+        else:
+            raise InvalidArgumentError(
+                f"{what}: {df!r} is neither a frame nor the path of a results.csv"
+            )
+        columns = sorted({str(name) for row in rows for name in row})
+        # One that no row had has no column.
+        may_miss = {child for child, _ in self._problem._conditions}
+        hyperparameters = [n for n in self._problem.hyperparameter_names if n not in may_miss]
+        known = {name[2:] if name.startswith("p:") else name for name in columns}
+        missing = [name for name in (*self._names(), *hyperparameters) if name not in known]
+        if missing:
+            raise InvalidArgumentError(
+                f"{what}: the results have no column {missing[0]!r}; they have {', '.join(columns)}"
+            )
+        found = []
         for row in rows:
-            values = [row[name] for name in self._names() if name in row]
             try:
-                numbers = [float(value) for value in values]
+                numbers = [float(row[name]) for name in self._names()]
             except (TypeError, ValueError):
                 continue  # a failure
-            if len(numbers) == len(self._names()) and all(map(math.isfinite, numbers)):
-                self._known.append((self._parameters(row), numbers))
+            if all(map(math.isfinite, numbers)):
+                found.append((self._parameters(row), numbers))
+        return found
 
     def _parameters(self, row: Dict[str, Any]) -> Dict[str, Any]:
         """The hyperparameters of a row, with the types that the problem has for them."""
