@@ -164,8 +164,13 @@ int run_run(RunOptions& options, OptionSet& given) {
     return kInfo.run(none);
   }
   launch::ParallelJob job = job_of(options, given);
-  const bool on_cluster =
-      !options.cluster.empty() && !given.typed("hosts") && !given.typed("hostfile");
+  const bool names_hosts = given.typed("hosts") || given.typed("hostfile");
+  if (given.typed("cluster") && names_hosts)
+    throw_error(ErrorCode::invalid_argument, "--cluster excludes --hosts and --hostfile");
+  const bool on_cluster = !options.cluster.empty() && !names_hosts;
+  if (given.typed("cluster-wait") && !on_cluster)
+    throw_error(ErrorCode::invalid_argument,
+                "--cluster-wait waits for slots of a cluster; name it with --cluster");
   if (is_elastic(options, given)) {
     if (transport_of(options, given).ends_with("mpi"))
       throw_error(ErrorCode::invalid_argument,

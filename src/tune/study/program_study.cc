@@ -80,6 +80,11 @@ TrialShape shape_of(const ProgramStudy& study) {
     shape.ranks_per_node = study.np / shape.nodes;
     if (study.np % shape.nodes == 0 && trials_at_once(shape) > 0) return shape;
   }
+  if (!study.cluster.empty())
+    throw_error(ErrorCode::invalid_argument,
+                "a trial of {} with {} each does not fit on the hosts of cluster {}, even when "
+                "nobody uses them",
+                counted(study.np, "rank"), exec::describe(shape.each_rank), study.cluster);
   std::string slots;
   for (const auto& host : study.hosts)
     slots += fmt::format("{}{}:{}", slots.empty() ? "" : ",", host.name, host.slots);

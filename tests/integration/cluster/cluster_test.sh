@@ -223,7 +223,7 @@ S
   rm "$work/devices"
   at_head "$kolo" tune --name licences --cluster lab --resources licences=1 --num-samples 4 --space "$work/space.yaml" --quiet -- \
     "$work/gpu.sh" "$work" 2 || bad 'a study with licences failed'
-  refused 2 'does not fit' "$kolo" tune --name many --cluster lab --gpus 3 --num-samples 1 --space "$work/space.yaml" -- true
+  refused 2 '1 rank with 1 slot, 3 GPUs each does not fit' "$kolo" tune --name many --cluster lab --gpus 3 --num-samples 1 --space "$work/space.yaml" -- true
   refused 2 "resource of the cluster 'licence' is unknown; did you mean 'licences'" "$kolo" tune --name typo --cluster lab \
     --resources licence=1 --num-samples 1 --space "$work/space.yaml" -- true
   refused 2 'not divided' "$kolo" tune --name half --cluster lab --gpus 0.5 --num-samples 1 --space "$work/space.yaml" -- true

@@ -75,6 +75,9 @@ TEST_F(RunUsageTest, WrongUseIsOneLineAndTwo) {
   expect_refused({"run", "-np", "1", "-x", "9X=1", "true"}, 2, "not the name of a variable");
   expect_refused({"run", "-np", "1", "-H", "localhost", "--hostfile", "x", "true"}, 2,
                  "exclude each other");
+  expect_refused({"run", "-np", "1", "-H", "localhost", "--cluster", "lab", "true"}, 2,
+                 "--cluster excludes --hosts");
+  expect_refused({"run", "-np", "1", "--cluster-wait", "5", "true"}, 2, "name it with --cluster");
   expect_refused({"no-such-command"}, 2, "unknown");
   expect_refused({"list", "planets"}, 2, "transports");
 }
