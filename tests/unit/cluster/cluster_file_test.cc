@@ -107,6 +107,17 @@ TEST(ClusterFileTest, WhatIsMissingOrWrongIsNamed) {
   EXPECT_THAT(error_of(kSmall + "resources: {slots: -1}\n"), HasSubstr("'slots'"));
 }
 
+TEST(ClusterFileTest, AValueOfAnotherKindSaysWhatIsExpected) {
+  EXPECT_EQ(error_of(kSmall + "setup_commands: pip install\n"),
+            "f: 'setup_commands' must be a list of texts");
+  EXPECT_EQ(error_of(kSmall + "setup_commands: [1]\n"),
+            "f: 'setup_commands' must be a list of texts");
+  EXPECT_THAT(error_of(kSmall + "file_mounts: [a]\n"), HasSubstr("must be a map of paths"));
+  EXPECT_THAT(error_of(kSmall + "min_workers: two\n"), HasSubstr("must be a number"));
+  EXPECT_THAT(error_of("cluster_name: 12\nprovider: {head_ip: a}\n"),
+              HasSubstr("'cluster_name' must be text, in quotes"));
+}
+
 TEST(ClusterFileTest, NumbersThatAreTooSmall) {
   EXPECT_THAT(error_of(kSmall + "resources: {slots: 0}\n"),
               HasSubstr("'slots' must be at least 1"));
