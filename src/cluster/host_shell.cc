@@ -119,6 +119,11 @@ std::string last_line_of(const CommandResult& result) {
   return line.empty() ? describe_wait_status(result.status) : std::string(line);
 }
 
+std::string guarded_line(const std::string& line) {
+  return fmt::format("exec setsid -w /bin/sh -c {} kolo {}", shell_quoted(kGuardedScript),
+                     shell_quoted(line));
+}
+
 HostShell::HostShell(const SshAccess& access, std::string host, const std::string& kolo)
     : host_(std::move(host)),
       ssh_(exec::ssh_from_environment(fs::read_symlink("/proc/self/exe"))),
@@ -162,9 +167,7 @@ std::string HostShell::run(const std::string& line, Deadline deadline,
 
 void HostShell::run_guarded(const std::string& line, Deadline deadline) const {
   const Pipe held = make_pipe();  // its other end closes with this process
-  run(fmt::format("exec setsid -w /bin/sh -c {} kolo {}", shell_quoted(kGuardedScript),
-                  shell_quoted(line)),
-      deadline, held.read.get());
+  run(guarded_line(line), deadline, held.read.get());
 }
 
 std::string HostShell::run(const std::string& line, Deadline deadline, int standard_input) const {

@@ -17,6 +17,10 @@ namespace kolo::cluster {
 /// What a command that failed said last; how it ended if it said nothing.
 std::string last_line_of(const CommandResult& result);
 
+/// A line for a shell that runs this one in a session of its own, without input, and ends all of it
+/// when its own standard input ends.
+std::string guarded_line(const std::string& line);
+
 class HostShell {
  public:
   /// `kolo` is the path of the program on the host; "" = that of this process.

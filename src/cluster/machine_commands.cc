@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "base/errors.h"
+#include "base/pipe.h"
 #include "base/words.h"
 #include "cluster/host_shell.h"
 
@@ -16,7 +17,10 @@ std::string run_machine_command(std::string_view key, const std::string& variabl
   const std::string line =
       fmt::format("cd {} && {} exec /bin/sh -c {}", shell_quoted(machines.directory.string()),
                   variables, shell_quoted(command));
-  const CommandResult result = run_command({"/bin/sh", "-c", line}, deadline);
+  // `kolo up` that is killed leaves no command behind that still makes machines.
+  const Pipe held = make_pipe();
+  const CommandResult result =
+      run_command({"/bin/sh", "-c", guarded_line(line)}, deadline, held.read.get());
   if (!result.ok())
     throw_error(ErrorCode::unavailable, "{} (`{}` of provider.{})", last_line_of(result), command,
                 key);

@@ -654,13 +654,24 @@ Y
   at_head "$kolo" down || bad 'kolo down failed'
   grep -q '^deleted cloud$' "$work/made" || bad 'the machines were not deleted'
   expect_nothing_left
+  # `kolo up` that is killed ends the command.
+  printf '#!/bin/bash\necho $$ >%s/begun\nsleep 60\n' "$work" >"$work/create"
+  "$hosts_dir/on-host" "${hosts[0]}" "$kolo" up "$work/cluster.yaml" >"$work/slow.log" 2>&1 </dev/null &
+  local killed=$!
+  begun() { [[ -s "$work/begun" ]]; }
+  until_true 20 'the command runs' begun
+  kill -9 "$killed"
+  until_true 10 'the command ends' ended "$(<"$work/begun")"
+  at_head "$kolo" down || bad 'kolo down failed'
+  expect_nothing_left
+  [[ "$(grep -c deleted "$work/made")" == 2 ]] || bad 'what a killed command may have made stays'
   # A command that fails is named, and what it may have made is taken away by `kolo down`.
   printf '#!/bin/bash\necho no machines today >&2\nexit 3\n' >"$work/create"
   refused 1 'no machines today (`./create` of provider.create)' "$kolo" up "$work/cluster.yaml"
   printf '#!/bin/bash\necho two words\n' >"$work/create"
   refused 1 "printed 'two words'" "$kolo" up "$work/cluster.yaml"
   at_head "$kolo" down || bad 'kolo down failed'
-  [[ "$(grep -c deleted "$work/made")" == 2 ]] || bad 'what a failed command may have made stays'
+  [[ "$(grep -c deleted "$work/made")" == 3 ]] || bad 'what a failed command may have made stays'
   expect_nothing_left
 }
 
