@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import difflib
+import functools
 import inspect
 import warnings
-from typing import Any, Callable, Dict, Iterable, Mapping, Optional
+from typing import Any, Callable, Dict, Iterable, Mapping, Optional, TypeVar
 
 
 class HorovodInternalError(RuntimeError):
@@ -140,6 +141,40 @@ def known_arguments(function: Callable[..., Any], given: Mapping[str, Any]) -> D
         hint = did_you_mean(name, parameters)
         warnings.warn(f"{label} has no parameter {name!r}, which is left out{hint}", stacklevel=3)
     return {name: value for name, value in given.items() if name in parameters}
+
+
+class UnknownArgumentError(InvalidArgumentError, TypeError):
+    """A function was given an argument by a name that it does not know."""
+
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+Class = TypeVar("Class", bound=type)
+
+
+def suggests(function: Function, label: Optional[str] = None) -> Function:
+    """The function, which answers an unknown name of an argument with the nearest that it knows."""
+    parameters = inspect.signature(function).parameters
+    if any(one.kind is inspect.Parameter.VAR_KEYWORD for one in parameters.values()):
+        return function
+
+    @functools.wraps(function)
+    def checked(*args: Any, **kwargs: Any) -> Any:
+        for name in kwargs:
+            if name not in parameters:
+                raise UnknownArgumentError(
+                    f"{label or function.__name__} has no parameter {name!r}"
+                    f"{did_you_mean(name, parameters)}"
+                )
+        return function(*args, **kwargs)
+
+    return checked  # type: ignore[return-value]
+
+
+def constructor_suggests(made: Class) -> Class:
+    """The class, whose constructor does what suggests() says."""
+    if "__init__" in vars(made):
+        made.__init__ = suggests(made.__init__, made.__name__)  # type: ignore[misc]
+    return made
 
 
 def unknown_name(kind: str, name: str, known: Iterable[str]) -> InvalidArgumentError:

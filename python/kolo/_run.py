@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Optional, Sequence
 
-from kolo._errors import FailureError, InvalidArgumentError, NotFoundError
+from kolo._errors import FailureError, InvalidArgumentError, NotFoundError, suggests
 from kolo._files import command_path
 
 try:
@@ -36,6 +36,7 @@ def python_path() -> str:
     return os.pathsep.join(path or os.getcwd() for path in sys.path)
 
 
+@suggests
 def run(
     func: Callable[..., Any],
     args: Sequence[Any] = (),

@@ -55,6 +55,12 @@ class Calls(RankTest):
         with self.assertRaises(ValueError):
             hvd.allreduce(torch.ones(1), process_set=3)
 
+    def test_a_misspelt_argument(self):
+        model = torch.nn.Linear(1, 1)
+        sgd = torch.optim.SGD(model.parameters(), lr=0.1)
+        with self.assertRaisesRegex(TypeError, "did you mean 'named_parameters'"):
+            hvd.DistributedOptimizer(sgd, named_parameter=model.named_parameters())
+
     def test_wrong_shapes_and_ranks(self):
         scalar = torch.tensor(1.0)
         for call in (hvd.allgather, hvd.alltoall, hvd.reducescatter):

@@ -5,8 +5,9 @@ import warnings
 
 from study_case import StudyCase
 
+import kolo
 from kolo import tune
-from kolo.hps import CBO, Evaluator, HpProblem
+from kolo.hps import CBO, Evaluator, HpProblem, equals
 from kolo.search import Sampler
 from kolo.tune.suggest import BayesOptSearch
 
@@ -30,6 +31,33 @@ class Mistakes(StudyCase):
         options.setdefault("config", X)
         with self.assertRaisesRegex(error, message):
             self.run_study(trainable, **options)
+
+    def test_misspelt_names_are_answered_with_the_right_ones(self):
+        for right, wrong in (
+            ("grace_period", lambda: tune.schedulers.ASHAScheduler(max_t=9, grace_perid=1)),
+            ("metric", lambda: tune.TuneConfig(metirc="loss")),
+            ("storage_path|name", lambda: tune.RunConfig(nam="first")),
+            ("param_space", lambda: tune.Tuner(train, parm_space=X)),
+            ("num_workers", lambda: Evaluator.create(train, method_kwargs={"num_worker": 1})),
+            ("max_evals", lambda: CBO(problem(x=(0.0, 1.0)), train).search(max_eval=3)),
+            ("num_proc", lambda: kolo.run(train, num_procs=2)),
+        ):
+            with self.assertRaisesRegex(TypeError, f"did you mean '({right})'"):
+                wrong()
+        with self.assertRaises(ValueError):
+            tune.TuneConfig(metirc="loss")
+        self.refuses("did you mean 'cpu'", resources_per_trial={"cpus": 1})
+        self.refuses("'1' of the resource 'cpu' is not a number", resources_per_trial={"cpu": "1"})
+
+    def test_a_wrong_condition_is_not_kept(self):
+        made = problem(kind=["a", "b"], x=(0.0, 1.0))
+        with self.assertRaisesRegex(ValueError, "'z' is unknown.*known: kind, x"):
+            made.add_condition("z", equals("kind", "a"))
+        with self.assertRaises(ValueError):
+            made.add_condition("x", equals("kin", "a"))
+        with self.assertRaises(ValueError):
+            made.add_forbidden_clause(equals("kin", "a"))
+        made.add_condition("x", equals("kind", "a"))
 
     def test_trainables(self):
         class Plain:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Callable, List, Mapping, Optional, Tuple, Union
 
-from kolo._errors import InvalidArgumentError, UnsupportedError
+from kolo._errors import InvalidArgumentError, UnsupportedError, constructor_suggests
 
 
+@constructor_suggests
 @dataclass
 class FailureConfig:
     """What follows from trials that fail: how often each may go on, and whether the study does.
@@ -30,6 +31,7 @@ class FailureConfig:
             )
 
 
+@constructor_suggests
 @dataclass
 class CheckpointConfig:
     """How many checkpoints of a trial are kept, which ones, and when a class writes them."""
@@ -64,6 +66,7 @@ class CheckpointConfig:
         return f"min-{name}" if name and self.checkpoint_score_order == "min" else name
 
 
+@constructor_suggests
 @dataclass
 class SyncConfig:
     """Programs for Tune may construct it. Results stay where local_dir says: nothing is sent to
@@ -84,6 +87,7 @@ class SyncConfig:
             )
 
 
+@constructor_suggests
 @dataclass
 class RunConfig:
     """What a study is called, where it is kept, when it ends and who is told of it."""

@@ -10,7 +10,12 @@ from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, ThreadPoolE
 from contextlib import contextmanager
 from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Type
 
-from kolo._errors import InvalidArgumentError, UnsupportedError, unknown_name
+from kolo._errors import (
+    InvalidArgumentError,
+    UnsupportedError,
+    constructor_suggests,
+    unknown_name,
+)
 
 _METHODS = {
     "serial": "thread",
@@ -104,6 +109,7 @@ def profile(run_function: Callable[..., Any]) -> Callable[..., Any]:
     return timed
 
 
+@constructor_suggests
 class Evaluator:
     """Where a run function is evaluated: a thread, a process or a ring of ranks each."""
 

@@ -7,7 +7,7 @@ import math
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 from kolo import _core
-from kolo._errors import AlreadyExistsError, InvalidArgumentError
+from kolo._errors import AlreadyExistsError, InvalidArgumentError, unknown_name
 from kolo.hps import _configspace
 from kolo.tune.sample import Domain
 
@@ -124,8 +124,9 @@ class HpProblem:
         or a condition of ConfigSpace alone."""
         if clause is None:
             child, clause = _configspace.child_of(child), _configspace.clause_of(child)
-        self._conditions.append((child, clause))
-        self._kolo_space()
+        if child not in self._parameters:
+            raise unknown_name("add_condition: the hyperparameter", child, self._parameters)
+        self._try(self._conditions, (child, clause))
 
     def add_conditions(self, conditions: Sequence[Any]) -> None:
         """Adds several conditions: pairs, or conditions of ConfigSpace."""
@@ -136,16 +137,19 @@ class HpProblem:
         """No configuration may fulfil the clause, which may be one of ConfigSpace."""
         if _configspace.is_clause(clause):
             clause = _configspace.clause_of(clause)
-        self._forbidden.append(clause)
-        self._kolo_space()
+        self._try(self._forbidden, clause)
 
     def add_starting_point(self, **dims: Any) -> None:
         """A configuration that is evaluated first; what it leaves out is drawn."""
-        self.starting_points.append(dict(dims))
+        self._try(self.starting_points, dict(dims))
+
+    def _try(self, parts: List[Any], part: Any) -> None:
+        """Adds the part; a wrong one is not kept, so that it can be added in the right way."""
+        parts.append(part)
         try:
             self._kolo_space()
         except Exception:
-            self.starting_points.pop()
+            parts.pop()
             raise
 
     def set_constraint_fn(self, function: Callable[[Dict[str, Any]], bool]) -> None:

@@ -12,7 +12,7 @@ from contextlib import nullcontext
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
 
 from kolo import tune
-from kolo._errors import InvalidArgumentError, UnsupportedError
+from kolo._errors import InvalidArgumentError, UnsupportedError, suggests
 from kolo.hps._evaluator import Evaluator, Job
 from kolo.hps._problem import HpProblem
 from kolo.hps.callback import SearchTerminationError
@@ -211,6 +211,7 @@ class Search:
         count = self._problem.objectives
         return ["objective"] if count == 1 else [f"objective_{i}" for i in range(count)]
 
+    @suggests
     def search(self, max_evals: int = -1, timeout: Optional[float] = None) -> Any:
         """Evaluates configurations until there are enough or the time is over. Returns a frame of
         pandas, or a list of dictionaries without pandas; both as in results.csv."""

@@ -7,7 +7,7 @@ from typing import Any, Callable, List, Optional, Sequence
 
 import keras
 
-from kolo._errors import InvalidArgumentError
+from kolo._errors import InvalidArgumentError, suggests
 from kolo.process_sets import ProcessSet, global_process_set
 
 Average, Sum, Adasum = range(3)
@@ -185,6 +185,7 @@ def _distributed_class(
     return cls
 
 
+@suggests
 def DistributedOptimizer(
     optimizer: Any,
     name: Any = None,

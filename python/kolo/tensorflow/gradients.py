@@ -7,7 +7,7 @@ from typing import Any, Dict, List, Optional, Sequence
 
 import tensorflow as tf
 
-from kolo._errors import InvalidArgumentError
+from kolo._errors import InvalidArgumentError, suggests
 from kolo.process_sets import ProcessSet, global_process_set
 from kolo.tensorflow.compression import Compression
 from kolo.tensorflow.mpi_ops import Adasum, Average, allreduce, grouped_allreduce
@@ -157,6 +157,7 @@ class _DistributedGradientTape(tf.GradientTape):
         )
 
 
+@suggests
 def DistributedGradientTape(
     gradtape: Any,
     device_dense: str = "",

@@ -6,6 +6,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from kolo._errors import suggests
 from kolo.process_sets import ProcessSet, global_process_set
 from kolo.tensorflow.compression import Compression
 from kolo.tensorflow.functions import broadcast_global_variables
@@ -32,6 +33,7 @@ class _GraphOptimizer:
         return list(zip(gradients, variables))
 
 
+@suggests
 def DistributedOptimizer(
     optimizer: Any,
     name: Any = None,

@@ -13,7 +13,7 @@ import torch
 
 from kolo import _core
 from kolo._basics import group_users
-from kolo._errors import InvalidArgumentError
+from kolo._errors import InvalidArgumentError, suggests
 from kolo.process_sets import ProcessSet, global_process_set
 from kolo.torch._gradients import Gradients, add_gradient_hook
 from kolo.torch._lossy import LossyCompression, LossyReducer
@@ -376,6 +376,7 @@ def _check_passes(passes: Any) -> None:
         raise InvalidArgumentError(f"backward_passes_per_step must be > 0, not {passes!r}")
 
 
+@suggests
 def DistributedOptimizer(
     optimizer: torch.optim.Optimizer,
     named_parameters: Any = None,

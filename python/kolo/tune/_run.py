@@ -36,6 +36,7 @@ from kolo.tune.error import TuneError
 from kolo.tune.experiment import Experiment
 from kolo.tune.logger import loggers_beside
 from kolo.tune.progress_reporter import reporters_of
+from kolo.tune.resources import check_names
 from kolo.tune.result import results_dir
 from kolo.tune.schedulers import ResourceChangingScheduler, TrialScheduler, create_scheduler
 from kolo.tune.schedulers._allocations import Allocation, options_of, range_for
@@ -174,6 +175,8 @@ def run(
     rules["stopper"] = watched(watchers, rules["stopper"])
     ranks = trainable.ranks
     resources = trainable.reserve(resources_per_trial, config or {})
+    if not cluster:  # which has resources of its own
+        check_names(resources, total_resources)
     rank_range = range_for(allocation, trainable.rank_range, resources, total_resources)
     kind = executor or ("ranks" if ranks or rank_range else "process" if cluster else "thread")
     if rank_range:

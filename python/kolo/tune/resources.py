@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Mapping, Sequence
+from typing import Any, Dict, List, Mapping, Optional, Sequence
 
-from kolo._errors import InvalidArgumentError
+from kolo._errors import InvalidArgumentError, did_you_mean
 
 
 class PlacementGroupFactory:
@@ -65,7 +65,24 @@ def amounts_of(resources: Any, what: str) -> Dict[str, float]:
         )
     amounts = {key.lower() if key in ("CPU", "GPU") else key: v for key, v in resources.items()}
     amounts.update(amounts.pop("custom_resources", None) or {})
+    for name, amount in amounts.items():
+        if name != "ranks" and not hasattr(type(amount), "__float__"):
+            raise InvalidArgumentError(
+                f"{what}: {amount!r} of the resource {name!r} is not a number"
+            )
     return amounts
+
+
+def check_names(amounts: Mapping[str, float], total: Optional[Mapping[str, float]]) -> None:
+    """Refuses what is no resource of the study, if it looks like a misspelt name of one."""
+    known = ["cpu", "gpu", "ranks", *(total or {})]
+    for name in amounts:
+        hint = did_you_mean(name, known)
+        if name not in known and hint:
+            raise InvalidArgumentError(
+                f"tune.run: a trial shall have {amounts[name]} of {name!r}, of which the study has none"
+                f"{hint}"
+            )
 
 
 def placement_of(amounts: Mapping[str, float]) -> PlacementGroupFactory:

@@ -6,7 +6,10 @@ import datetime
 from dataclasses import dataclass
 from typing import Any, Callable, Optional, Union
 
+from kolo._errors import constructor_suggests
 
+
+@constructor_suggests
 @dataclass
 class TuneConfig:
     """For Tuner: the parameters of tune.run with the same names. ``chdir_to_trial_dir`` changes nothing:

@@ -7,7 +7,12 @@ import pickle
 from typing import Any, Callable, Dict, Optional
 
 from kolo import _core
-from kolo._errors import FailedPreconditionError, InvalidArgumentError, NotFoundError
+from kolo._errors import (
+    FailedPreconditionError,
+    InvalidArgumentError,
+    NotFoundError,
+    constructor_suggests,
+)
 from kolo._run import pickler
 from kolo.air.config import RunConfig
 from kolo.tune._prepared import Prepared
@@ -22,6 +27,7 @@ from kolo.tune.tune_config import TuneConfig
 _STATE = "tuner.pkl"
 
 
+@constructor_suggests
 class Tuner:
     """A study of a function or class: fit() runs it, and restore() goes on with one that ended early.
 

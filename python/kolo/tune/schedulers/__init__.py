@@ -6,7 +6,13 @@ import os
 import pickle
 from typing import Any, Callable, Dict, Optional, Tuple
 
-from kolo._errors import InvalidArgumentError, UnsupportedError, known_arguments, unknown_name
+from kolo._errors import (
+    InvalidArgumentError,
+    UnsupportedError,
+    constructor_suggests,
+    known_arguments,
+    unknown_name,
+)
 from kolo._run import pickler
 from kolo.tune.error import SettingError
 from kolo.tune.sample import Domain, uniform
@@ -50,6 +56,10 @@ class TrialScheduler:
     NOOP = "NOOP"
 
     name = "fifo"
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        constructor_suggests(cls)
 
     def __init__(
         self,
