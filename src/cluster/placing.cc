@@ -2,8 +2,8 @@
 // even pass gives one rank to each host with room. It ends because the room is counted first. The
 // counts rest on what hosts have said last, which may be out of date. Therefore reserve_ranks()
 // asks the hosts for a gang; after a refusal it waits for news and places again, until the
-// deadline. Before that it places the ranks as if everything were free, so that a request that can
-// never be met fails at once.
+// deadline. Each time it first places the ranks as if everything were free, so that a request that
+// can never be met fails at once.
 #include "cluster/placing.h"
 
 #include <fmt/ranges.h>
@@ -119,11 +119,12 @@ std::vector<int> place(const std::vector<exec::Holdings>& hosts, int ranks,
 
 std::vector<int> reserve_ranks(std::vector<LinkedMember>& members, int ranks,
                                const exec::Amounts& each, Spread spread, Deadline deadline) {
-  if (auto all = holdings_of(members);
-      place(when_free(std::move(all)), ranks, each, spread).empty())
-    throw_error(ErrorCode::unavailable, "the cluster has too few slots for {}: {}",
-                counted(ranks, "rank"), who_has_what(members));
   for (;;) {
+    // A host that is lost meanwhile does not come back to these links.
+    if (auto all = holdings_of(members);
+        place(when_free(std::move(all)), ranks, each, spread).empty())
+      throw_error(ErrorCode::unavailable, "the cluster has too few slots for {}: {}",
+                  counted(ranks, "rank"), who_has_what(members));
     std::string why;
     const auto counts = place(holdings_of(members), ranks, each, spread);
     if (!counts.empty() &&

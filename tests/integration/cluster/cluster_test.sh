@@ -129,7 +129,16 @@ case_run() {
   # The processors of two ranks of a host differ.
   at_head "$kolo" run --cluster lab -np 2 sh -c 'grep Cpus_allowed_list /proc/self/status' || bad 'cannot run'
   [[ "$(sed 's/.*://' "$work/log" | sort -u | wc -l)" == 2 ]] || bad 'two ranks share a processor'
+  # Who waits for slots is told when the cluster ends.
+  "$hosts_dir/on-host" "${hosts[0]}" "$kolo" run --cluster lab -np 6 sleep 60 >"$work/busy.log" 2>&1 </dev/null &
+  until_true 20 'no slot is free' all_free 0
+  "$hosts_dir/on-host" "${hosts[0]}" "$kolo" run --cluster lab --cluster-wait 60 -np 1 true >"$work/waiting.log" 2>&1 </dev/null &
+  local waiting=$!
+  linked() { [[ -n "$(ss -tnHp -N "${hosts[0]}" state established 2>/dev/null | grep "pid=$waiting,")" ]]; }
+  until_true 20 'a run waits' linked
   at_head "$kolo" down || bad 'kolo down failed'
+  until_true 10 'the run that waited ends' ended "$waiting"
+  grep -q 'kolo run: .* is lost' "$work/waiting.log" || bad "$(<"$work/waiting.log")"
   expect_nothing_left
 }
 
