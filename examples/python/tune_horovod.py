@@ -8,7 +8,7 @@ import sys
 
 import kolo.torch as hvd  # was: import horovod.torch as hvd
 from kolo import tune  # was: from ray import tune
-from kolo.tune import DistributedTrainableCreator  # was: from ray.tune.integration.horovod
+from kolo.tune.integration.horovod import DistributedTrainableCreator  # was: ray.tune
 
 
 class Model:

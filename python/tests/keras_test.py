@@ -8,6 +8,10 @@ import numpy as np
 from ranks import RankTest, main
 
 import kolo.keras as hvd
+from kolo import tune
+from kolo.tune.integration.keras import TuneReportCallback, TuneReportCheckpointCallback
+
+BEST = {"metric": "loss", "mode": "min"}
 
 hvd.init()
 RANK, SIZE = hvd.rank(), hvd.size()
@@ -197,6 +201,45 @@ class Values(RankTest):
         state.epoch = 9
         state.restore()
         self.assertEqual((weight(model), state.epoch), (0.0, 1))
+
+
+class Trials(RankTest):
+    """Callbacks for trials; each rank has a study of its own here."""
+
+    def run_study(self, callback):
+        def train(config):
+            model = compiled(keras.optimizers.SGD(config["lr"]))
+            model.fit(X, Y, epochs=3, verbose=0, callbacks=[callback()])
+
+        with tempfile.TemporaryDirectory() as folder:
+            analysis = tune.run(
+                train, config={"lr": 0.1}, local_dir=folder, verbose=0, loggers=[], **BEST
+            )
+            (trial,) = analysis.trials
+            files = os.listdir(trial.checkpoint) if trial.checkpoint else []
+        return trial.results, files
+
+    def test_reports(self):
+        for metrics in (None, "loss", ["loss"], {"loss": "loss"}):
+            results, files = self.run_study(lambda m=metrics: TuneReportCallback(m))
+            self.assertEqual((len(results), files), (3, []))
+            self.assertLess(results[-1]["loss"], results[0]["loss"] + 1e-9)
+        results, _ = self.run_study(lambda: TuneReportCallback({"loss": "loss"}, on=["train_end"]))
+        self.assertEqual(len(results), 1)
+
+    def test_checkpoints(self):
+        results, files = self.run_study(lambda: TuneReportCheckpointCallback("loss", frequency=2))
+        self.assertEqual((len(results), files), (3, ["checkpoint.keras"]))
+
+    def test_mistakes(self):
+        with self.assertRaisesRegex(ValueError, "did you mean 'epoch_end'"):
+            TuneReportCallback(on="epoch_ends")
+        with self.assertRaisesRegex(TypeError, "did you mean 'metrics'"):
+            TuneReportCallback(metric="loss")
+        with self.assertRaises(ValueError):
+            TuneReportCheckpointCallback(frequency=0)
+        with self.assertRaisesRegex(tune.TuneError, "no 'los'; did you mean 'loss'"):
+            self.run_study(lambda: TuneReportCallback("los"))
 
 
 if __name__ == "__main__":

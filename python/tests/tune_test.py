@@ -10,6 +10,7 @@ from study_case import StudyCase
 
 import kolo
 from kolo import tune
+from kolo.tune.integration.horovod import DistributedTrainableCreator, distributed_checkpoint_dir
 from kolo.tune.schedulers import ASHAScheduler, PopulationBasedTraining
 from kolo.tune.stopper import MaximumIterationStopper
 from kolo.tune.suggest import ConcurrencyLimiter
@@ -326,6 +327,34 @@ class TuneTest(StudyCase):
         self.assertEqual(analysis.best_config, {"x": 2})
         self.assertEqual(analysis.best_result["total"], 6)
         self.assertEqual(analysis.best_result["size"], 2)
+
+    def test_checkpoints_of_rings(self):
+        def train(config):
+            kolo.init()
+            for step in range(2):
+                for disable in (False, True):
+                    with distributed_checkpoint_dir(step=step, disable=disable) as folder:
+                        with open(os.path.join(folder, "file"), "w") as file:
+                            file.write(f"{kolo.rank()} {step} {disable}")
+                tune.report(step=step, timesteps_this_iter=5)
+
+        analysis = self.run_study(DistributedTrainableCreator(train, num_slots=2))
+        (trial,) = analysis.trials
+        self.assertEqual(trial.last_result["timesteps_total"], 10)
+        with open(os.path.join(trial.checkpoint, "file")) as file:
+            self.assertEqual(file.read(), "0 1 False")
+
+    def test_places_of_tune(self):
+        from kolo.air.checkpoint import Checkpoint
+        from kolo.tune.suggest.basic_variant import BasicVariantGenerator
+        from kolo.tune.suggest.repeater import Repeater
+        from kolo.tune.suggest.suggestion import Searcher
+        from kolo.tune.suggest.variant_generator import generate_variants
+
+        self.assertIs(Checkpoint, tune.Checkpoint)
+        for one in (BasicVariantGenerator, Repeater, Searcher):
+            self.assertIs(one, getattr(tune.suggest, one.__name__))
+        self.assertEqual(len(list(generate_variants({"x": tune.grid_search([1, 2])}))), 2)
 
     # --- failures ---
 

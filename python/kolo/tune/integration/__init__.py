@@ -1,0 +1,1 @@
+"""Other frameworks in trials, at Ray Tune's places for them."""
