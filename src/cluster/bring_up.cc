@@ -146,6 +146,18 @@ bool start_all(Cluster& cluster, std::size_t count, std::optional<int> min_worke
     stands[i] = !report.is_failure;
     tell(report);
   });
+  // Two names of one machine would promise its slots twice.
+  for (std::size_t i = count; i-- > 1;) {
+    const auto place = members.begin() + static_cast<std::ptrdiff_t>(i);
+    const auto other = std::find_if(members.begin(), place, [&](const Member& one) {
+      return one.address && place->address && one.address->str() == place->address->str();
+    });
+    if (other == place) continue;
+    tell({place->host, fmt::format("is the same machine as {}; name it once", other->host),
+          /*is_failure=*/true});
+    stands[i] = false;
+    members.erase(place);
+  }
   cluster.members = std::move(members);
   save_cluster(cluster);
   const auto workers = std::count(stands.begin() + 1, stands.end(), true);

@@ -183,7 +183,16 @@ std::string HostShell::run(const std::string& line, Deadline deadline, int stand
 
 std::string HostShell::run_kolo(const std::string& arguments, Deadline deadline,
                                 std::string_view input) const {
-  return run(fmt::format("exec {} {}", shell_quoted(ssh_.remote_kolo), arguments), deadline, input);
+  const std::string kolo = shell_quoted(ssh_.remote_kolo);
+  const std::string advice =
+      shell_quoted(fmt::format("there is no program {}; install kolo there, or say where it is by "
+                               "the key `kolo` of the file",
+                               ssh_.remote_kolo));
+  const std::string script =
+      fmt::format("command -v {} >/dev/null || {{ echo {} >&2; exit 127; }}; exec {} {}", kolo,
+                  advice, kolo, arguments);
+  // The login shell may be one of another language.
+  return run("exec /bin/sh -c " + shell_quoted(script), deadline, input);
 }
 
 void HostShell::copy_to(const fs::path& here, const std::string& there, Deadline deadline) const {

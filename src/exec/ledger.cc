@@ -56,10 +56,9 @@ std::optional<std::string> Ledger::reserve(Key key, const std::string& owner, co
     throw_error(ErrorCode::already_exists, "reservation {} exists already", key.second);
   if (is_draining_) return "the host is drained: it takes nothing new";
   if (!fits(want, total_))
-    return fmt::format("{} are wanted and the host has {}", describe(want), describe(total_));
+    return fmt::format("wanted: {}; the host has {}", describe(want), describe(total_));
   if (const Amounts room = free(); !fits(want, room))
-    return fmt::format("{} are wanted and {} are free; {}", describe(want), describe(room),
-                       holders());
+    return fmt::format("wanted: {}; free: {}; {}", describe(want), describe(room), holders());
   Grant grant{{owner, want, {}},
               take_free(total_.slots, want.slots, grants_, &Grant::slots),
               take_free(total_.gpus, want.gpus, grants_, &Grant::gpus)};

@@ -108,6 +108,18 @@ case_up() {
   expect_nothing_left
   refused 1 "there is no cluster" "$kolo" down lab
   refused 1 "there is no cluster 'lab'" "$kolo" status lab
+  # Two names of one machine, and a host without the program.
+  cluster_file "${hosts[1]}"
+  sed -i "s/worker_ips: .*]/worker_ips: [${hosts[1]}, 10.77.0.1]/" "$work/cluster.yaml"
+  refused 1 'is the same machine as .*; name it once' "$kolo" up "$work/cluster.yaml"
+  at_head "$kolo" status || bad 'kolo status failed'
+  says 'cluster lab: 2 hosts, 4 of 4 slots free'
+  at_head "$kolo" down || bad 'kolo down failed'
+  cluster_file "${hosts[1]}"
+  echo 'kolo: /nowhere/kolo' >>"$work/cluster.yaml"
+  refused 1 "${hosts[1]}: there is no program /nowhere/kolo; install kolo there" "$kolo" up "$work/cluster.yaml"
+  at_head "$kolo" down --force || bad 'kolo down failed'
+  expect_nothing_left
 }
 
 case_run() {

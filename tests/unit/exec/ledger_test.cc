@@ -21,7 +21,7 @@ TEST(LedgerTest, GivesEachReservationProcessorsOfItsOwn) {
   EXPECT_THAT(ledger.find({1, 1})->holding.processors, ElementsAre(4, 5));
   EXPECT_THAT(ledger.find({2, 1})->holding.processors, ElementsAre(6));
   EXPECT_THAT(ledger.reserve({3, 1}, "c", {1, 0, {}}).value_or(""),
-              HasSubstr("1 slot are wanted and 0 slots are free; a has 2 slots, b has 1 slot"));
+              HasSubstr("wanted: 1 slot; free: 0 slots; a has 2 slots, b has 1 slot"));
 }
 
 TEST(LedgerTest, WhatIsGivenBackIsFreeWhenNothingRunsThere) {
