@@ -59,9 +59,9 @@ std::optional<std::string> Ledger::reserve(Key key, const std::string& owner, co
     return fmt::format("wanted: {}; the host has {}", describe(want), describe(total_));
   if (const Amounts room = free(); !fits(want, room))
     return fmt::format("wanted: {}; free: {}; {}", describe(want), describe(room), holders());
-  Grant grant{{owner, want, {}},
-              take_free(total_.slots, want.slots, grants_, &Grant::slots),
-              take_free(total_.gpus, want.gpus, grants_, &Grant::gpus)};
+  auto slots = take_free(total_.slots, want.slots, grants_, &Grant::slots);
+  auto gpus = take_free(total_.gpus, want.gpus, grants_, &Grant::gpus);
+  Grant grant{{owner, want, {}}, std::move(slots), std::move(gpus)};
   if (!processors_.empty())
     for (const int slot : grant.slots)
       grant.holding.processors.push_back(processors_[static_cast<std::size_t>(slot)]);
