@@ -20,10 +20,21 @@ struct ManualOptions {
   std::string man;
   void declare(OptionSet& set);
 };
+std::vector<NamedText> command_names(const OptionSet& typed) {
+  const Command* command = &kKolo;
+  for (const auto& name : typed.at("COMMAND").given)
+    if (command != nullptr) command = command->find(name);
+  std::vector<NamedText> names;
+  if (command != nullptr)
+    for (const Command* part : command->subcommands)
+      if (!part->is_hidden) names.push_back({std::string(part->name), std::string(part->summary)});
+  return names;
+}
+
 constexpr Option<ManualOptions> kManualRows[] = {
     {&ManualOptions::command, "COMMAND", "",
      "The command, for example `run` or `analytics topk`; all of them if none is given.",
-     is_optional},
+     is_optional, names(command_names)},
     {&ManualOptions::table, "table", "", "Print the table of its options alone."},
     {&ManualOptions::man, "man", "DIR",
      "Write pages for man(1) into this directory instead, one for each command."},

@@ -5,7 +5,11 @@
 // names can stand for one sampler, because other tools use those names for it.
 #include "search_options.h"
 
+#include <chrono>
+
+#include "base/subprocess.h"
 #include "names.h"
+#include "search_command.h"
 
 namespace kolo::app {
 namespace {
@@ -61,11 +65,33 @@ std::vector<NamedText> names_of(std::span<const SearchRow> rows) {
 std::vector<NamedText> hps_names(const OptionSet&) { return names_of(kHpsSearches); }
 std::vector<NamedText> nas_names(const OptionSet&) { return names_of(kNasSearches); }
 
+/// Only kolo-nas, which has libtorch, knows them.
+std::vector<NamedText> nas_problem_names(const OptionSet& /*typed*/) {
+  const auto listed =
+      run_command({program_beside("kolo-nas"), "list"}, Deadline::after(std::chrono::seconds(5)));
+  std::vector<NamedText> names;
+  for (const auto& line : cli::split(listed.output, '\n')) {
+    if (!line.starts_with("  benchmark.nas.")) continue;
+    const auto end = line.find(' ', 2);
+    const auto summary = line.find_first_not_of(' ', end);
+    names.push_back({line.substr(2, end - 2),
+                     summary == std::string::npos ? std::string() : line.substr(summary)});
+  }
+  return names;
+}
+/// `kolo submit` has the options of both kinds of searches.
+std::vector<NamedText> plan_problem_names(const OptionSet& typed) {
+  if (!typed.has("network")) return problem_names(typed);
+  const bool is_hps =
+      typed.has("KIND") && typed.at("KIND").given == std::vector<std::string>{"hps"};
+  return is_hps ? problem_names(typed) : nas_problem_names(typed);
+}
+
 constexpr Option<SearchPlan> kPlanRows[] = {
     {&SearchPlan::problem, "problem", "NAME|FILE",
      "Search this problem: a built-in one, a YAML file, LIB.so:NAME of a library of yours, or "
      "FILE.py:NAME in Python.",
-     aliases("-p"), names(problem_names), is_needed},
+     aliases("-p"), names(plan_problem_names), is_needed},
     {&SearchPlan::run, "run", "NAME|PROGRAM|LIB.so:NAME",
      "Evaluate points by this run function or program.", aliases("-r"),
      fallback("the one of the problem")},
@@ -206,7 +232,7 @@ constexpr Option<HpsOptions> kHpsProgram[] = {
 
 constexpr Option<NasDrawOptions> kDrawRows[] = {
     {&NasDrawOptions::problem, "problem", "NAME|FILE", "Draw the space of this problem.",
-     aliases("-p"), is_needed},
+     aliases("-p"), names(nas_problem_names), is_needed},
     {&NasDrawOptions::arch, "arch", "LIST",
      "Draw one architecture, given by its choices, as in '[1, 0, 3]'.",
      fallback("the whole space")},
@@ -217,7 +243,7 @@ constexpr Option<NasDrawOptions> kDrawRows[] = {
 
 constexpr Option<NasPostTrainOptions> kPostTrainRows[] = {
     {&NasPostTrainOptions::problem, "problem", "NAME|FILE", "The problem that was searched.",
-     aliases("-p"), is_needed},
+     aliases("-p"), names(nas_problem_names), is_needed},
     {&NasPostTrainOptions::log_dir, "log-dir", "DIR",
      "Read the results of the search from this folder."},
     {&NasPostTrainOptions::k, "k", "N", "Train the N best architectures.", aliases("-k"), least(1)},

@@ -83,6 +83,16 @@ offers 'kolo tune --space sp' space.yaml
 offers 'kolo best ' mnist
 offers 'kolo job --application ' hello
 offers 'kolo nas post-train --num' --num-epochs
+offers 'kolo hps --problem ' benchmark.hps.ackley
+offers 'kolo submit hps --problem ' benchmark.hps.ackley
+hides 'kolo nas --problem ' benchmark.hps.ackley
+if [[ -x "$(dirname "$kolo")/kolo-nas" ]]; then
+  offers 'kolo nas --problem ' benchmark.nas.digits
+  offers 'kolo nas draw --problem ' benchmark.nas.digits
+  offers 'kolo submit nas --problem ' benchmark.nas.digits
+fi
+offers 'kolo manual ' run analytics
+offers 'kolo manual analytics ' topk
 case "$shell" in
   bash) offers 'kolo tune --mode=m' min max ;;
   fish) offers 'kolo tune --mode=m' --mode=min --mode=max ;;
