@@ -50,18 +50,17 @@ class Inventory {
       missing("PostgreSQL", error.message(), "libpq5");
     }
   }
-  void libtorch() {
-#ifdef KOLO_TORCH_VERSION
-    there("libtorch", KOLO_TORCH_VERSION);
-#else
-    missing("libtorch", "kolo was built without it (-DKOLO_WITH_TORCH=ON)", "");
-#endif
-  }
-  void nas() {
+  void training() {
     try {
-      there("kolo nas", program_beside("kolo-nas"));
-    } catch (const Error& error) {
-      missing("kolo nas", error.message(), "");
+      const std::string program = program_beside("kolo-nas");
+#ifdef KOLO_TORCH_VERSION
+      there("libtorch", KOLO_TORCH_VERSION);
+#endif
+      there("kolo nas", program);
+    } catch (const Error&) {
+      missing("libtorch", "the package kolo-torch has it, or a build with -DKOLO_WITH_TORCH=ON",
+              "");
+      missing("kolo nas", "needs libtorch", "");
     }
   }
   void advice() const {
@@ -97,8 +96,7 @@ int run_info(cli::NoOptions& /*options*/) {
   Inventory::there("SQLite", store::sqlite_version());
   inventory.libpq();
   Inventory::heading("Training and architecture search");
-  inventory.libtorch();
-  inventory.nas();
+  inventory.training();
   Inventory::heading("Tools");
   Inventory::there("hwloc", "for --bind-to");
   Inventory::heading("Formats");

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "base/files.h"
 #include "kolo_process.h"
@@ -250,6 +251,12 @@ TEST_F(RunUsageTest, InformationAboutItself) {
   EXPECT_THAT(run_kolo({"info"}, {.environment = {"PATH=/nonexistent"}, .directory = {}}).out,
               ::testing::AllOf(HasSubstr("[ ] srun        srun is not in PATH\n"),
                                ::testing::ContainsRegex("\n    apt-get install.* slurm-client")));
+  // Without the package that has kolo-nas there is no libtorch, whatever kolo was built with.
+  const auto alone = dir_.path() / "kolo";
+  std::filesystem::copy_file(KOLO_PROGRAM, alone);
+  EXPECT_THAT(run_command({alone.string(), "info"}, Deadline::after(kPatience)).output,
+              ::testing::AllOf(HasSubstr("[ ] libtorch    the package kolo-torch has it"),
+                               HasSubstr("[ ] kolo nas    needs libtorch\n")));
   EXPECT_THAT(run_kolo({"list", "transports"}).out, HasSubstr("shm+tcp"));
   EXPECT_THAT(run_kolo({"list", "samplers"}).out, HasSubstr("tpe "));
   EXPECT_THAT(run_kolo({"run", "--help"}).out, HasSubstr("--start-timeout SECONDS"));
