@@ -2,11 +2,13 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
 #include <cstdio>
+#include <cstdlib>
 #include <sstream>
 
 #include "base/deadline.h"
@@ -27,6 +29,9 @@ namespace {
 
 constexpr std::string_view kAnswerWord = "kolo-standing";
 constexpr std::size_t kOrderLimit = 1U << 20;
+/// A custodian whose guard was killed ends its tasks, which takes a moment.
+constexpr auto kOwnEnd = std::chrono::seconds(2);
+constexpr auto kOrphansEnd = std::chrono::seconds(10);
 
 std::string read_order() {
   std::string order;
@@ -46,6 +51,29 @@ int answer(const StandingAnswer& answer) {
   return std::fflush(stdout) == 0 ? 0 : 1;
 }
 
+/// False also for processes that this user may not look into.
+bool has_open(pid_t process, const struct stat& file) {
+  std::error_code error;
+  fs::directory_iterator entry(fmt::format("/proc/{}/fd", process), error);
+  for (; !error && entry != fs::directory_iterator(); entry.increment(error)) {
+    struct stat opened {};
+    if (::stat(entry->path().c_str(), &opened) == 0 && opened.st_ino == file.st_ino &&
+        opened.st_dev == file.st_dev)
+      return true;
+  }
+  return false;
+}
+
+std::vector<pid_t> processes() {
+  std::vector<pid_t> all;
+  std::error_code error;
+  fs::directory_iterator entry("/proc", error);
+  for (; !error && entry != fs::directory_iterator(); entry.increment(error))
+    if (const pid_t process = std::atoi(entry->path().filename().c_str()); process > 0)
+      all.push_back(process);
+  return all;
+}
+
 /// The note about the custodian of a cluster on this host. It is locked as long as that stands.
 class Note {
  public:
@@ -59,6 +87,25 @@ class Note {
   bool lock() {
     file_ = lock_named_file(path_);
     return file_.valid();
+  }
+  [[nodiscard]] bool is_held_by(pid_t process) const {
+    struct stat file {};
+    return ::stat(path_.c_str(), &file) == 0 && has_open(process, file);
+  }
+  /// Of a custodian that was killed together with its guard: its tasks hold the lock, and nobody
+  /// else will end them.
+  void lock_without_orphans() {
+    const Deadline until = Deadline::after(kOrphansEnd), patience = Deadline::after(kOwnEnd);
+    while (!lock()) {
+      if (until.passed())
+        throw_error(ErrorCode::timeout,
+                    "processes of a custodian that was killed do not end; they have {} open",
+                    path_.string());
+      if (patience.passed())
+        for (const pid_t process : processes())
+          if (process != ::getpid() && is_held_by(process)) ::kill(process, SIGKILL);
+      ::usleep(20'000);
+    }
   }
   void write(const std::string& text) const {
     if (::ftruncate(file_.get(), 0) != 0) throw_errno("cannot write {}", path_.string());
@@ -149,7 +196,8 @@ int be_standing_custodian() {
                   "a custodian of cluster {} stands here, but {} does not say where it listens; "
                   "end the process kolo-custodian there",
                   order.cluster, note.path().string());
-    return answer(found);
+    if (note.is_held_by(found.process)) return answer(found);
+    note.lock_without_orphans();
   }
   if (order.only_find) {
     note.remove();

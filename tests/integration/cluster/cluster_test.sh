@@ -340,6 +340,24 @@ case_change() {
   refused 1 'is drained' "$kolo" run --cluster lab -np 6 true
   at_head "$kolo" drain lab "${hosts[2]}" --undo || bad 'kolo drain --undo failed'
   at_head "$kolo" run --cluster lab -np 6 true || bad 'all six slots cannot be used'
+  # A custodian that is killed together with its guard leaves tasks, which the next one ends; so does `kolo down`.
+  local guard run
+  for command in up down; do
+    "$hosts_dir/on-host" "${hosts[0]}" "$kolo" run --cluster lab -np 6 sh -c "sleep 50 & echo \$! >$work/task-\$(hostname); wait" \
+      >"$work/orphans.log" 2>&1 </dev/null &
+    run=$!
+    begun() { [[ -s "$work/task-${hosts[1]}" ]]; }
+    until_true 20 'tasks run' begun
+    guard="$(custodian_of "${hosts[1]}")"
+    kill -9 "$guard" $(pgrep -P "$guard")
+    until_true 20 'the run ends' ended "$run"
+    ended "$(<"$work/task-${hosts[1]}")" && bad 'the test kills more than it should'
+    at_head "$kolo" "$command" "$([[ $command == up ]] && echo "$work/cluster.yaml" || echo lab)" || bad "kolo $command failed"
+    until_true 10 'the tasks end' ended "$(<"$work/task-${hosts[1]}")"
+    rm "$work"/task-*
+  done
+  expect_nothing_left
+  up
   # A worker that is no longer in the file leaves.
   cluster_file "${hosts[1]}"
   up
