@@ -9,7 +9,12 @@ from study_case import StudyCase
 
 import kolo
 from kolo import tune
-from kolo.tune.schedulers import ASHAScheduler, ResourceChangingScheduler
+from kolo.air import Checkpoint, session
+from kolo.tune.schedulers import (
+    ASHAScheduler,
+    PopulationBasedTraining,
+    ResourceChangingScheduler,
+)
 from kolo.tune.schedulers.resource_changing_scheduler import (
     DistributeResources,
     DistributeResourcesToTopJob,
@@ -47,6 +52,28 @@ def trial(config):
             if config.get("kill") == state.step and hvd.rank() == 1:
                 os.kill(os.getpid(), signal.SIGKILL)
             kolo.barrier()  # fails then, and the others take this step again
+            state.commit()
+
+    work(state)
+
+
+def saving(config):
+    """Goes on from its checkpoint."""
+    import kolo.torch as hvd
+
+    hvd.init()
+    given = session.get_checkpoint()
+    kept = given.to_dict() if given else {"step": 0, "total": 0.0}
+    state = hvd.elastic.ObjectState(hvd.broadcast_object, hvd.rank, **kept)
+
+    @hvd.elastic.run
+    def work(state):
+        while state.step < 8:
+            time.sleep(0.05)
+            state.step += 1
+            state.total += config["x"]
+            result = {"total": state.total, "step": state.step}
+            session.report(result, checkpoint=Checkpoint.from_dict(result))
             state.commit()
 
     work(state)
@@ -157,6 +184,22 @@ class Elastic(StudyCase):
         )
         self.assertEqual(analysis.trials[0].status, "ERROR")
         self.assertIn("function that elastic.run wraps", analysis.trials[0].error)
+
+    def test_a_function_without_elastic_run_is_refused(self):
+        with self.assertRaisesRegex(tune.TuneError, "elastic.run in Python"):
+            self.run_elastic(trainable=lambda config: None, config={"x": 1})
+
+    def test_a_population(self):
+        mutations = {"x": tune.uniform(1, 2)}
+        base = PopulationBasedTraining(
+            "training_iteration", perturbation_interval=2, hyperparam_mutations=mutations
+        )
+        analysis = self.run_elastic(
+            DistributeResourcesToTopJob(), base, saving, config={"x": tune.grid_search([1, 2])}
+        )
+        for one in analysis.trials:
+            self.assertEqual((one.status, one.last_result["step"]), ("TERMINATED", 8))
+            self.assertEqual(one.last_result["training_iteration"], 8)
 
     # --- what cannot be meant ---
 

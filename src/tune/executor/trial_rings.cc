@@ -117,8 +117,9 @@ void TrialTasks::end_ring(Run& run, int status, const std::string& reason) {
     run.end.said = run.last_loss.said;
   } else if (!run.leader->has_formed_group()) {
     run.end.error =
-        "its number of ranks may change, but the program does not use kolo::elastic::run(), nor a "
-        "Trainer with the option elastic; use one of them, or give a fixed number of ranks";
+        "its number of ranks may change, but the program does not use kolo::elastic::run() "
+        "(elastic.run in Python), nor a Trainer with the option elastic; use one of them, or give "
+        "a fixed number of ranks";
   }
   end_ranks(run, /*at_once=*/false);
 }
