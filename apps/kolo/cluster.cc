@@ -120,7 +120,7 @@ void print_status(const std::string& name, const std::vector<cluster::LinkedMemb
   std::vector<std::vector<std::string>> rows = {{"HOST", "STATE", "SLOTS", "FREE", "USED BY"}};
   for (const auto& linked : members) {
     slots += linked.holdings.total.slots;
-    free += linked.holdings.free.slots;
+    if (!linked.holdings.is_draining) free += linked.holdings.free.slots;
     const std::string host = linked.member.host + (linked.member.is_head ? " (head)" : "");
     if (!linked.answers()) {
       rows.push_back({host, cluster::state_of(linked), "", "", linked.error});

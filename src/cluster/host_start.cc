@@ -22,9 +22,13 @@ std::string address_for(const HostShell& shell, const std::string& host) {
   return "127.0.0.1";
 }
 
-std::string slots_of(const LinkedMember& linked) {
-  return fmt::format("{} at {}", exec::describe(linked.holdings.total),
-                     linked.member.address->str());
+std::string slots_of(const Cluster& cluster, const LinkedMember& linked) {
+  std::string text =
+      fmt::format("{} at {}", exec::describe(linked.holdings.total), linked.member.address->str());
+  if (linked.holdings.is_draining)
+    text += fmt::format("; it takes nothing new until `kolo drain {} {} --undo`", cluster.name,
+                        linked.member.host);
+  return text;
 }
 
 LinkedMember link_to(const Cluster& cluster, const Member& member) {
@@ -108,7 +112,7 @@ class HostStart {
   HostReport run(Member& member) {
     if (member.address) {
       try {
-        return {host_, "stands already: " + slots_of(link_to(cluster_, member))};
+        return {host_, "stands already: " + slots_of(cluster_, link_to(cluster_, member))};
       } catch (const Error&) {
         member.address.reset();  // it was lost
       }
@@ -120,7 +124,7 @@ class HostStart {
         shell_.run_kolo("custodian standing", Deadline::after(options_.host_time), encode(order)));
     member.address = SocketAddress::parse(answer.address);
     try {
-      return {host_, slots_of(link_to(cluster_, member))};
+      return {host_, slots_of(cluster_, link_to(cluster_, member))};
     } catch (const Error& error) {
       member.address.reset();
       throw_error(error.code(),
@@ -173,7 +177,7 @@ HostReport start_on_node(const ClusterFile& file, const Cluster& cluster, const 
   try {
     std::vector<LinkedMember> one;
     one.push_back(link_to(cluster, member));
-    const std::string slots = slots_of(one.front());
+    const std::string slots = slots_of(cluster, one.front());
     if (is_prepared) return {node.host, "stands already: " + slots};
     auto commands = initialization_of(file);
     for (const auto& command : setup_of(file, member.is_head)) commands.push_back(command);

@@ -338,6 +338,10 @@ case_change() {
   # A drained host takes nothing new.
   at_head "$kolo" drain lab "${hosts[2]}" || bad 'kolo drain failed'
   refused 1 'is drained' "$kolo" run --cluster lab -np 6 true
+  at_head "$kolo" status || bad 'kolo status failed'
+  says 'cluster lab: 3 hosts, 4 of 6 slots free'
+  up
+  says "${hosts[2]}: stands already: .*; it takes nothing new until .kolo drain lab ${hosts[2]} --undo"
   at_head "$kolo" drain lab "${hosts[2]}" --undo || bad 'kolo drain --undo failed'
   at_head "$kolo" run --cluster lab -np 6 true || bad 'all six slots cannot be used'
   # A custodian that is killed together with its guard leaves tasks, which the next one ends; so does `kolo down`.
