@@ -1,5 +1,6 @@
 """Studies and searches with mistakes in them: each is refused with a word on what to do."""
 
+import os
 import unittest
 import warnings
 
@@ -8,6 +9,7 @@ from study_case import StudyCase
 import kolo
 from kolo import tune
 from kolo.hps import CBO, Evaluator, HpProblem, equals
+from kolo.hps._files import load_object
 from kolo.search import Sampler
 from kolo.tune.suggest import BayesOptSearch
 
@@ -36,7 +38,7 @@ class Mistakes(StudyCase):
         for right, wrong in (
             ("grace_period", lambda: tune.schedulers.ASHAScheduler(max_t=9, grace_perid=1)),
             ("metric", lambda: tune.TuneConfig(metirc="loss")),
-            ("storage_path|name", lambda: tune.RunConfig(nam="first")),
+            ("name", lambda: tune.RunConfig(nam="first")),
             ("param_space", lambda: tune.Tuner(train, parm_space=X)),
             ("num_workers", lambda: Evaluator.create(train, method_kwargs={"num_worker": 1})),
             ("max_evals", lambda: CBO(problem(x=(0.0, 1.0)), train).search(max_eval=3)),
@@ -48,6 +50,26 @@ class Mistakes(StudyCase):
             tune.TuneConfig(metirc="loss")
         self.refuses("did you mean 'cpu'", resources_per_trial={"cpus": 1})
         self.refuses("'1' of the resource 'cpu' is not a number", resources_per_trial={"cpu": "1"})
+
+    def test_dictionaries_in_place_of_settings(self):
+        for wrong in (
+            lambda: tune.Tuner(train, tune_config={"num_samples": 2}),
+            lambda: tune.Tuner(train, run_config={"name": "first"}),
+            lambda: tune.RunConfig(checkpoint_config={"num_to_keep": 2}),
+        ):
+            with self.assertRaisesRegex(ValueError, r"such as tune\..*Config\(\.\.\.\), not {"):
+                wrong()
+        self.assertEqual(tune.RunConfig(storage_path="/there").local_dir, "/there")
+        with self.assertRaisesRegex(ValueError, "two names of one folder"):
+            tune.RunConfig(storage_path="/there", local_dir="/elsewhere")
+
+    def test_a_file_without_the_object(self):
+        path = os.path.join(self._folder.name, "my.py")
+        with open(path, "w") as file:
+            file.write("Problem = 1\n")
+        self.assertEqual(load_object(f"{path}:Problem"), 1)
+        with self.assertRaisesRegex(AttributeError, "no 'Problm'; did you mean 'Problem'. it has"):
+            load_object(f"{path}:Problm")
 
     def test_a_wrong_condition_is_not_kept(self):
         made = problem(kind=["a", "b"], x=(0.0, 1.0))

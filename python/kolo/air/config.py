@@ -90,7 +90,8 @@ class SyncConfig:
 @constructor_suggests
 @dataclass
 class RunConfig:
-    """What a study is called, where it is kept, when it ends and who is told of it."""
+    """What a study is called, where it is kept, when it ends and who is told of it. ``storage_path``
+    is the later name of ``local_dir``."""
 
     name: Optional[str] = None
     local_dir: Optional[str] = None
@@ -102,8 +103,26 @@ class RunConfig:
     progress_reporter: Any = None
     verbose: int = 1
     log_to_file: Union[bool, str, Tuple[str, str]] = False
+    storage_path: Optional[str] = None
 
     def __post_init__(self) -> None:
+        if self.storage_path is not None:
+            if self.local_dir not in (None, self.storage_path):
+                raise InvalidArgumentError(
+                    "RunConfig: local_dir and storage_path are two names of one folder; give one of "
+                    "them"
+                )
+            self.local_dir = self.storage_path
+        for name, given, kind in (
+            ("failure_config", self.failure_config, FailureConfig),
+            ("sync_config", self.sync_config, SyncConfig),
+            ("checkpoint_config", self.checkpoint_config, CheckpointConfig),
+        ):
+            if given is not None and not isinstance(given, kind):
+                raise InvalidArgumentError(
+                    f"RunConfig: {name} must be a {kind.__name__}, such as "
+                    f"tune.{kind.__name__}(...), not {given!r}"
+                )
         self.failure_config = self.failure_config or FailureConfig()
         self.sync_config = self.sync_config or SyncConfig()
         self.checkpoint_config = self.checkpoint_config or CheckpointConfig()

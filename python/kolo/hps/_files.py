@@ -7,6 +7,8 @@ import os
 import sys
 from typing import Any
 
+from kolo._errors import did_you_mean
+
 
 def load_object(target: str) -> Any:
     """The object of a file. The file's folder is where it finds modules beside it."""
@@ -21,5 +23,8 @@ def load_object(target: str) -> Any:
     spec.loader.exec_module(module)
     if not hasattr(module, name):
         known = [n for n in vars(module) if not n.startswith("_")]
-        raise AttributeError(f"{path} has no {name!r}; it has {', '.join(known)}")
+        hint = did_you_mean(name, known)
+        raise AttributeError(
+            f"{path} has no {name!r}{hint}{'' if hint else ';'} it has {', '.join(known)}"
+        )
     return getattr(module, name)

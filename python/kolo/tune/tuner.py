@@ -52,6 +52,15 @@ class Tuner:
             raise InvalidArgumentError(
                 f"Tuner: param_space must be a dictionary, not {param_space!r}"
             )
+        for name, given, kind in (
+            ("tune_config", tune_config, TuneConfig),
+            ("run_config", run_config, RunConfig),
+        ):
+            if given is not None and not isinstance(given, kind):
+                raise InvalidArgumentError(
+                    f"Tuner: {name} must be a {kind.__name__}, such as "
+                    f"tune.{kind.__name__}(...), not {given!r}"
+                )
         self._trainable = trainable
         self._param_space = param_space
         self._tune_config = tune_config or TuneConfig()
