@@ -16,7 +16,12 @@ import sys
 from typing import TYPE_CHECKING, Any, Callable, List, Optional
 
 from kolo import _basics, _core, _errors
-from kolo._errors import Error, HorovodInternalError, HostsUpdatedInterrupt
+from kolo._errors import (
+    Error,
+    HorovodInternalError,
+    HostsUpdatedInterrupt,
+    InvalidArgumentError,
+)
 from kolo._run import pickler
 
 if TYPE_CHECKING:
@@ -197,6 +202,8 @@ def _end_children_by_sigterm() -> None:
 def run_fn(func: Callable[..., Any], reset: Any = None) -> Callable[..., Any]:
     """Wraps a training function whose first argument is a state. ``reset`` is Horovod's and of no
     use here."""
+    if not callable(func):
+        raise InvalidArgumentError(f"elastic.run: {func!r} is not a function")
 
     @functools.wraps(func)
     def wrapper(state: State, *args: Any, **kwargs: Any) -> Any:

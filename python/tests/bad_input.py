@@ -55,6 +55,17 @@ class Calls(RankTest):
         with self.assertRaises(ValueError):
             hvd.allreduce(torch.ones(1), process_set=3)
 
+    def test_what_is_something_else(self):
+        model = torch.nn.Linear(1, 1)
+        sgd = torch.optim.SGD(model.parameters(), lr=0.1)
+        for text, wrong in (
+            ("is not an optimizer", lambda: hvd.broadcast_optimizer_state(model, root_rank=0)),
+            ("use Compression.fp16", lambda: hvd.DistributedOptimizer(sgd, compression="fp16")),
+            ("is not a function", lambda: hvd.elastic.run(3)),
+        ):
+            with self.assertRaisesRegex(ValueError, text):
+                wrong()
+
     def test_a_misspelt_argument(self):
         model = torch.nn.Linear(1, 1)
         sgd = torch.optim.SGD(model.parameters(), lr=0.1)

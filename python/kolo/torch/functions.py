@@ -60,6 +60,10 @@ def broadcast_optimizer_state(
     nothing, and has zeros as gradients afterwards. ``model`` tells which parameters have sparse
     gradients.
     """
+    if not isinstance(optimizer, torch.optim.Optimizer):
+        raise InvalidArgumentError(
+            f"broadcast_optimizer_state: {type(optimizer).__name__} is not an optimizer of torch"
+        )
     if isinstance(optimizer, torch.optim.LBFGS):
         raise InvalidArgumentError(
             "broadcast_optimizer_state: the state of LBFGS cannot be broadcast"

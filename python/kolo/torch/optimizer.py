@@ -414,6 +414,10 @@ def DistributedOptimizer(
     if op == Adasum and process_set is not global_process_set:
         raise NotImplementedError("Adasum does not support non-global process sets yet.")
     is_lossy = isinstance(compression, LossyCompression)
+    if not is_lossy and not hasattr(compression, "compress"):
+        raise InvalidArgumentError(
+            f"DistributedOptimizer: compression is {compression!r}; use Compression.fp16, for example"
+        )
     if is_lossy and (op == Adasum or gradient_predivide_factor != 1.0 or groups or num_groups):
         raise InvalidArgumentError(
             "DistributedOptimizer: lossy compression goes neither with Adasum nor with groups or "
