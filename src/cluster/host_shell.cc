@@ -82,6 +82,7 @@ void run_pipe(const std::vector<std::string>& from, const std::vector<std::strin
   packing.standard_output = data.write.get();
   packing.gathers_output = false;
   taking.standard_input = data.read.get();
+  packing.die_with_parent = taking.die_with_parent = true;
   RunningCommand packer(std::move(packing));
   data.write.reset();
   RunningCommand taker(std::move(taking));
@@ -116,7 +117,10 @@ std::string_view take_last_line(std::string_view& text) {
 std::string last_line_of(const CommandResult& result) {
   std::string_view text = result.errors.empty() ? result.output : result.errors;
   const std::string_view line = take_last_line(text);
-  return line.empty() ? describe_wait_status(result.status) : std::string(line);
+  if (!line.empty()) return std::string(line);
+  constexpr int kOfSsh = 255;
+  return describe_wait_status(result.status) +
+         (exit_code_of(result.status) == kOfSsh ? ", as ssh does when the connection is lost" : "");
 }
 
 std::string guarded_line(const std::string& line) {

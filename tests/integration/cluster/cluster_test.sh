@@ -585,6 +585,17 @@ case_attach() {
   run_on "${hosts[0]}" timeout 30 script -qec "$kolo attach lab --host ${hosts[1]}" /dev/null <"$work/typed" >"$work/log" 2>&1 || status=$?
   says "it is 42 on ${hosts[1]} at /dev/pts/"
   ((status == 5)) || bad "kolo attach ended with $status"
+  # A copy whose command is killed leaves nothing on the host.
+  head -c 20000000 /dev/zero >"$work/large"
+  hosts_rate 10mbit
+  "$hosts_dir/on-host" "${hosts[0]}" "$kolo" rsync-up lab "$work/large" "$work/copied/large" --host "${hosts[1]}" >"$work/copy.log" 2>&1 </dev/null &
+  local copying=$!
+  copy_begun() { [[ -n "$(ls -A "$work/copied" 2>/dev/null)" ]]; }
+  copy_ended() { ! copy_begun; }
+  until_true 20 'the copy begins' copy_begun
+  kill -9 "$copying"
+  until_true 10 'nothing is left of the copy' copy_ended
+  hosts_rate off
   "$hosts_dir/on-host" "${hosts[0]}" "$kolo" up --dashboard "$work/cluster.yaml" >"$work/up.log" 2>&1 </dev/null &
   local serving=$!
   serves() { grep -q '^dashboard: http://127.0.0.1:' "$work/up.log"; }

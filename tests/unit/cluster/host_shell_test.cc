@@ -69,6 +69,8 @@ TEST(HostShellTest, WhatTarSaysBeforeItsLastWordsIsReported) {
   EXPECT_EQ(last_line_of({0x200, "only this\n\n", ""}), "only this");
   EXPECT_EQ(last_line_of({0x200, "", "tar: Exiting with failure status due to previous errors\n"}),
             "tar: Exiting with failure status due to previous errors");
+  EXPECT_EQ(last_line_of({0xff00, "", ""}),
+            "exited with status 255, as ssh does when the connection is lost");
 }
 
 TEST(HostShellTest, ACopyThatFailsSaysWhy) {
