@@ -6,9 +6,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
+#include <iterator>
 #include <sstream>
 
 #include "base/deadline.h"
@@ -64,6 +67,22 @@ bool has_open(pid_t process, const struct stat& file) {
   return false;
 }
 
+std::string of_process(pid_t process, const char* what) {
+  std::ifstream file(fmt::format("/proc/{}/{}", process, what));
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+/// Another one that looks for the custodian now, or a custodian that it has started: they hold the
+/// note, too.
+bool is_no_task(pid_t process) {
+  const auto arguments = [](pid_t of) {
+    const std::string line = of_process(of, "cmdline");
+    return line.substr(std::min(line.find('\0'), line.size()));
+  };
+  return of_process(process, "comm").starts_with("kolo-") ||
+         arguments(process) == arguments(::getpid());
+}
+
 std::vector<pid_t> processes() {
   std::vector<pid_t> all;
   std::error_code error;
@@ -94,18 +113,9 @@ class Note {
   }
   /// Of a custodian that was killed together with its guard: its tasks hold the lock, and nobody
   /// else will end them.
-  void lock_without_orphans() {
-    const Deadline until = Deadline::after(kOrphansEnd), patience = Deadline::after(kOwnEnd);
-    while (!lock()) {
-      if (until.passed())
-        throw_error(ErrorCode::timeout,
-                    "processes of a custodian that was killed do not end; they have {} open",
-                    path_.string());
-      if (patience.passed())
-        for (const pid_t process : processes())
-          if (process != ::getpid() && is_held_by(process)) ::kill(process, SIGKILL);
-      ::usleep(20'000);
-    }
+  void end_orphans() const {
+    for (const pid_t process : processes())
+      if (is_held_by(process) && !is_no_task(process)) ::kill(process, SIGKILL);
   }
   void write(const std::string& text) const {
     if (::ftruncate(file_.get(), 0) != 0) throw_errno("cannot write {}", path_.string());
@@ -188,7 +198,8 @@ int be_standing_custodian() {
   StandingOrder order = decode_standing_order(read_order());
   check_cluster_name(order.cluster);
   Note note(order.cluster);
-  if (!note.lock()) {
+  const Deadline until = Deadline::after(kOrphansEnd), patience = Deadline::after(kOwnEnd);
+  while (!note.lock()) {
     std::istringstream words(note.read());
     StandingAnswer found;
     if (!(words >> found.address >> found.process))
@@ -197,7 +208,12 @@ int be_standing_custodian() {
                   "end the process kolo-custodian there",
                   order.cluster, note.path().string());
     if (note.is_held_by(found.process)) return answer(found);
-    note.lock_without_orphans();
+    if (until.passed())
+      throw_error(ErrorCode::timeout,
+                  "processes of a custodian that was killed do not end; they have {} open",
+                  note.path().string());
+    if (patience.passed()) note.end_orphans();
+    ::usleep(20'000);
   }
   if (order.only_find) {
     note.remove();
