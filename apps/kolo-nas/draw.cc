@@ -63,7 +63,7 @@ int run_nas_draw(NasDrawOptions& options) {
   if (options.output.empty()) {
     fmt::print("{}", picture);
   } else {
-    write_file_atomically(options.output, picture);
+    write_output_file(options.output, picture);
     fmt::print("{}: {} architectures, {}\n", options.output, space->size(),
                counted(static_cast<std::int64_t>(space->choices().size()), "choice"));
   }

@@ -35,7 +35,7 @@ std::string ending_of(const std::string& file, const std::vector<std::string_vie
 }
 
 void write_output(const std::string& file, const std::string& content) {
-  write_file_atomically(file, content);
+  write_output_file(file, content);
   fmt::print("{}\n", file);
 }
 

@@ -36,7 +36,7 @@ std::optional<std::vector<std::string>> converter(const std::string& svg, const 
 
 void write_picture(const std::string& file, const std::string& svg) {
   if (!file.ends_with(".png")) {
-    write_file_atomically(file, svg);
+    write_output_file(file, svg);
     return;
   }
   const TempDir scratch("kolo-picture");
@@ -52,7 +52,7 @@ void write_picture(const std::string& file, const std::string& svg) {
   const auto made = run_command(*command, Deadline::after(60s));
   if (!made.ok())
     throw_error(ErrorCode::internal, "{}: {} failed: {}", file, command->front(), made.errors);
-  write_file_atomically(file, read_file(to));
+  write_output_file(file, read_file(to));
 }
 
 }  // namespace kolo::app

@@ -26,7 +26,7 @@ void ReportHtmlOptions::declare(OptionSet& set) {
 int run_report_html(ReportHtmlOptions& options) {
   const OpenStore open(options.storage);
   const std::string study = study_or_newest(*open.store, options.study);
-  write_file_atomically(options.output, tune::report_html(*open.store, study));
+  write_output_file(options.output, tune::report_html(*open.store, study));
   fmt::print("{}\n", options.output);
   return 0;
 }

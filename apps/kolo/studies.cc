@@ -169,7 +169,7 @@ int run_export(ExportOptions& options) {
     if (options.output.empty())
       fmt::print("{}", text);
     else
-      write_file_atomically(options.output, text);
+      write_output_file(options.output, text);
     return 0;
   };
   if (format == "optuna" && options.reports)

@@ -1,7 +1,7 @@
 // An atomic write goes to a temporary file in the same directory, is flushed to disk, and is
 // renamed; then the directory is flushed, so that the rename itself survives a power failure. The
-// rename would put a file in the place of a device or a link, as of /dev/stdout: a device or a pipe
-// is written to instead, and what a link points to is what is renamed over.
+// rename puts a file in the place of whatever is there: nobody who may write to the directory can
+// make kolo wait for a pipe or write elsewhere. What a user names as an output is another thing.
 #include "base/files.h"
 
 #include <fcntl.h>
@@ -64,15 +64,7 @@ void write_all(int fd, std::string_view data, std::string_view what) {
   }
 }
 
-void write_file_atomically(const fs::path& given, std::string_view content, mode_t mode) {
-  struct stat there {};
-  if (::stat(given.c_str(), &there) == 0 && !S_ISREG(there.st_mode) && !S_ISDIR(there.st_mode)) {
-    const Fd fd(::open(given.c_str(), O_WRONLY | O_CLOEXEC));
-    if (!fd.valid()) throw_errno("cannot open {}", given.string());
-    return write_all(fd.get(), content, given.string());
-  }
-  std::error_code error;
-  const fs::path path = fs::is_symlink(given, error) ? fs::weakly_canonical(given, error) : given;
+void write_file_atomically(const fs::path& path, std::string_view content, mode_t mode) {
   std::string temporary = path.string() + ".XXXXXX";
   Fd fd(::mkostemp(temporary.data(), O_CLOEXEC));
   if (!fd.valid()) throw_errno("cannot create a temporary file beside {}", path.string());
@@ -88,6 +80,18 @@ void write_file_atomically(const fs::path& given, std::string_view content, mode
   }
   // The rename itself is on disk once the directory is.
   sync_to_disk(path.has_parent_path() ? path.parent_path() : fs::path("."));
+}
+
+void write_output_file(const fs::path& path, std::string_view content) {
+  struct stat there {};
+  if (::stat(path.c_str(), &there) == 0 && !S_ISREG(there.st_mode) && !S_ISDIR(there.st_mode)) {
+    const Fd fd(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+    if (!fd.valid()) throw_errno("cannot open {}", path.string());
+    return write_all(fd.get(), content, path.string());
+  }
+  std::error_code error;
+  write_file_atomically(fs::is_symlink(path, error) ? fs::weakly_canonical(path, error) : path,
+                        content);
 }
 
 void sync_to_disk(const fs::path& path) {

@@ -26,9 +26,12 @@ std::string tail_of_file(const std::filesystem::path& path, std::size_t bytes,
 
 /// Readers see the old content or the new one, never a part; after a return the new one survives a
 /// crash of the machine (temporary file beside it, fsync, rename). `mode` is exact, whatever the
-/// umask. A link stays, and what it points to is written; a device or a pipe gets the content.
+/// umask. A link or a pipe of this name is replaced.
 void write_file_atomically(const std::filesystem::path& path, std::string_view content,
                            mode_t mode = 0644);
+/// The same for what a user has named, such as /dev/stdout: a device or a pipe gets the content,
+/// and a link stays, since the file that it points to is written.
+void write_output_file(const std::filesystem::path& path, std::string_view content);
 
 /// The file, or the names in the directory, survive a crash of the machine when this returns.
 /// Throws io.

@@ -216,7 +216,7 @@ void GradientExchange::tune() {
   wish_.is_new = next.has_value();
   wish_.is_last = tuner_->is_done();
   if (tuner_->is_done() && !options_.autotune_log.empty())
-    write_file_atomically(options_.autotune_log, tuner_->csv());
+    write_output_file(options_.autotune_log, tuner_->csv());
 }
 
 void GradientExchange::apply(const StepSettings& settings) {
