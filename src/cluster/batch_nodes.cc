@@ -84,6 +84,9 @@ void submit(const ClusterFile& file, Cluster& cluster) {
 }  // namespace
 
 std::string describe_job(const BatchJob& job) {
+  if (job.id.empty())
+    return fmt::format("{} has not taken a job for it; repeat `kolo up`",
+                       job.system == kOwnProcess ? "this allocation" : job.system);
   return fmt::format("{} is {}", name_of(job), state_of(job).words);
 }
 

@@ -24,7 +24,7 @@ KeptNodes take_nodes(const ClusterFile& file, Cluster& cluster, const Tell& tell
 /// Ends the job and waits for its end. Throws unavailable, timeout.
 void give_nodes_back(const Cluster& cluster, Deadline deadline);
 
-/// "job 12 of slurm is queued (Resources)".
+/// "job 12 of slurm is queued (Resources)"; the id is empty if it was refused.
 std::string describe_job(const BatchJob& job);
 
 }  // namespace kolo::cluster

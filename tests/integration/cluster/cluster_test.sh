@@ -648,6 +648,12 @@ Y
   expect_nothing_left
   no_job_left || bad "the batch system still has a job: $(at_node squeue)"
 
+  # A job that is refused leaves nothing to wait for.
+  printf 'cluster_name: large\nprovider: {type: slurm, nodes: 1, queue: none}\n' >"$work/cluster.yaml"
+  refused 1 '' "$kolo" up "$work/cluster.yaml"
+  refused 1 'cluster large has no hosts yet: slurm has not taken a job for it' "$kolo" status large
+  at_head_of_slurm "$kolo" down large || bad 'kolo down of a cluster without a job failed'
+
   # Inside an allocation the nodes are there already, and stay.
   printf 'cluster_name: inside\nprovider: {type: slurm}\n' >"$work/cluster.yaml"
   refused 1 "this is none; say how many nodes to ask slurm for" "$kolo" up "$work/cluster.yaml"
