@@ -55,8 +55,11 @@ endif()
 
 # kolo_compiles_quickly(TARGET): for code that waits for others most of its time, or is seldom run. What
 # optimising it would cost those who build is more than they would gain.
+# From GCC 13 on, the precompiled headers that they share would have to be compiled likewise.
 function(kolo_compiles_quickly target)
-  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
+  if(NOT (CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 13))
+    target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
+  endif()
 endfunction()
 
 # kolo_module(NAME SOURCES … [DEPENDS …] [PRIVATE_DEPENDS …])

@@ -160,9 +160,22 @@ void HttpServer::converse(Connection& connection) {
     if (knows && knows(request)) connection.known = true;
     stream.begin_answer(is_stream && is_stream(request));
   };
+  // Newer versions of cpp-httplib want to be told both addresses.
+  const auto process = [&](auto& server) {
+    if constexpr (requires { server.process_request(stream, false, closed, take_head); }) {
+      return server.process_request(stream, false, closed, take_head);
+    } else {
+      std::string remote, local;
+      int remote_port = 0, local_port = 0;
+      stream.get_remote_ip_and_port(remote, remote_port);
+      stream.get_local_ip_and_port(local, local_port);
+      return server.process_request(stream, remote, remote_port, local, local_port, false, closed,
+                                    take_head);
+    }
+  };
   while (!stopping_ && !closed && stream.begin_request()) {
     has_head = false;
-    if (!process_request(stream, false, closed, take_head)) break;
+    if (!process(*this)) break;
     // After a head that cannot be read nobody knows where the next request begins.
     if (!has_head) break;
   }

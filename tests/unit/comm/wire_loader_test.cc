@@ -68,12 +68,13 @@ TEST_F(WireLoader, AFailureIsNotRemembered) {
   message_of("openmpi");
   std::filesystem::remove(file);
   std::string why;
-  if (!wire_plugin_available("openmpi", &why)) GTEST_SKIP() << why;
-  const WirePlugin& plugin = load_wire_plugin("openmpi");
+  const std::string name = "openmpi";
+  if (!wire_plugin_available(name, &why)) GTEST_SKIP() << why;
+  const WirePlugin& plugin = load_wire_plugin(name);
   EXPECT_EQ(plugin.abi, WirePlugin::kAbi);
   EXPECT_STREQ(plugin.name, "mpi");
   EXPECT_THAT(plugin.library, HasSubstr("Open MPI "));
-  EXPECT_EQ(&plugin, &load_wire_plugin("openmpi"));
+  EXPECT_EQ(&plugin, &load_wire_plugin(name));
 }
 
 }  // namespace
