@@ -139,7 +139,9 @@ void take_problem(hps::SearchPlan& plan, const std::vector<std::string>& program
       throw_error(ErrorCode::invalid_argument, "give --run or a program after --, not both");
     loaded.program = program;
     loaded.run = {};
+    loaded.python_run.reset();
   }
+  if (loaded.python_run) hps::check_python_run(*loaded.python_run);
   plan.space = loaded.problem.space();
   plan.objectives = loaded.objectives;
   plan.is_users_program = !loaded.program.empty();

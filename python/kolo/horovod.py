@@ -32,6 +32,8 @@ def main() -> None:
         sys.argv = arguments[1:]
         runpy.run_module(arguments[1], run_name="__main__", alter_sys=True)
         return
+    if not os.path.exists(arguments[0]):
+        sys.exit(f"kolo.horovod: there is no program {arguments[0]!r}")
     sys.argv = arguments
     sys.path.insert(0, os.path.dirname(os.path.abspath(arguments[0])))
     runpy.run_path(arguments[0], run_name="__main__")

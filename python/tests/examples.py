@@ -75,6 +75,24 @@ class Examples(unittest.TestCase):
         self.assertIn("p:x0", lines[0])
         self.assertTrue(any("-50.0" in line or ",-50" in line for line in lines), lines)
 
+    def test_a_typo_in_the_name_of_a_run_function_is_found_before_the_first_evaluation(self):
+        program = os.path.join(EXAMPLES, "hps_problem.py")
+        os.environ["KOLO_PYTHON"] = sys.executable
+        words = [KOLO, "hps", "random", "--problem", f"{program}:Problem", "--max-evals", "4"]
+        for run, wanted in (
+            (f"{program}:runn", "has no 'runn'; did you mean 'run'?"),
+            ("./missing.py:run", "there is no such file"),
+        ):
+            done = subprocess.run(
+                [*words, "--run", run],
+                cwd=self._folder.name,
+                capture_output=True,
+                text=True,
+                timeout=300,
+            )
+            self.assertEqual(done.returncode, 1, done.stderr)
+            self.assertIn(wanted, done.stderr)
+
     def test_run_function(self):
         self.assertIn("[1.5, 1.5]", self.python("run_function.py"))
 

@@ -92,6 +92,13 @@ class RunFunction(unittest.TestCase):
                 )
                 self.assertEqual((done.returncode, done.stdout), (0, "sum 1\n"), done.stderr)
 
+    def test_a_missing_program_is_named(self):
+        done = subprocess.run(
+            [sys.executable, "-m", "kolo.horovod", "missing.py"], capture_output=True, text=True
+        )
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual(done.stderr, "kolo.horovod: there is no program 'missing.py'\n")
+
     def test_the_package_does_not_import_a_framework(self):
         code = "import sys, kolo; assert not {'torch', 'numpy', 'tensorflow'} & set(sys.modules)"
         subprocess.run([sys.executable, "-c", code], check=True)

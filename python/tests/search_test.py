@@ -23,6 +23,7 @@ from kolo.hps import (
     profile,
     queued,
 )
+from kolo.hps._files import check_object
 from kolo.search import Sampler, algorithms
 
 
@@ -257,6 +258,39 @@ class Optuna(unittest.TestCase):
 
 def plus(config, y=0):
     return config["x"] + y
+
+
+class NamesInFiles(unittest.TestCase):
+    def check(self, text, name="run"):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "my.py")
+            pathlib.Path(path).write_text(text)
+            check_object(f"{path}:{name}")
+
+    def test_a_name_is_found_without_running_the_file(self):
+        for text in (
+            "import not_installed\ndef run(config):\n    return 1\n",
+            "run = lambda config: 1\n",
+            "from other import evaluate as run\n",
+            "from other import *\n",
+            "if True:\n    try:\n        from other import run\n    except ImportError:\n        pass\n",
+            "def __getattr__(name):\n    return len\n",
+            "globals().update(run=len)\n",
+            "class run:\n    pass\n",
+        ):
+            self.check(text)
+
+    def test_what_a_file_has_not_is_refused(self):
+        for text in (
+            "def runn(config):\n    run = 1\n",
+            "class Model:\n    def run(self):\n        pass\n",
+            "import run_everything\n",
+            "",
+        ):
+            with self.assertRaisesRegex(AttributeError, "has no 'run'"):
+                self.check(text)
+        with self.assertRaises(SyntaxError):
+            self.check("def run(:\n")
 
 
 class Callbacks(unittest.TestCase):

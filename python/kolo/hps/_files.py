@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.util
 import os
 import sys
-from typing import Any
+from typing import Any, Iterator, List
 
 from kolo._errors import did_you_mean
 
@@ -22,9 +23,35 @@ def load_object(target: str) -> Any:
     sys.modules[spec.name] = module
     spec.loader.exec_module(module)
     if not hasattr(module, name):
-        known = [n for n in vars(module) if not n.startswith("_")]
-        hint = did_you_mean(name, known)
-        raise AttributeError(
-            f"{path} has no {name!r}{hint}{'' if hint else ';'} it has {', '.join(known)}"
-        )
+        raise AttributeError(_without(path, name, [n for n in vars(module) if n[0] != "_"]))
     return getattr(module, name)
+
+
+def check_object(target: str) -> None:
+    """Refuses the name of an object that its file does not have, without running the file."""
+    path, _, name = target.rpartition(":")
+    with open(path, "rb") as file:
+        module = ast.parse(file.read(), path)
+    names = list(dict.fromkeys(_bound(module)))
+    # These may make any name.
+    if not {name, "*", "__getattr__", "globals", "exec"}.intersection(names):
+        raise AttributeError(_without(path, name, [n for n in names if n[0] != "_"]))
+
+
+def _bound(node: ast.AST) -> Iterator[str]:
+    """What a module binds, and which built-in functions it uses that bind names."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            yield child.name
+        elif isinstance(child, ast.alias):
+            yield child.asname or child.name.partition(".")[0]
+        elif isinstance(child, ast.Name):
+            if isinstance(child.ctx, ast.Store) or child.id in ("globals", "exec"):
+                yield child.id
+        else:
+            yield from _bound(child)
+
+
+def _without(path: str, name: str, known: List[str]) -> str:
+    hint = did_you_mean(name, known)
+    return f"{path} has no {name!r}{hint}{'' if hint else ';'} it has {', '.join(known)}"

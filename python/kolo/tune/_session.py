@@ -66,11 +66,15 @@ class Totals:
         self._folder: Optional[int] = None
         if checkpoint is None:
             return
-        try:
-            with open(os.path.join(checkpoint, _TOTALS)) as file:
-                self.__dict__.update({f"_{name}_total": n for name, n in json.load(file).items()})
-        except (OSError, ValueError):  # nothing was counted
-            pass
+        kept = None
+        # Without the file nothing was counted.
+        with contextlib.suppress(OSError, ValueError), open(
+            os.path.join(checkpoint, _TOTALS)
+        ) as file:
+            kept = json.load(file)
+        for name in _COUNTED if isinstance(kept, dict) else ():
+            if isinstance(kept.get(name), (int, float)):
+                setattr(self, f"_{name}_total", kept[name])
 
     def saves(self, folder: str) -> None:
         """A checkpoint is written there, for the next report. It gets another path before that."""

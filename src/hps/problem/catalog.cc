@@ -67,6 +67,12 @@ void load_from_file(LoadedProblem& loaded, const std::string& file) {
   loaded.name = document.name.empty() ? fs::path(file).stem().string() : document.name;
 }
 
+void take_python_run(LoadedProblem& loaded, const PythonName& name) {
+  loaded.program = python_run_program(name);
+  loaded.run = nullptr;
+  loaded.python_run = name;
+}
+
 void load_only_problem(LoadedProblem& loaded, std::string_view text) {
   if (text.empty())
     throw_error(ErrorCode::invalid_argument,
@@ -80,7 +86,7 @@ void load_only_problem(LoadedProblem& loaded, std::string_view text) {
     load_from_library(loaded, *library);
   } else if (const auto python = parse_python_name(text)) {
     loaded.problem = load_python_problem(*python);
-    loaded.program = python_run_program({python->file, ""});
+    take_python_run(loaded, {python->file, ""});
     loaded.name = fs::path(python->file).stem().string();
   } else if (is_file(text)) {
     load_from_file(loaded, std::string(text));
@@ -112,6 +118,7 @@ bool is_program(const std::string& word) {
 }  // namespace
 
 void load_run(LoadedProblem& loaded, std::string_view text) {
+  loaded.python_run.reset();
   if (const FunctionProblem* known = find_function_problem(text)) {
     loaded.run = known->run;
     loaded.program.clear();
@@ -127,8 +134,7 @@ void load_run(LoadedProblem& loaded, std::string_view text) {
   // A script that may be executed is a program, whatever language it is in.
   if (const auto python = parse_python_name(text);
       python && (!python->name.empty() || !is_program(python->file))) {
-    loaded.program = python_run_program(*python);
-    loaded.run = nullptr;
+    take_python_run(loaded, *python);
     return;
   }
   std::vector<std::string> words = is_file(text) ? std::vector<std::string>{std::string(text)}

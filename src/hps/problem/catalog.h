@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "hps/problem/python_problem.h"
 #include "kolo/hps/problem.h"
 #include "kolo/hps/run.h"
 
@@ -15,6 +17,7 @@ struct LoadedProblem {
   HpProblem problem;
   RunFunction run;                   ///< may be empty
   std::vector<std::string> program;  ///< words of a program that is the run function; empty = run
+  std::optional<PythonName> python_run;  ///< which Python function `program` calls, if any
   std::size_t objectives = 1;
   std::string name;  ///< "benchmark.hps.polynome2", or of the file without its ending
 };

@@ -54,4 +54,13 @@ std::vector<std::string> python_run_program(const PythonName& name) {
   return {python(), "-m", "kolo.hps.evaluate", target(name, "run")};
 }
 
+void check_python_run(const PythonName& name) {
+  std::error_code ignored;
+  if (!fs::is_regular_file(name.file, ignored))
+    throw_error(ErrorCode::not_found, "run function '{}': there is no such file", name.file);
+  const CommandResult result = run_command({python(), "-m", "kolo.hps.check", target(name, "run")},
+                                           Deadline::after(kImportTime));
+  if (!result.ok()) throw_error(ErrorCode::not_found, "run function: {}", last_line(result.errors));
+}
+
 }  // namespace kolo::hps

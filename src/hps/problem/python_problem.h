@@ -24,5 +24,8 @@ std::optional<PythonName> parse_python_name(std::string_view text);
 HpProblem load_python_problem(const PythonName& name);
 /// Words of the program that evaluates one configuration with this function.
 std::vector<std::string> python_run_program(const PythonName& name);
+/// Reads the file without running it, since what it imports may be installed only where evaluations
+/// run. Throws not_found if there is no file or no such function in it.
+void check_python_run(const PythonName& name);
 
 }  // namespace kolo::hps
