@@ -61,20 +61,33 @@ class PythonBench(Bench):
         ]
         median = self.compare(name, contenders, lambda c: c.seconds_per_step(steps), budget)
         self.ratio(f"python_cpp_{name}", median["debian"] / median["c++"], "<=", 1.05)
+        # What Python's own work is of that: one rank, without kolo and with it, and one of C++.
+        contenders = [
+            self.ddp("plain", 1, name, batch, DEBIAN),
+            self.python("debian", 1, name, batch, DEBIAN),
+            self.kolo("c++", 1, name, batch),
+        ]
+        self.compare(f"{name}, 1 rank", contenders, lambda c: c.seconds_per_step(steps), budget / 2)
 
     def reductions(self, budget):
         python = self.python("python", 2, "mlp200", 16, self.arguments.interpreter)
         ddp = self.ddp("ddp", 2, "mlp200", 16, self.arguments.interpreter)
         cpp = self.kolo("c++", 2, "mlp200", 16)
 
-        def seconds(contender, count, repeats):
-            return max(a[0] for a in contender.ask(f"allreduce {count} {repeats}")) / repeats
+        def seconds(contender, count, repeats, verb="allreduce"):
+            return max(a[0] for a in contender.ask(f"{verb} {count} {repeats}")) / repeats
 
+        # kolo.allreduce, as torch's, must come in the same order on all ranks; hvd.allreduce_ need not.
         small = self.compare("8 B", [python, ddp], lambda c: seconds(c, SMALL, 1000), budget, False)
         self.ratio("python_allreduce_8B_us", small["python"] * 1e6, "<=", 5)
         self.ratio("python_allreduce_8B_torch", small["python"] / small["ddp"], "<=", 0.05)
+        named = self.compare("8 B named", [python], lambda c: seconds(c, SMALL, 1000, "named"), budget, False)
+        self.ratio("python_hvd_allreduce_8B_us", named["python"] * 1e6, "<=", 5)
+        self.ratio("python_hvd_allreduce_8B_torch", named["python"] / small["ddp"], "<=", 0.05)
         large = self.compare("64 MB", [python, cpp], lambda c: seconds(c, LARGE, 4), budget, False)
         self.ratio("python_allreduce_64MB_cpp", large["python"] / large["c++"], "<=", 1.2)
+        named = self.compare("64 MB named", [python], lambda c: seconds(c, LARGE, 4, "named"), budget, False)
+        self.ratio("python_hvd_allreduce_64MB_cpp", named["python"] / large["c++"], "<=", 1.2)
         used = max(answer[0] for answer in python.ask("idle 4")) / 4
         self.ratio("python_idle_cores", used, "<=", 0.005)
         for contender in (python, ddp, cpp):

@@ -142,9 +142,9 @@ class Bench:
         self.ratios.append((name, value, f"{op}{goal:g}", good))
 
     def report(self):
-        print(f"{'model':<12} {'contender':<9} {'ms/step':>9} {'quartiles':>17} {'rounds':>6}")
+        print(f"{'model':<14} {'contender':<9} {'ms/step':>9} {'quartiles':>17} {'rounds':>6}")
         for name, contender, middle, low, high, rounds in self.table:
-            print(f"{name:<12} {contender:<9} {middle * 1e3:9.2f} {low * 1e3:8.2f} {high * 1e3:8.2f} {rounds:6}")
+            print(f"{name:<14} {contender:<9} {middle * 1e3:9.2f} {low * 1e3:8.2f} {high * 1e3:8.2f} {rounds:6}")
         for name, value, goal, good in self.ratios:
             print(f"RATIO {name} {value:.3f} goal {goal} {'PASS' if good else 'FALLS-SHORT'}")
         if self.arguments.json:

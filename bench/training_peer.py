@@ -6,8 +6,8 @@ ddp:  torch's DistributedDataParallel over Gloo (RANK, WORLD_SIZE, MASTER_ADDR, 
 kolo: kolo.torch, under `kolo run` or alone
 
 Calls in at SOCKET with "NAME RANK", then obeys lines: "run N" (N steps), "allreduce COUNT N" (so many
-sums of COUNT floats), both answered by the seconds they took; "idle S" (processor time that S seconds
-without work took); "quit". The models are those of examples/models.h. Buffers are not broadcast, as
+sums of COUNT floats), "named COUNT N" (the same as operations that ranks may start in any order), all
+answered by the seconds they took; "idle S" (processor time that S seconds without work took); "quit". The models are those of examples/models.h. Buffers are not broadcast, as
 kolo does not either.
 """
 
@@ -172,10 +172,11 @@ class Kolo:
     """kolo.torch."""
 
     def __init__(self):
+        import kolo
         import kolo.torch as hvd
 
         hvd.init()
-        self.hvd, self.rank, self.size = hvd, hvd.rank(), hvd.size()
+        self.kolo, self.hvd, self.rank, self.size = kolo, hvd, hvd.rank(), hvd.size()
 
     def wrap(self, model, optimizer):
         return model, self.hvd.DistributedOptimizer(optimizer, model.named_parameters())
@@ -184,6 +185,9 @@ class Kolo:
         self.hvd.barrier()
 
     def allreduce(self, tensor):
+        self.kolo.allreduce(tensor, self.hvd.Sum)
+
+    def named_allreduce(self, tensor):
         self.hvd.allreduce_(tensor, op=self.hvd.Sum)
 
 
@@ -204,15 +208,15 @@ def main():
             F.cross_entropy(scores.flatten(0, -2), targets).backward()
             optimizer.step()
 
-    def reduce(count, repeats):
+    def reduce(allreduce, count, repeats):
         tensor = torch.ones(count)
-        peer.allreduce(tensor)
+        allreduce(tensor)
         assert tensor[0] == tensor[-1] == peer.size, "the sum is wrong"
         tensor.zero_()
         peer.barrier()
         begin = time.perf_counter()
         for _ in range(repeats):
-            peer.allreduce(tensor)
+            allreduce(tensor)
         return time.perf_counter() - begin
 
     def timed_run(steps):
@@ -226,7 +230,12 @@ def main():
         time.sleep(seconds)
         return time.process_time() - begin
 
-    verbs = {"run": timed_run, "allreduce": reduce, "idle": idle}
+    verbs = {
+        "run": timed_run,
+        "allreduce": lambda *numbers: reduce(peer.allreduce, *numbers),
+        "named": lambda *numbers: reduce(peer.named_allreduce, *numbers),
+        "idle": idle,
+    }
     connection = socket.socket(socket.AF_UNIX)
     connection.connect(path)
     lines = connection.makefile("rw")
