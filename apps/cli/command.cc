@@ -14,6 +14,13 @@ namespace {
 constexpr int kUsageError = 2;
 constexpr int kFailure = 1;
 
+std::vector<std::string_view> subcommand_names(const Command& command) {
+  std::vector<std::string_view> names;
+  for (const Command* part : command.subcommands)
+    if (!part->is_hidden) names.push_back(part->name);
+  return names;
+}
+
 /// For a word that should name a subcommand, or ask for help.
 [[noreturn]] void throw_unknown_word(const FoundCommand& found) {
   const std::string& word = found.rest[0];
@@ -24,9 +31,22 @@ constexpr int kFailure = 1;
     if (found.path.find(' ') == std::string::npos) known.emplace_back("--version");
     throw_unknown_name("option", word, known, ErrorCode::invalid_argument);
   }
-  for (const Command* part : found.command->subcommands)
-    if (!part->is_hidden) known.push_back(part->name);
-  throw_unknown_name("command", word, known, ErrorCode::invalid_argument);
+  throw_unknown_name("command", word, subcommand_names(*found.command),
+                     ErrorCode::invalid_argument);
+}
+
+void read_options(OptionSet& set, const FoundCommand& found) {
+  try {
+    set.read(found.rest, usage_text(found.path, *found.command, set));
+  } catch (const Error& error) {
+    // The name of a subcommand with a typo is taken for an argument: `kolo nas drwa`.
+    const auto near = found.rest.empty()
+                          ? std::string_view()
+                          : nearest_name(found.rest[0], subcommand_names(*found.command));
+    if (near.empty()) throw;
+    throw Error(error.code(), fmt::format("{}; or did you mean the command '{} {}'?",
+                                          error.message(), found.path, near));
+  }
 }
 
 bool asks_for_help(const Arguments& words) { return words[0] == "--help" || words[0] == "-h"; }
@@ -36,7 +56,7 @@ int run_found(const FoundCommand& found) {
   if (command.forward != nullptr) return command.forward(found.rest);
   if (command.options != nullptr) {
     OptionSet set = command.options();
-    set.read(found.rest, usage_text(found.path, command, set));
+    read_options(set, found);
     if (!set.wants_help()) return command.run(set);
   } else if (!found.rest.empty() && !asks_for_help(found.rest)) {
     throw_unknown_word(found);

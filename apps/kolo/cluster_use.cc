@@ -88,14 +88,24 @@ exec::Task task_of(const ExecCommand& options) {
   return task;
 }
 
+/// Of all hosts, those that do not answer are among them.
+std::vector<cluster::LinkedMember> links_for(const WhichHosts& which,
+                                             const cluster::Cluster& found) {
+  const auto hosts = which.of(found);
+  const std::string owner = cluster::owner_name("kolo exec");
+  const auto deadline = Deadline::after(cluster::answer_time(found));
+  if (which.all) return cluster::link_all(found, owner, deadline);
+  std::vector<cluster::LinkedMember> only;
+  only.push_back(cluster::link_one(found, hosts.front(), owner, deadline));
+  return only;
+}
+
 int run_exec(ExecCommand& options) {
   const auto found = cluster::load_cluster(cluster_named(options.name));
-  std::vector<cluster::LinkedMember> members;
-  for (const auto& member : options.which.of(found))
-    members.push_back(cluster::link_one(found, member, cluster::owner_name("kolo exec"),
-                                        Deadline::after(cluster::answer_time(found))));
+  auto members = links_for(options.which, found);
   const auto environment = exec::forwardable(current_environment());
   for (auto& linked : members) {
+    if (!linked.answers()) continue;
     linked.link->set_environment(environment);
     linked.link->start(task_of(options));
   }
@@ -109,14 +119,15 @@ int run_exec(ExecCommand& options) {
     if (!end->error.empty()) fmt::print(stderr, "kolo exec: {}: {}\n", host, end->error);
     ended[host] = end->error.empty() ? exit_code_of(end->status) : 127;
   };
-  while (ended.size() < members.size()) {
-    cluster::wait_for_any(members, Deadline::after(1h), on_event);
+  const auto note_lost = [&] {
     for (const auto& linked : members) {
       if (linked.answers() || ended.contains(linked.member.host)) continue;
       fmt::print(stderr, "kolo exec: {} was lost: {}\n", linked.member.host, linked.error);
       ended[linked.member.host] = 1;
     }
-  }
+  };
+  for (note_lost(); ended.size() < members.size(); note_lost())
+    cluster::wait_for_any(members, Deadline::after(1h), on_event);
   for (const auto& [host, status] : ended)
     if (status != 0) return status;
   return 0;
@@ -179,10 +190,17 @@ void DownloadCommand::declare(OptionSet& set) {
 
 int run_rsync_up(UploadCommand& options) {
   const auto found = cluster::load_cluster(cluster_named(options.name));
-  for (const auto& member : options.which.of(found))
-    cluster::HostShell(found.ssh, member.host, found.kolo)
-        .copy_to(fs::absolute(options.source), options.target, Deadline::after(kCopyTime));
-  return 0;
+  int status = 0;
+  for (const auto& member : options.which.of(found)) {
+    try {
+      cluster::HostShell(found.ssh, member.host, found.kolo)
+          .copy_to(fs::absolute(options.source), options.target, Deadline::after(kCopyTime));
+    } catch (const Error& error) {  // the other hosts get it all the same
+      fmt::print(stderr, "kolo rsync-up: {}\n", error.message());
+      status = 1;
+    }
+  }
+  return status;
 }
 
 int run_rsync_down(DownloadCommand& options) {
@@ -200,7 +218,8 @@ constinit const Command kExec{
     .examples = "kolo exec lab -- nproc\nkolo exec lab --all -- df -h /data\n",
     .notes =
         "The program starts in the home directory and reserves nothing. The exit status is that of "
-        "the program, or of the first host where it failed.",
+        "the program, or of the first host where it failed; a host that does not answer is named, "
+        "and has failed.",
     .options = declared<ExecCommand>,
     .run = run_declared<ExecCommand, run_exec>,
 };

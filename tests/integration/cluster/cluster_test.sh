@@ -326,6 +326,8 @@ case_change() {
   lost() { ! at_head "$kolo" status; }
   until_true 10 'the worker is lost' lost
   says "^${hosts[1]} *lost .*custodian cannot be reached: Connection refused"
+  refused 1 "kolo exec: ${hosts[1]} was lost: .*Connection refused" "$kolo" exec lab --all -- hostname
+  says "^${hosts[0]}: ${hosts[0]}\$"
   rmdir "$work/cores/${hosts[1]}".*  # its trial could not
   up
   at_head "$kolo" status || bad 'the worker does not stand again'
@@ -382,6 +384,8 @@ case_cut() {
   until_true 20 'four ranks run' running
   cut_link "${hosts[1]}"
   refused 1 "^${hosts[1]} *lost" "$kolo" status
+  refused 1 "kolo exec: ${hosts[1]} was lost" "$kolo" exec lab --all -- hostname
+  says "^${hosts[0]}: ${hosts[0]}\$"
   refused 1 "kolo: ${hosts[1]}" "$kolo" up --timeout 2 "$work/cluster.yaml"
   refused 1 "kolo: ${hosts[1]}" "$kolo" down --timeout 1
   until_true 40 'the run ends' ended "$launcher"

@@ -108,6 +108,21 @@ TEST(HelpTest, CommandsAreListedInGroups) {
               HasSubstr("\nCommands:\n  stop  Stop\n"));
 }
 
+TEST(HelpTest, ACommandWithATypoThatIsTakenForAnArgumentIsSuggested) {
+  static constexpr const Command* kParts[] = {&kExample};
+  constexpr Command kRoot{.name = "root",
+                          .options = declared<Example>,
+                          .run = [](OptionSet&) { return 0; },
+                          .subcommands = kParts};
+  ::testing::internal::CaptureStderr();
+  EXPECT_EQ(run_program(kRoot, {"exmaple", "--seed", "x"}), 2);
+  EXPECT_EQ(run_program(kRoot, {"mnist", "--seed", "x"}), 2);
+  const std::string printed = ::testing::internal::GetCapturedStderr();
+  EXPECT_THAT(printed, HasSubstr("; or did you mean the command 'root example'?\n"));
+  EXPECT_THAT(printed.substr(printed.find('\n') + 1),
+              ::testing::Not(HasSubstr("did you mean the command")));
+}
+
 TEST(HelpTest, WordsThatAreNoCommandAreNamed) {
   static constexpr const Command* kParts[] = {&kExample};
   constexpr Command kRoot{.name = "root", .subcommands = kParts};

@@ -43,9 +43,9 @@ inline NaProblem small_problem(std::int64_t epochs = 4) {
   return problem;
 }
 
-inline hps::RunResult run_alpha(const NaProblem& problem, Value parameters,
+inline hps::RunResult run_alpha(const NaProblem& problem, const Value& parameters,
                                 const std::filesystem::path& log_dir = {}, std::int64_t id = 0) {
-  hps::RunningJob job(id, std::move(parameters), log_dir, log_dir);
+  hps::RunningJob job(id, parameters, log_dir, log_dir);
   return alpha(problem, job);
 }
 
