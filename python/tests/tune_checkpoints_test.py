@@ -6,6 +6,7 @@ import json
 import os
 import pickle
 import shutil
+import tempfile
 import types
 import unittest
 
@@ -13,6 +14,7 @@ from study_case import StudyCase
 
 from kolo import tune
 from kolo.air import Checkpoint, session
+from kolo.tune._session import Totals, with_totals
 from kolo.tune.result import DEBUG_METRICS
 
 
@@ -136,6 +138,16 @@ class Values(StudyCase):
             Checkpoint.from_dict([1])
         with self.assertRaisesRegex(LookupError, "there is no folder '/nowhere'"):
             Checkpoint.from_directory("/nowhere")
+
+    def test_totals_that_are_no_numbers_count_for_nothing(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for kept in ("[1, 2]", '{"timesteps": "many", "_folder": 3}', "{", "7"):
+                with open(os.path.join(folder, ".kolo-totals.json"), "w") as file:
+                    file.write(kept)
+                totals = Totals(folder)
+                self.assertEqual(
+                    with_totals(totals, {"timesteps_this_iter": 10})["timesteps_total"], 10
+                )
 
 
 class Sessions(StudyCase):

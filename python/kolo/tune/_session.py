@@ -66,12 +66,11 @@ class Totals:
         self._folder: Optional[int] = None
         if checkpoint is None:
             return
-        kept = None
-        # Without the file nothing was counted.
-        with contextlib.suppress(OSError, ValueError), open(
-            os.path.join(checkpoint, _TOTALS)
-        ) as file:
-            kept = json.load(file)
+        try:
+            with open(os.path.join(checkpoint, _TOTALS)) as file:
+                kept: Any = json.load(file)
+        except (OSError, ValueError):  # nothing was counted
+            return
         for name in _COUNTED if isinstance(kept, dict) else ():
             if isinstance(kept.get(name), (int, float)):
                 setattr(self, f"_{name}_total", kept[name])
