@@ -62,13 +62,17 @@ void Liveness::declare(const Departure& departure) {
   std::vector<std::function<void(const Departure&)>> listeners;
   {
     MutexLock lock(mutex_);
-    for (auto& known : departures_) {
-      if (known.rank == departure.rank) return;  // the first reason is the true one
+    const auto known = std::ranges::find(departures_, departure.rank, &Departure::rank);
+    if (known == departures_.end()) {
+      departures_.push_back(departure);
+      departed_count_.fetch_add(1, std::memory_order_release);
+    } else if (known->kind == DepartureKind::unknown && departure.kind != DepartureKind::unknown) {
+      *known = departure;  // a process that is gone is seen before the launcher says how it went
+    } else {
+      return;  // the first reason is the true one
     }
-    departures_.push_back(departure);
     for (const auto& [token, listener] : listeners_) listeners.push_back(listener);
   }
-  departed_count_.fetch_add(1, std::memory_order_release);
   for (const auto& listener : listeners) listener(departure);
 }
 

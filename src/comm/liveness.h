@@ -41,12 +41,14 @@ class Liveness {
   [[nodiscard]] std::optional<std::string> departure_of(int rank) const;
   [[nodiscard]] std::vector<Departure> departures() const;
 
-  /// Says that a rank is gone (seen by a transport, for example a closed connection).
+  /// Says that a rank is gone (seen by a transport, for example a closed connection). The first
+  /// word on a rank stays, except that how it went (DepartureKind) may become known later.
   void declare(const Departure& departure);
 
-  /// Called on the watching thread (or the declaring one) at each departure; also for those that
-  /// happened before. Must not block or throw. Returns a token for unlisten(), after which the
-  /// listener is not running and will not be called.
+  /// Called on the watching thread (or the declaring one) at each departure, and again when it
+  /// becomes known how the rank went; also for those that happened before. Must not block or throw.
+  /// Returns a token for unlisten(), after which the listener is not running and will not be
+  /// called.
   int listen(std::function<void(const Departure&)> listener);
   void unlisten(int token);
 

@@ -200,18 +200,17 @@ void ProcessRanks::reap(int rank) {
   int status = 0;
   if (::waitpid(child.pid, &status, WNOHANG) != child.pid) return;
   child.ended = true;
+  const auto ended = std::ranges::count_if(children_, [](const Child& c) { return c.ended; });
+  // After those that failed come those that have finished, perhaps because of a failure.
+  child.end = static_cast<int>(ended) + (status == 0 ? size() : 0);
   child.outcome.signalled = WIFSIGNALED(status);
   child.outcome.status = WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status);
-  // The words of kolo run's own rendezvous.
-  const std::string reason =
-      child.outcome.signalled     ? fmt::format("killed by signal {}", child.outcome.status)
-      : child.outcome.status != 0 ? fmt::format("exited with status {}", child.outcome.status)
-                                  : "exited";
   if (!options_.tell_news) return;
   for (int r = 0; r < size(); ++r) {
     if (children_[r].ended) continue;
     try {
-      send_message(children_[r].news.get(), {"departed", std::to_string(rank), reason});
+      send_message(children_[r].news.get(),
+                   {"departed", std::to_string(rank), std::to_string(status)});
     } catch (const Error&) {  // it is ending itself
     }
   }
@@ -237,7 +236,9 @@ void ProcessRanks::fail_gatherings() {
   for (auto& [name, waiting] : meetings_) {
     int missing = -1;
     for (int member : name.second)
-      if (!waiting.contains(member) && (missing < 0 || children_[member].ended)) missing = member;
+      if (!waiting.contains(member) &&
+          (missing < 0 || children_[member].end < children_[missing].end))
+        missing = member;  // whoever ended first: others may have ended because of it
     if (missing < 0) continue;
     std::erase_if(waiting, [&](const auto& entry) {
       const bool dead = children_[missing].ended;

@@ -8,6 +8,7 @@
 
 #include <chrono>
 #include <functional>
+#include <limits>
 #include <map>
 #include <set>
 #include <string>
@@ -100,6 +101,7 @@ class ProcessRanks {
     pid_t pid = -1;
     Fd pidfd, control, news, go;
     bool ended = false;
+    int end = std::numeric_limits<int>::max();  ///< smaller: it ended earlier
     std::set<std::string> reached;
     Outcome outcome;
   };

@@ -67,7 +67,7 @@ class RelayBootstrap final : public comm::Bootstrap {
   std::vector<comm::Departure> take_news() override {
     auto message = receive_message(news_fd_, Deadline::after(std::chrono::seconds(0)));
     if (!message) throw_error(ErrorCode::io, "the parent is gone");
-    return {{std::stoi(message->at(1)), message->at(2)}};
+    return {comm::departure_by_status(std::stoi(message->at(1)), std::stoi(message->at(2)))};
   }
 
  private:

@@ -122,6 +122,22 @@ TEST_F(LivenessTest, KeepsTheFirstReason) {
   EXPECT_EQ(listener.heard().size(), 1U);
 }
 
+TEST_F(LivenessTest, HowARankWentMayBecomeKnownLater) {
+  Liveness liveness(bootstrap_);
+  Listener listener;
+  liveness.listen(listener.callback());
+  liveness.declare({1, "its process ended"});
+  liveness.declare({2, "its process ended"});
+  liveness.declare({1, "was killed", DepartureKind::failed});
+  liveness.declare({1, "exited", DepartureKind::finished});
+  EXPECT_EQ(listener.heard().size(), 3U);
+  const auto departures = liveness.departures();
+  ASSERT_EQ(departures.size(), 2U);
+  EXPECT_EQ(departures[0].rank, 1);  // as they were seen
+  EXPECT_EQ(departures[0].reason, "was killed");
+  EXPECT_EQ(departures[0].kind, DepartureKind::failed);
+}
+
 TEST_F(LivenessTest, ALateListenerHearsThePast) {
   Liveness liveness(bootstrap_);
   liveness.declare({2, "left"});
