@@ -1,4 +1,7 @@
-"""Runs the programs of examples/python and looks at what they print."""
+"""Runs the programs of examples/python and looks at what they print.
+
+examples.py KOLO [Examples|WithTensorFlow]
+"""
 
 import os
 import re
@@ -13,7 +16,7 @@ EXAMPLES = os.path.join(
 KOLO = sys.argv.pop(1)
 
 
-class Examples(unittest.TestCase):
+class Programs(unittest.TestCase):
     def setUp(self):
         self._folder = tempfile.TemporaryDirectory()
         self.addCleanup(self._folder.cleanup)
@@ -32,10 +35,23 @@ class Examples(unittest.TestCase):
     def python(self, name, *words):
         return self.output(sys.executable, os.path.join(EXAMPLES, name), *words)
 
-    def test_torch_train(self):
-        program = os.path.join(EXAMPLES, "torch_train.py")
+    def accuracy_on_two_ranks(self, name):
+        program = os.path.join(EXAMPLES, name)
         text = self.output(KOLO, "run", "-np", "2", sys.executable, program)
-        self.assertGreater(float(re.search(r"accuracy (0\.\d+)", text).group(1)), 0.78)
+        return float(re.search(r"accuracy (0\.\d+)", text).group(1))
+
+
+class WithTensorFlow(Programs):
+    def test_keras_fit(self):
+        self.assertGreater(self.accuracy_on_two_ranks("keras_fit.py"), 0.78)
+
+    def test_tensorflow2_tape(self):
+        self.assertGreater(self.accuracy_on_two_ranks("tensorflow2_tape.py"), 0.78)
+
+
+class Examples(Programs):
+    def test_torch_train(self):
+        self.assertGreater(self.accuracy_on_two_ranks("torch_train.py"), 0.78)
         self.assertTrue(os.path.exists(os.path.join(self._folder.name, "checkpoint.pt")))
 
     def test_tune_horovod(self):
@@ -98,4 +114,4 @@ class Examples(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=0)
+    unittest.main(verbosity=0, defaultTest=sys.argv.pop(1) if len(sys.argv) > 1 else "Examples")
