@@ -277,6 +277,8 @@ class NamesInFiles(unittest.TestCase):
             "def __getattr__(name):\n    return len\n",
             "globals().update(run=len)\n",
             "class run:\n    pass\n",
+            "def make():\n    global run\n    run = len\nmake()\n",
+            "import sys\nsetattr(sys.modules[__name__], 'run', len)\n",
         ):
             self.check(text)
 

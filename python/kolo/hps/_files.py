@@ -10,6 +10,9 @@ from typing import Any, Iterator, List
 
 from kolo._errors import did_you_mean
 
+# Built-in functions by which a module may give itself any name.
+_BINDERS = ("exec", "globals", "locals", "setattr", "vars")
+
 
 def load_object(target: str) -> Any:
     """The object of a file. The file's folder is where it finds modules beside it."""
@@ -33,8 +36,7 @@ def check_object(target: str) -> None:
     with open(path, "rb") as file:
         module = ast.parse(file.read(), path)
     names = list(dict.fromkeys(_bound(module)))
-    # These may make any name.
-    if not {name, "*", "__getattr__", "globals", "exec"}.intersection(names):
+    if not {name, "*", "__getattr__", *_BINDERS}.intersection(names):
         raise AttributeError(_without(path, name, [n for n in names if n[0] != "_"]))
 
 
@@ -43,10 +45,13 @@ def _bound(node: ast.AST) -> Iterator[str]:
     for child in ast.iter_child_nodes(node):
         if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             yield child.name
+            for inner in ast.walk(child):
+                if isinstance(inner, ast.Global):
+                    yield from inner.names
         elif isinstance(child, ast.alias):
             yield child.asname or child.name.partition(".")[0]
         elif isinstance(child, ast.Name):
-            if isinstance(child.ctx, ast.Store) or child.id in ("globals", "exec"):
+            if isinstance(child.ctx, ast.Store) or child.id in _BINDERS:
                 yield child.id
         else:
             yield from _bound(child)
