@@ -34,6 +34,8 @@ std::string_view nearest_name(std::string_view name, const std::vector<std::stri
   // A third of the letters may be wrong, one in short names.
   std::size_t best = std::max<std::size_t>(1, name.size() / 3) + 1;
   for (std::string_view candidate : known) {
+    // Each letter that one has more than the other is wrong. Names from outside may be long.
+    if (name.size() > candidate.size() + best || candidate.size() > name.size() + best) continue;
     std::size_t d = distance(name, candidate);
     // Of equally near names the one that is only unfinished: "tun" is "tune" rather than "run".
     const bool completes =
