@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <vector>
 
 #include "base/env.h"
 #include "base/errors.h"
@@ -106,6 +107,18 @@ void sync_tree_to_disk(const fs::path& path) {
   if (fs::is_directory(status))
     for (const auto& entry : fs::directory_iterator(path)) sync_tree_to_disk(entry.path());
   if (fs::is_directory(status) || fs::is_regular_file(status)) sync_to_disk(path);
+}
+
+void make_lasting_directories(const fs::path& path) {
+  std::vector<fs::path> above;  // of those that are missing
+  const fs::path whole = fs::absolute(path).lexically_normal();
+  for (fs::path missing = whole; !missing.empty() && !fs::exists(missing);
+       missing = missing.parent_path())
+    above.push_back(missing.parent_path());
+  std::error_code error;
+  fs::create_directories(path, error);
+  if (error) throw_error(ErrorCode::io, "cannot make {}: {}", path.string(), error.message());
+  for (const auto& directory : above) sync_to_disk(directory);
 }
 
 void make_private_directory(const fs::path& path) {

@@ -39,6 +39,10 @@ void sync_to_disk(const std::filesystem::path& path);
 /// A directory with all the directories and files below it.
 void sync_tree_to_disk(const std::filesystem::path& path);
 
+/// Makes `path` and what is missing above it, which survives a crash of the machine when this
+/// returns. Throws io.
+void make_lasting_directories(const std::filesystem::path& path);
+
 /// Makes `path` and what is missing above it; a directory made here belongs to nobody else.
 /// Throws failed_precondition if `path` exists and others may enter it or it is not ours.
 void make_private_directory(const std::filesystem::path& path);

@@ -121,6 +121,9 @@ class Database {
   virtual void begin(Locking locking = Locking::all) = 0;
   virtual void commit() = 0;
   virtual void rollback() noexcept = 0;
+  /// What was committed survives a power failure when this returns, whatever the URL says: before
+  /// something is done elsewhere that must not be done without it.
+  virtual void flush() = 0;
   [[nodiscard]] virtual bool in_transaction() const noexcept = 0;
 
   /// Wakes the watches of this channel (a word), in this process and others; not inside a

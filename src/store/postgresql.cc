@@ -227,6 +227,8 @@ class PgDatabase final : public Database {
       // Without a connection there is nothing left of the transaction either.
     }
   }
+  /// The server flushes before it answers a commit, unless its administrator has settled otherwise.
+  void flush() override {}
   [[nodiscard]] bool in_transaction() const noexcept override { return in_transaction_; }
 
   void notify(std::string_view channel) override {

@@ -119,7 +119,7 @@ std::string immutable_uri(const fs::path& path) {
 class SqliteDatabase final : public Database {
  public:
   SqliteDatabase(fs::path path, bool full, const OpenOptions& options)
-      : name_(path.string()), patience_(options.patience) {
+      : name_(path.string()), is_flushed_(full), patience_(options.patience) {
     const int flags =
         SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | (options.create ? SQLITE_OPEN_CREATE : 0);
     if (!options.create && !fs::exists(path))
@@ -184,6 +184,10 @@ class SqliteDatabase final : public Database {
   void rollback() noexcept override {
     if (in_transaction()) ::sqlite3_exec(handle_, "ROLLBACK", nullptr, nullptr, nullptr);
   }
+  void flush() override {
+    // What is not in the log any more was flushed when it was folded in.
+    if (!is_flushed_) sync_to_disk(name_ + "-wal");
+  }
   [[nodiscard]] bool in_transaction() const noexcept override {
     return ::sqlite3_get_autocommit(handle_) == 0;
   }
@@ -243,6 +247,7 @@ class SqliteDatabase final : public Database {
   }
 
   std::string name_;
+  bool is_flushed_;  // each commit by itself
   sqlite3* handle_ = nullptr;
   std::chrono::milliseconds patience_;
   Deadline::Clock::time_point waits_since_{};

@@ -1,6 +1,8 @@
 // A database whose answers get lost when a test says so.
 #pragma once
 
+#include <poll.h>
+
 #include <functional>
 #include <memory>
 #include <utility>
@@ -13,6 +15,17 @@ namespace kolo::test {
 /// The process that used the database was killed. No error, so that nobody mends it.
 struct Crash {};
 
+/// Hears nothing. The end of a real one takes the kernel milliseconds, more than all the rest of a
+/// simulated session.
+class DeafWatch final : public store::Watch {
+ public:
+  bool wait(Deadline deadline) override {
+    pollfd cancel{cancelled_fd(), POLLIN, 0};
+    ::poll(&cancel, 1, deadline.poll_timeout_ms());
+    return false;
+  }
+};
+
 class FlakyDatabase final : public store::Database {
  public:
   explicit FlakyDatabase(std::unique_ptr<store::Database> inner) : inner_(std::move(inner)) {}
@@ -23,6 +36,8 @@ class FlakyDatabase final : public store::Database {
   ErrorCode failure = ErrorCode::unavailable;
   /// Called around each commit: `has_happened` says on which side of it. May throw Crash.
   std::function<void(bool has_happened)> around_commit{};
+  /// Nobody is told of notifications.
+  bool is_deaf = false;
   /// A defect for tests of simulations: commits are answered, and nothing is written.
   bool lies = false;
   /// The so-many-th commit from now takes place, and its answer is lost; 0 = none.
@@ -61,9 +76,14 @@ class FlakyDatabase final : public store::Database {
   void rollback() noexcept override {
     if (inner_->in_transaction()) inner_->rollback();
   }
+  void flush() override {
+    answer();
+    inner_->flush();
+  }
   [[nodiscard]] bool in_transaction() const noexcept override { return inner_->in_transaction(); }
   void notify(std::string_view channel) override { inner_->notify(channel); }
   std::unique_ptr<store::Watch> watch(std::string_view channel) override {
+    if (is_deaf) return std::make_unique<DeafWatch>();
     return inner_->watch(channel);
   }
   [[nodiscard]] double date() override {

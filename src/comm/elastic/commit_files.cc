@@ -63,7 +63,7 @@ StoredCommit decode_commit(std::string_view bytes, std::string_view origin) {
 }
 
 void CommitFiles::write(const StoredCommit& commit) const {
-  fs::create_directories(directory_);
+  make_lasting_directories(directory_);
   write_file_atomically(directory_ / fmt::format("commit-{:012}.kolo", commit.commits),
                         encode_commit(commit));
   auto files = list();

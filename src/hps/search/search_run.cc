@@ -217,10 +217,7 @@ std::optional<ResultsTable> continued_results(const SearchPlan& plan, std::int64
 
 void prepare_folder(SearchPlan& plan) {
   check_search(plan);
-  std::error_code error;
-  fs::create_directories(plan.log_dir, error);
-  if (error)
-    throw_error(ErrorCode::io, "cannot make {}: {}", plan.log_dir.string(), error.message());
+  make_lasting_directories(plan.log_dir);
   if (!plan.resume && was_begun_by_this_job(plan)) {
     plan.resume = true;
     log::info("the job continues its search in {}", plan.log_dir.string());

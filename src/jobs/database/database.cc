@@ -105,11 +105,7 @@ JobDatabase JobDatabase::init(const fs::path& folder, const std::string& url) {
 }
 
 JobDatabase JobDatabase::make_in(const fs::path& folder, const std::string& url) {
-  std::error_code error;
-  fs::create_directories(folder, error);
-  for (const char* part : {"data", "log", "qsubmit"}) fs::create_directories(folder / part, error);
-  if (error)
-    throw_error(ErrorCode::io, "cannot create the folder {}: {}", folder.string(), error.message());
+  for (const char* part : {"data", "log", "qsubmit"}) make_lasting_directories(folder / part);
   const fs::path absolute = fs::absolute(folder);
   if (url.empty()) warn_of_network_file_system(absolute);
   const std::string where = url.empty() ? (absolute / "kolo.db").string() : url;

@@ -40,11 +40,7 @@ CheckpointFiles::CheckpointFiles(CheckpointOptions options) : options_(std::move
   if (options_.keep_last < 1)
     throw_error(ErrorCode::invalid_argument, "checkpoints: keep_last is {}, but must be at least 1",
                 options_.keep_last);
-  std::error_code error;
-  fs::create_directories(options_.directory, error);
-  if (error)
-    throw_error(ErrorCode::io, "checkpoints: cannot create {}: {}", options_.directory.string(),
-                error.message());
+  make_lasting_directories(options_.directory);
 }
 
 CheckpointInfo CheckpointFiles::write(std::uint64_t step, const CheckpointParts& parts,

@@ -2,10 +2,17 @@
 
 namespace kolo::tune {
 
-void Actions::perform(TrialExecutor& executor,
+void Actions::perform(TrialExecutor& executor, const std::function<void()>& flush,
                       const std::function<void(const std::filesystem::path&)>& prepare) {
   for (const auto& [id, answer] : answers_) executor.answer(id, answer);
   answers_.clear();
+  // Before new runs make checkpoints, perhaps of the same names.
+  if (!removals_.empty()) flush();
+  for (const auto& path : removals_) {
+    std::error_code ignored;  // what is left of it is in nobody's way
+    std::filesystem::remove_all(path, ignored);
+  }
+  removals_.clear();
   for (auto& order : starts_) {
     prepare(order.directory);
     executor.start(std::move(order));
@@ -15,11 +22,6 @@ void Actions::perform(TrialExecutor& executor,
   resizes_.clear();
   for (const RunId id : stops_) executor.stop(id);
   stops_.clear();
-  for (const auto& path : removals_) {
-    std::error_code ignored;  // what is left of it is in nobody's way
-    std::filesystem::remove_all(path, ignored);
-  }
-  removals_.clear();
 }
 
 }  // namespace kolo::tune

@@ -27,9 +27,10 @@ class Actions {
 
   [[nodiscard]] bool starting() const noexcept { return !starts_.empty(); }
 
-  /// Carries everything out. Answers come first, since trials wait for them. `prepare` is called
-  /// with the directory of each trial before it starts.
-  void perform(TrialExecutor& executor,
+  /// Carries everything out. Answers come first, since trials wait for them. `flush` is called
+  /// before anything is removed: a database that a power failure sets back must not name what is
+  /// gone. `prepare` is called with the directory of each trial before it starts.
+  void perform(TrialExecutor& executor, const std::function<void()>& flush,
                const std::function<void(const std::filesystem::path&)>& prepare);
 
  private:

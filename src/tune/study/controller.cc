@@ -308,7 +308,8 @@ void Controller::commit() {
 }
 
 void Controller::act(std::size_t backlog) {
-  state_.actions.perform(executor_, [this](const std::filesystem::path& directory) {
+  const auto flush = [this] { patiently([this] { state_.journal.flush(); }); };
+  state_.actions.perform(executor_, flush, [this](const std::filesystem::path& directory) {
     if (!state_.makes_directories) return;
     patiently([&directory] {
       std::error_code error;

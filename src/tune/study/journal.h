@@ -48,6 +48,8 @@ class Journal {
   /// Writes what was gathered and the trials that have changed, by `write`, which may repeat its
   /// call. Without news it writes only when the study has been silent for too long.
   void commit(Trials& trials, const std::function<void(const std::function<void()>&)>& write);
+  /// What was committed survives a power failure when this returns.
+  void flush() { store_.database().flush(); }
   /// When the next sign of life is due.
   [[nodiscard]] Clock::Time next_heartbeat() const noexcept;
 

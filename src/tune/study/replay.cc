@@ -173,7 +173,7 @@ void Replay::tell_report(store::ReportRecord& report) {
 void Replay::settle(StudyTrial& trial) {
   auto& record = trial.record;
   trial.config = decode(record.config, "a configuration");
-  state_.trials.remove_leftovers(trial);
+  ends_.remove_leftovers(trial);
   record.seconds = std::max(record.seconds, trial.last_seconds);
   if (const auto ruling = rulings_.find(record.number);
       ruling != rulings_.end() && !cloned_since_report_.contains(record.number)) {

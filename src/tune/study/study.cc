@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/env.h"
 #include "base/errors.h"
+#include "base/files.h"
 #include "base/utf8.h"
 #include "tune/study/controller.h"
 #include "tune/study/rank_sharing.h"
@@ -21,12 +22,6 @@
 namespace kolo::tune {
 namespace fs = std::filesystem;
 namespace {
-
-void make_directories(const fs::path& directory) {
-  std::error_code error;
-  fs::create_directories(directory, error);
-  if (error) throw_error(ErrorCode::io, "cannot make {}: {}", directory.string(), error.message());
-}
 
 /// A path that holds wherever a trial starts.
 std::string checkpoint_to_restore(const std::string& path) {
@@ -43,7 +38,7 @@ store::StudyRecord create(store::StudyStore& store, const StudySetup& setup,
   study.directory = (results_directory(setup.options) / name).string();
   require_plain_utf8(study.directory, "the directory of a study");
   // Before the study is stored: nothing begins where nothing can be written.
-  if (setup.makes_directories) make_directories(study.directory);
+  if (setup.makes_directories) make_lasting_directories(study.directory);
   study.spec = setup.spec.to_json();
   study.created = setup.clock->date();
   study.id = store.create(study);
@@ -117,7 +112,7 @@ std::string storage_url(const Options& options) {
   if (!options.storage.empty()) return options.storage;
   if (auto storage = environment("KOLO_STORAGE")) return *storage;
   const fs::path directory = results_directory(options);
-  make_directories(directory);
+  make_lasting_directories(directory);
   return (directory / "kolo.db").string();
 }
 

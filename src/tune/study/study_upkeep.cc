@@ -1,9 +1,11 @@
-// Files go first and the database follows, under a claim: when the process is killed in between,
-// the study is still in the database, and the same call finishes the work.
+// Files go first, to the disk, and the database follows, under a claim: when the process is killed
+// or the power fails in between, the study is still in the database, and the same call finishes the
+// work.
 #include "tune/study/study_upkeep.h"
 
 #include "base/clock.h"
 #include "base/errors.h"
+#include "base/files.h"
 #include "kolo/tune.h"
 #include "tune/study/study.h"
 #include "tune/study/study_claim.h"
@@ -102,25 +104,29 @@ void delete_study(const std::string& name, const std::string& storage) {
   }
   remove_if_empty(upkeep.files.directory);
   upkeep.store.remove(upkeep.study.id);
+  upkeep.database->flush();
 }
 
 void rename_study(const std::string& name, const std::string& new_name,
                   const std::string& storage) {
   Upkeep upkeep(name, storage);
   const StudyFiles to = upkeep.renamed(new_name);
-  with_files("make", to.directory, [&] { fs::create_directories(to.directory); });
+  make_lasting_directories(to.directory);
   for (const auto& entry : to.entries) {
     const fs::path path = upkeep.files.directory / entry;
     with_files("move", path, [&] { fs::rename(path, to.directory / entry); });
   }
+  sync_to_disk(to.directory);
+  sync_to_disk(upkeep.files.directory);
   remove_if_empty(upkeep.files.directory);
   upkeep.store.rename(upkeep.study.id, new_name, to.directory.string());
+  upkeep.database->flush();
 }
 
 void copy_study(const std::string& name, const std::string& new_name, const std::string& storage) {
   Upkeep upkeep(name, storage);
   const StudyFiles to = upkeep.renamed(new_name);
-  with_files("make", to.directory, [&] { fs::create_directories(to.directory); });
+  make_lasting_directories(to.directory);
   for (const auto& entry : to.entries) {
     const fs::path path = upkeep.files.directory / entry;
     with_files("copy", path, [&] {
@@ -129,7 +135,9 @@ void copy_study(const std::string& name, const std::string& new_name, const std:
                    fs::copy_options::overwrite_existing);
     });
   }
+  with_files("write", to.directory, [&] { sync_tree_to_disk(to.directory); });
   upkeep.store.copy(upkeep.study.id, new_name, to.directory.string());
+  upkeep.database->flush();
 }
 
 }  // namespace kolo::tune

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/errors.h"
+#include "base/log.h"
 #include "tune/protocol/value_text.h"
 #include "tune/trial/trial_names.h"
 
@@ -90,6 +91,13 @@ void TrialEnds::follow_fate(StudyTrial& trial, const std::string& error) {
 void TrialEnds::wait_as(StudyTrial& trial, TrialPhase phase) {
   state_.trials.set_status(trial, phase);
   state_.announce.trial_waits(trial);
+}
+
+void TrialEnds::remove_leftovers(const StudyTrial& trial) {
+  for (auto& path : state_.trials.leftovers_of(trial)) {
+    log::info("removing {}: no report refers to it", path.string());
+    state_.actions.remove(std::move(path));
+  }
 }
 
 void TrialEnds::give_back(StudyTrial& trial) {

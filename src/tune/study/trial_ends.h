@@ -27,6 +27,8 @@ class TrialEnds {
   void apply_clone(StudyTrial& trial, const Ruling& ruling);
   /// The trial has saved, or will not save any more: those that wait to copy it do so.
   void saved(StudyTrial& trial);
+  /// Checkpoints that a run did not finish or did not report, when it is over.
+  void remove_leftovers(const StudyTrial& trial);
   /// The run has left its place.
   void give_back(StudyTrial& trial);
   /// The trial has ended: the search is told the outcome.

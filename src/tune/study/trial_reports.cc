@@ -209,7 +209,7 @@ void TrialReports::on_end(StudyTrial& trial, Message& message) {
   trial.kill_at.reset();
   state_.trials.changed(trial);
   // It may have died while it saved.
-  if (!message.error.empty()) state_.trials.remove_leftovers(trial);
+  if (!message.error.empty()) ends_.remove_leftovers(trial);
   ends_.follow_fate(trial, message.error);
 }
 

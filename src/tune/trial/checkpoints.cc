@@ -8,7 +8,6 @@
 
 #include "base/errors.h"
 #include "base/files.h"
-#include "base/log.h"
 #include "base/metric_order.h"
 
 namespace kolo::tune {
@@ -132,17 +131,12 @@ std::vector<std::size_t> surplus_checkpoints(const std::vector<Checkpoint>& chec
   return surplus;
 }
 
-void remove_leftover_checkpoints(const fs::path& trial_dir,
-                                 const std::function<bool(const fs::path&)>& may_remove) {
+std::vector<fs::path> checkpoints_in(const fs::path& trial_dir) {
   std::error_code none;
-  std::vector<fs::path> leftovers;
+  std::vector<fs::path> found;
   for (const auto& entry : fs::directory_iterator(trial_dir, none))
-    if (is_made_here(entry.path().filename().string()) && may_remove(entry.path()))
-      leftovers.push_back(entry.path());
-  for (const auto& path : leftovers) {
-    log::info("removing {}: no report refers to it", path.string());
-    fs::remove_all(path, none);
-  }
+    if (is_made_here(entry.path().filename().string())) found.push_back(entry.path());
+  return found;
 }
 
 }  // namespace kolo::tune

@@ -46,10 +46,7 @@ std::optional<double> checkpoint_score(std::string_view attribute, const search:
 std::vector<std::size_t> surplus_checkpoints(const std::vector<Checkpoint>& checkpoints,
                                              std::int64_t keep);
 
-/// Removes checkpoints that make_checkpoint() has left in the directory and that `may_remove`
-/// allows: those that an interrupted trial did not finish or did not report.
-void remove_leftover_checkpoints(
-    const std::filesystem::path& trial_dir,
-    const std::function<bool(const std::filesystem::path&)>& may_remove);
+/// What make_checkpoint() has made in the directory, and what it was interrupted at.
+std::vector<std::filesystem::path> checkpoints_in(const std::filesystem::path& trial_dir);
 
 }  // namespace kolo::tune

@@ -160,10 +160,10 @@ bool Trials::may_remove(const StudyTrial& trial, const std::filesystem::path& pa
          std::none_of(elsewhere_.begin(), elsewhere_.end(), needs);
 }
 
-void Trials::remove_leftovers(const StudyTrial& trial) const {
-  remove_leftover_checkpoints(trial.record.directory, [&](const std::filesystem::path& path) {
-    return may_remove(trial, path);
-  });
+std::vector<std::filesystem::path> Trials::leftovers_of(const StudyTrial& trial) const {
+  auto paths = checkpoints_in(trial.record.directory);
+  std::erase_if(paths, [&](const auto& path) { return !may_remove(trial, path); });
+  return paths;
 }
 
 }  // namespace kolo::tune

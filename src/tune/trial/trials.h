@@ -75,8 +75,8 @@ class Trials {
   void note_checkpoint(const StudyTrial& trial, const std::filesystem::path& path);
   /// Whether the study owns the path and no checkpoint of any trial refers to it.
   [[nodiscard]] bool may_remove(const StudyTrial& trial, const std::filesystem::path& path) const;
-  /// What a run that was killed has left in the trial's directory.
-  void remove_leftovers(const StudyTrial& trial) const;
+  /// What a run that was killed has left in the trial's directory, for removal.
+  [[nodiscard]] std::vector<std::filesystem::path> leftovers_of(const StudyTrial& trial) const;
 
  private:
   StudyTrial& insert(std::unique_ptr<StudyTrial> trial);

@@ -6,6 +6,7 @@
 
 #include "base/files.h"
 #include "kolo/error.h"
+#include "support/power_failures.h"
 
 namespace kolo::comm::elastic {
 namespace {
@@ -24,6 +25,21 @@ TEST(CommitFilesTest, TheNewestTwoAreKeptAndADamagedOneIsSkipped) {
   EXPECT_EQ(files.read_latest()->commits, 10U);
   std::ofstream(files.list().front(), std::ios::trunc) << "half";
   EXPECT_FALSE(files.read_latest());
+}
+
+TEST(CommitFilesTest, APowerFailureTakesNoneThatWasWritten) {
+  test::fail_everywhere(
+      [](const std::filesystem::path& folder, auto done) {
+        const CommitFiles files(folder / "job/commits");
+        for (const std::uint64_t commits : {1U, 2U, 3U, 4U}) {
+          files.write({commits, {std::string(5000, 'x')}});
+          done();
+        }
+      },
+      [](const std::filesystem::path& folder, int count) {
+        const auto latest = CommitFiles(folder / "job/commits").read_latest();
+        EXPECT_TRUE(latest ? static_cast<int>(latest->commits) >= count : count == 0);
+      });
 }
 
 TEST(CommitFilesTest, WhatIsNotWholeIsRefused) {

@@ -8,6 +8,7 @@
 #include "base/files.h"
 #include "kolo/error.h"
 #include "kolo/torch/data.h"
+#include "support/power_failures.h"
 #include "support/thread_ranks.h"
 
 namespace kolo {
@@ -103,6 +104,29 @@ TEST_F(Checkpoints, KeepTheLastAndTheBest) {
   for (std::uint64_t step = 1; step <= 3; ++step)
     accuracy.write(step, {}, 1.0 / static_cast<double>(step));
   EXPECT_THAT(steps(accuracy), ElementsAre(1, 3));
+}
+
+TEST_F(Checkpoints, APowerFailureTakesNeitherTheLastNorTheBest) {
+  const double metrics[] = {0.9, 0.2, 0.5, 0.4};
+  const auto in = [this](const std::filesystem::path& folder) {
+    CheckpointOptions all = options(1);
+    all.directory = folder / "run";
+    return CheckpointFiles(all);
+  };
+  test::fail_everywhere(
+      [&](const std::filesystem::path& folder, auto done) {
+        CheckpointFiles files = in(folder);
+        for (std::uint64_t step = 1; step <= 4; ++step) {
+          files.write(step, {{"model", std::string(3000, 'm')}}, metrics[step - 1]);
+          done();
+        }
+      },
+      [&](const std::filesystem::path& folder, int count) {
+        const CheckpointFiles files = in(folder);
+        const auto latest = files.read_latest(), best = files.read_best();
+        EXPECT_TRUE(latest ? static_cast<int>(latest->info.step) >= count : count == 0);
+        EXPECT_TRUE(count < 2 || (best && best->info.step == 2));
+      });
 }
 
 TEST_F(Checkpoints, DamagedOnesAreNamedAndTheOneBeforeIsUsed) {

@@ -1,32 +1,17 @@
 #include "tune/trial/checkpoints.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include <cmath>
 #include <fstream>
 #include <stdexcept>
 
 #include "base/files.h"
+#include "support/power_failures.h"
 #include "tune/trial/checkpoint_paths.h"
 #include "tune/trial/trials.h"
-
-namespace {
-
-std::vector<std::string>* synced = nullptr;  // names of what was flushed, while a test wants them
-
-}  // namespace
-
-/// Instead of libc's: what a power failure would leave cannot be tried here, but what is flushed
-/// can be seen.
-extern "C" int fsync(int fd) {
-  if (synced != nullptr)
-    synced->push_back(
-        std::filesystem::read_symlink("/proc/self/fd/" + std::to_string(fd)).filename().string());
-  return static_cast<int>(::syscall(SYS_fsync, fd));
-}
 
 namespace kolo::tune {
 namespace {
@@ -61,21 +46,23 @@ TEST(Checkpoints, AreWholeOrNotThere) {
 }
 
 TEST(Checkpoints, AreOnDiskBeforeTheyAreNamed) {
-  TempDir scratch;
-  fs::create_directory(scratch.path() / "trial");
-  std::vector<std::string> seen;
-  synced = &seen;
-  make_checkpoint(scratch.path() / "trial", 1, [](const fs::path& directory) {
-    fs::create_directory(directory / "deep");
-    std::ofstream(directory / "deep/weights") << "1";
-  });
-  synced = nullptr;
-  ASSERT_EQ(seen.size(), 5U);
-  EXPECT_EQ(seen[0], "weights");
-  EXPECT_EQ(seen[1], "deep");
-  EXPECT_THAT(seen[2], testing::StartsWith(".checkpoint."));
-  EXPECT_EQ(seen[3], "trial");
-  EXPECT_EQ(seen[4], scratch.path().filename());
+  test::fail_everywhere(
+      [](const fs::path& folder, auto done) {
+        for (int iteration = 1; iteration <= 2; ++iteration) {
+          make_checkpoint(folder / "trial", iteration, [&](const fs::path& directory) {
+            fs::create_directory(directory / "deep");
+            std::ofstream(directory / "deep/weights") << iteration;
+          });
+          done();
+        }
+      },
+      [](const fs::path& folder, int count) {
+        for (int iteration = 1; iteration <= 2; ++iteration) {
+          const fs::path made = folder / "trial" / fmt::format("checkpoint_{:06}", iteration);
+          if (iteration > count && !fs::exists(made)) continue;
+          EXPECT_EQ(read_file(made / "deep/weights"), std::to_string(iteration));
+        }
+      });
 }
 
 TEST(Checkpoints, WhatARankTakesPartInIsNotKept) {
@@ -126,19 +113,18 @@ TEST(Checkpoints, TheWorstGoFirstAndTheNewestNever) {
   EXPECT_THAT(surplus_checkpoints(with_scores({9, nan, 7, nan}), 2), testing::ElementsAre(1, 2));
 }
 
-TEST(Checkpoints, LeftoversAreRemoved) {
+TEST(Checkpoints, AreToldFromFoldersOfTheProgram) {
   TempDir scratch;
-  const auto known = make_checkpoint(scratch.path(), 1, [](const fs::path&) {});
-  make_checkpoint(scratch.path(), 2, [](const fs::path&) {});
-  fs::create_directory(scratch.path() / ".checkpoint.12.0");
+  const auto first = make_checkpoint(scratch.path(), 1, [](const fs::path&) {});
+  const auto second = make_checkpoint(scratch.path(), 1, [](const fs::path&) {});
+  const fs::path unfinished = scratch.path() / ".checkpoint.12.0";
+  fs::create_directory(unfinished);
   write_file_atomically(scratch.path() / "result.json", "{}");
   for (const char* own :
        {"checkpoint_best", "checkpoint_1", "checkpoint_000002.old", ".checkpoint.x"})
     fs::create_directory(scratch.path() / own);
-  remove_leftover_checkpoints(scratch.path(), [&](const fs::path& path) { return path != known; });
-  EXPECT_THAT(names_in(scratch.path()),
-              testing::ElementsAre(".checkpoint.x", "checkpoint_000001", "checkpoint_000002.old",
-                                   "checkpoint_1", "checkpoint_best", "result.json"));
+  EXPECT_THAT(checkpoints_in(scratch.path()),
+              testing::UnorderedElementsAre(first, second, unfinished));
 }
 
 TEST(CheckpointPaths, OnlyWhatIsInsideTheTrialsDirectoryIsTheStudys) {

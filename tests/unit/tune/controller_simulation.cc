@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/retry.h"
+#include "support/simulated_disk.h"
 #include "tune/study/study.h"
 
 namespace kolo::test {
@@ -44,10 +45,12 @@ class ControllerSimulation::WatchedExecutor final : public TrialExecutor {
       simulation_.fail(fmt::format("trial {} is started after its end was stored", trial));
     if (!running_.insert(trial).second)
       simulation_.fail(fmt::format("trial {} runs twice at a time", trial));
+    if (order.checkpoint && std::stoll(read_file(*order.checkpoint / "state")) != order.iteration)
+      simulation_.fail(fmt::format("the checkpoint of trial {} is another one", trial));
     inner_.start(std::move(order));
   }
   void answer(RunId id, Answer answer) override {
-    if (simulation_.is_dead_) return;
+    if (simulation_.is_dead_ || simulation_.has_no_power()) return;
     if (const auto found = reported_.find(id.trial); found != reported_.end()) {
       // A trial that is told to stop twice was told before this report: it does not count.
       if (answer.reply != Reply::stop) simulation_.answered_[id.trial].insert(found->second);
@@ -89,10 +92,10 @@ class ControllerSimulation::WatchedExecutor final : public TrialExecutor {
 };
 
 ControllerSimulation::ControllerSimulation(std::uint64_t number, std::filesystem::path folder,
-                                           bool database_lies)
+                                           Faults faults)
     : number_(number),
       folder_(std::move(folder)),
-      database_lies_(database_lies),
+      faults_(faults),
       random_(Random(number).stream("controller")),
       misfortunes_(static_cast<int>(random_.below(7))),
       trials_(1 + static_cast<int>(random_.below(4))),
@@ -101,26 +104,48 @@ ControllerSimulation::ControllerSimulation(std::uint64_t number, std::filesystem
       saves_(saves_of(random_.below(3))) {
   constexpr const char* kSchedulers[] = {"fifo", "asha", "median_stopping_rule"};
   scheduler_ = kSchedulers[random_.below(3)];
+  if (faults >= Faults::disk_lies) disk_ = std::make_unique<SimulatedDisk>(folder_);
+  if (faults == Faults::disk_lies) disk_->lie();
+}
+
+ControllerSimulation::~ControllerSimulation() = default;
+
+bool ControllerSimulation::has_no_power() const { return disk_ && disk_->has_failed(); }
+
+std::string ControllerSimulation::storage() const {
+  const std::string file = (folder_ / "kolo.db").string();
+  const bool flushes = faults_ == Faults::power || faults_ == Faults::disk_lies;
+  return flushes ? "sqlite:///" + file + "?synchronous=full" : file;
 }
 
 std::string ControllerSimulation::run() {
-  for (int sessions = 0; wrong_.empty(); ++sessions) {
-    if (sessions == kMostSessions) return "it does not come to an end";
-    const Session how = session();
-    look_at_what_is_stored();
-    if (how == Session::finished) {
-      check_end();
-      break;
-    }
+  try {
+    play();
+  } catch (const std::exception& error) {
+    fail(error.what());  // of a database that cannot be read any more
   }
   return wrong_;
 }
 
+void ControllerSimulation::play() {
+  for (int sessions = 0; wrong_.empty(); ++sessions) {
+    if (sessions == kMostSessions) return fail("it does not come to an end");
+    const Session how = session();
+    if (has_no_power()) {
+      restore_power();
+      look_at_what_is_stored();
+      continue;
+    }
+    look_at_what_is_stored();
+    if (how == Session::finished) return check_end();
+  }
+}
+
 Options ControllerSimulation::options() const {
   Options options;
-  options.name = fmt::format("s{}{}", number_, database_lies_ ? "-lies" : "");
+  options.name = fmt::format("s{}{}", number_, faults_ == Faults::database_lies ? "-lies" : "");
   options.local_dir = folder_.string();
-  options.storage = (folder_ / "kolo.db").string();
+  options.storage = storage();
   options.verbose = 0;
   options.loggers = {};
   options.total_resources = Resources{.cpu = static_cast<double>(slots_)};
@@ -151,6 +176,7 @@ Behaviour ControllerSimulation::behaviour() {
     --misfortunes_;
     return "it fell over";
   };
+  behaviour.failure_after = behaviour.failure;
   return behaviour;
 }
 
@@ -158,6 +184,10 @@ void ControllerSimulation::add_faults(Events& events, FlakyDatabase& database,
                                       std::atomic<bool>& interrupted) {
   // At each commit: the process may die on either side of it, and the answer may be lost.
   database.around_commit = [this, &database](bool has_happened) {
+    if (has_no_power()) {
+      database.down = is_dead_ = true;
+      throw Crash{};
+    }
     if (misfortunes_ == 0 || random_.below(14) != 0) return;
     --misfortunes_;
     database.failure = random_.below(2) == 0 ? ErrorCode::io : ErrorCode::unavailable;
@@ -191,6 +221,10 @@ ControllerSimulation::Session ControllerSimulation::session() {
   Events events(clock_);
   std::atomic<bool> interrupted{false};
   is_dead_ = false;
+  if (disk_ && misfortunes_ > 0 && random_.below(2) == 0) {
+    --misfortunes_;
+    disk_->fail_after(static_cast<std::int64_t>(random_.below(400)));
+  }
   WatchedExecutor* executor = nullptr;
   StudySetup setup;
   setup.options = options();
@@ -199,9 +233,9 @@ ControllerSimulation::Session ControllerSimulation::session() {
   setup.clock = &clock_;
   setup.makes_directories = saves_ != Behaviour::Saves::never;
   setup.connect = [&] {
-    auto database =
-        std::make_unique<FlakyDatabase>(store::open_database((folder_ / "kolo.db").string()));
-    database->lies = database_lies_ && random_.below(20) == 0;
+    auto database = std::make_unique<FlakyDatabase>(store::open_database(storage()));
+    database->is_deaf = true;
+    database->lies = faults_ == Faults::database_lies && random_.below(20) == 0;
     add_faults(events, *database, interrupted);
     return database;
   };
@@ -226,8 +260,16 @@ ControllerSimulation::Session ControllerSimulation::session() {
   }
 }
 
+/// Nothing may be lost that was flushed; without flushes, the last commits may be.
+void ControllerSimulation::restore_power() {
+  disk_->restart(random_);
+  if (faults_ != Faults::power_normal) return;
+  over_.clear();
+  answered_.clear();
+}
+
 void ControllerSimulation::look_at_what_is_stored() {
-  const auto database = store::open_database((folder_ / "kolo.db").string());
+  const auto database = store::open_database(storage());
   store::StudyStore store(*database);
   const auto study = store.find(options().name);
   if (!study) {

@@ -68,6 +68,8 @@ struct Behaviour {
   std::int64_t last_iteration = 1000;  ///< then the run ends by itself
   /// Asked at each step: why the run fails there, "" if it does not.
   std::function<std::string(tune::RunId id)> failure{};
+  /// The same for right after its report, which has not been answered yet.
+  std::function<std::string(tune::RunId id)> failure_after{};
   /// Of trials whose ranks change: how much faster so many are than one, and how long a change
   /// takes.
   std::function<double(int ranks)> speed = [](auto) { return 1.0; };
@@ -206,20 +208,23 @@ class SimulatedExecutor final : public tune::TrialExecutor {
       Run* run = find(id);
       if (run == nullptr || run->turn != turn) return;
       run->is_stepping = false;
-      if (behaviour_.failure) {
-        if (auto error = behaviour_.failure(id); !error.empty()) {
-          auto failed = message_of(tune::Message::Kind::ended, id);
-          failed.error = std::move(error);
-          return inbox_->put(std::move(failed));
-        }
-      }
+      if (fails(id, behaviour_.failure)) return;
       auto message = message_of(tune::Message::Kind::report, id);
       message.metrics = behaviour_.step(run->order.config, run->state, run->iteration + 1);
       message.saves_on_request = behaviour_.saves == Behaviour::Saves::on_request;
       if (saves) message.checkpoint = save_state(*run, run->iteration + 1);
       ++run->iteration;
       inbox_->put(std::move(message));
+      fails(id, behaviour_.failure_after);
     });
+  }
+  bool fails(tune::RunId id, const std::function<std::string(tune::RunId id)>& failure) {
+    std::string error = failure ? failure(id) : "";
+    if (error.empty()) return false;
+    auto failed = message_of(tune::Message::Kind::ended, id);
+    failed.error = std::move(error);
+    inbox_->put(std::move(failed));
+    return true;
   }
   void go_on(tune::RunId id) {
     if (find(id)->over)
