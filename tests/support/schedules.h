@@ -1,7 +1,8 @@
 // Simulations play schedules, each of which follows from its number alone.
 //
-//   KOLO_SIMULATION_SEED=17   plays schedule 17 and no other
-//   KOLO_SIMULATIONS=100000   plays so many instead of what the test has by itself
+//   KOLO_SIMULATION_SEED=17    plays schedule 17 and no other
+//   KOLO_SIMULATIONS=100000    plays so many instead of what the test has by itself
+//   KOLO_SIMULATION_FIRST=501  plays those from this one on
 #pragma once
 
 #include <gtest/gtest.h>
@@ -19,7 +20,8 @@ namespace kolo::test {
 template <class Play>
 void play_schedules(int usual, Play&& play) {
   log::set_level(log::Level::error);  // faults are what it is about
-  std::int64_t first = 1, last = setting_integer("SIMULATIONS").value_or(scaled(usual));
+  std::int64_t first = setting_integer("SIMULATION_FIRST").value_or(1);
+  std::int64_t last = first - 1 + setting_integer("SIMULATIONS").value_or(scaled(usual));
   if (const auto only = setting_integer("SIMULATION_SEED")) first = last = *only;
   for (std::int64_t number = first; number <= last; ++number)
     ASSERT_EQ(play(static_cast<std::uint64_t>(number)), "") << "KOLO_SIMULATION_SEED=" << number;
