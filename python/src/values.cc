@@ -2,8 +2,10 @@
 // numbers, and a number that has an index is taken as a whole one. Errors of a failed conversion
 // are cleared, because a pending Python error would appear in an unrelated call later. Domains and
 // clauses arrive as plain tuples and dictionaries, which the Python package makes; the C++ classes
-// need no bindings then. A C++ exception cannot pass through Python code: sample_from stores it,
-// raises KeyError, and throws the stored one when the Python function has ended with an error.
+// need no bindings then. Values are converted by recursion, whose depth is limited, because values
+// of Python may contain themselves. A C++ exception cannot pass through Python code: sample_from
+// stores it, raises KeyError, and throws the stored one when the Python function has ended with an
+// error.
 #include "values.h"
 
 #include <map>
@@ -17,6 +19,21 @@ namespace py = pybind11;
 using search::Domain;
 using search::Spec;
 using search::Value;
+
+/// Far below what decode() reads (kDeepestJson), which reports reach inside of a message.
+constexpr int kDeepestValue = 100;
+
+/// Before a value at this depth is converted: one that contains itself has no end.
+void check_depth(int depth, const std::string& path) {
+  if (depth <= kDeepestValue) return;
+  const std::string first = path.substr(0, path.find('/'));
+  throw_error(ErrorCode::invalid_argument,
+              "'{}': a value is nested more than {} deep, or contains itself", first,
+              kDeepestValue);
+}
+
+Value value_at(py::handle object, const std::string& path, int depth);
+Spec spec_at(py::handle object, const std::string& path, int depth);
 
 std::string below(const std::string& path, const std::string& key) {
   return path.empty() ? key : path + "/" + key;
@@ -87,16 +104,16 @@ search::SampleFunction sample_function(py::object function) {
   };
 }
 
-std::vector<Value> list_of(py::handle object, const std::string& path) {
+std::vector<Value> list_of(py::handle object, const std::string& path, int depth) {
   std::vector<Value> values;
-  for (const py::handle item : object) values.push_back(to_value(item, path));
+  for (const py::handle item : object) values.push_back(value_at(item, path, depth));
   return values;
 }
 
 using Arguments = py::tuple;
 double at(const Arguments& arguments, std::size_t place) { return arguments[place].cast<double>(); }
 
-Domain domain_of(const std::string& kind, const Arguments& a, const std::string& path) {
+Domain domain_of(const std::string& kind, const Arguments& a, const std::string& path, int depth) {
   using namespace search;
   const auto prior = [&](std::size_t place) {
     return a[place].cast<std::string>() == "log-uniform" ? Prior::log_uniform : Prior::uniform;
@@ -115,20 +132,93 @@ Domain domain_of(const std::string& kind, const Arguments& a, const std::string&
   if (kind == "integer") return integer(at(a, 0), at(a, 1), prior(2));
   if (kind == "normal") return normal(at(a, 0), at(a, 1), at(a, 2), at(a, 3));
   if (kind == "normal_integer") return normal_integer(at(a, 0), at(a, 1), at(a, 2), at(a, 3));
-  if (kind == "choice") return choice(list_of(a[0], path));
-  if (kind == "ordinal") return ordinal(list_of(a[0], path));
+  if (kind == "choice") return choice(list_of(a[0], path, depth + 1));
+  if (kind == "ordinal") return ordinal(list_of(a[0], path, depth + 1));
   if (kind == "categorical")
-    return categorical(list_of(a[0], path), a[1].cast<std::vector<double>>());
+    return categorical(list_of(a[0], path, depth + 1), a[1].cast<std::vector<double>>());
   if (kind == "grid_search") {
     std::vector<Spec> entries;
     // Lists and dictionaries are values like any other here.
     for (const py::handle item : a[0])
-      entries.push_back(py::hasattr(item, "_kolo_domain") ? to_spec(item, path)
-                                                          : Spec(to_value(item, path)));
+      entries.push_back(py::hasattr(item, "_kolo_domain") ? spec_at(item, path, depth + 1)
+                                                          : Spec(value_at(item, path, depth + 1)));
     return grid_search(std::move(entries));
   }
   if (kind == "sample_from") return sample_from(sample_function(a[0]));
   throw_error(ErrorCode::invalid_argument, "'{}': {} is not a domain", path, kind);
+}
+
+Value value_at(py::handle object, const std::string& path, int depth) {
+  check_depth(depth, path);
+  if (object.is_none()) return {};
+  if (py::isinstance<py::bool_>(object)) return Value(object.cast<bool>());
+  if (py::isinstance<py::float_>(object)) return Value(object.cast<double>());
+  if (py::isinstance<py::str>(object)) return Value(object.cast<std::string>());
+  if (py::isinstance<py::dict>(object)) {
+    Value::Dict items;
+    for (const auto& [key, item] : py::reinterpret_borrow<py::dict>(object)) {
+      const std::string name = key_of(key, path);
+      items.emplace(name, value_at(item, below(path, name), depth + 1));
+    }
+    return items;
+  }
+  if (py::isinstance<py::list>(object) || py::isinstance<py::tuple>(object)) {
+    Value::List items;
+    for (const py::handle item : object)
+      items.push_back(value_at(item, below(path, std::to_string(items.size())), depth + 1));
+    return items;
+  }
+  if (auto known = number(object)) return *known;
+  throw_error(ErrorCode::invalid_argument,
+              "{}: a value of type {} is neither a number nor a truth, a text, a list or a "
+              "dictionary",
+              path.empty() ? "the value" : "'" + path + "'",
+              py::str(py::type::of(object)).cast<std::string>());
+}
+
+Spec spec_at(py::handle object, const std::string& path, int depth) {
+  check_depth(depth, path);
+  if (py::hasattr(object, "_kolo_domain")) {
+    const py::tuple domain = object.attr("_kolo_domain");
+    return domain_of(domain[0].cast<std::string>(), domain[1].cast<py::tuple>(), path, depth);
+  }
+  if (py::isinstance<py::dict>(object)) {
+    Spec::Dict items;
+    for (const auto& [key, item] : py::reinterpret_borrow<py::dict>(object)) {
+      const std::string name = key_of(key, path);
+      items.emplace(name, spec_at(item, below(path, name), depth + 1));
+    }
+    return items;
+  }
+  if (py::isinstance<py::list>(object) || py::isinstance<py::tuple>(object)) {
+    Spec::List items;
+    for (const py::handle item : object)
+      items.push_back(spec_at(item, below(path, std::to_string(items.size())), depth + 1));
+    return items;
+  }
+  return value_at(object, path, depth);
+}
+
+search::Clause clause_at(py::handle object, int depth) {
+  check_depth(depth, "clauses");
+  using Kind = search::Clause::Kind;
+  static const std::map<std::string, Kind> kinds{
+      {"equals", Kind::equals}, {"not_equals", Kind::not_equals},
+      {"less", Kind::less},     {"greater", Kind::greater},
+      {"in", Kind::in},         {"same", Kind::same},
+      {"all_of", Kind::all_of}, {"any_of", Kind::any_of}};
+  const auto items = py::reinterpret_borrow<py::dict>(object);
+  search::Clause clause;
+  const auto kind = kinds.find(items["kind"].cast<std::string>());
+  if (kind == kinds.end()) throw_error(ErrorCode::invalid_argument, "the condition is unknown");
+  clause.kind = kind->second;
+  if (items.contains("path")) clause.path = items["path"].cast<std::string>();
+  if (items.contains("values")) clause.values = list_of(items["values"], clause.path, 0);
+  if (items.contains("other")) clause.other = items["other"].cast<std::string>();
+  if (items.contains("clauses"))
+    for (const py::handle part : items["clauses"])
+      clause.clauses.push_back(clause_at(part, depth + 1));
+  return clause;
 }
 
 }  // namespace
@@ -140,32 +230,7 @@ Held::Held(py::object object)
         delete gone;
       }) {}
 
-Value to_value(py::handle object, const std::string& path) {
-  if (object.is_none()) return {};
-  if (py::isinstance<py::bool_>(object)) return Value(object.cast<bool>());
-  if (py::isinstance<py::float_>(object)) return Value(object.cast<double>());
-  if (py::isinstance<py::str>(object)) return Value(object.cast<std::string>());
-  if (py::isinstance<py::dict>(object)) {
-    Value::Dict items;
-    for (const auto& [key, item] : py::reinterpret_borrow<py::dict>(object)) {
-      const std::string name = key_of(key, path);
-      items.emplace(name, to_value(item, below(path, name)));
-    }
-    return items;
-  }
-  if (py::isinstance<py::list>(object) || py::isinstance<py::tuple>(object)) {
-    Value::List items;
-    for (const py::handle item : object)
-      items.push_back(to_value(item, below(path, std::to_string(items.size()))));
-    return items;
-  }
-  if (auto known = number(object)) return *known;
-  throw_error(ErrorCode::invalid_argument,
-              "{}: a value of type {} is neither a number nor a truth, a text, a list or a "
-              "dictionary",
-              path.empty() ? "the value" : "'" + path + "'",
-              py::str(py::type::of(object)).cast<std::string>());
-}
+Value to_value(py::handle object, const std::string& path) { return value_at(object, path, 0); }
 
 py::object to_python(const Value& value) {
   if (value.is_nothing()) return py::none();
@@ -183,46 +248,8 @@ py::object to_python(const Value& value) {
   return items;
 }
 
-Spec to_spec(py::handle object, const std::string& path) {
-  if (py::hasattr(object, "_kolo_domain")) {
-    const py::tuple domain = object.attr("_kolo_domain");
-    return domain_of(domain[0].cast<std::string>(), domain[1].cast<py::tuple>(), path);
-  }
-  if (py::isinstance<py::dict>(object)) {
-    Spec::Dict items;
-    for (const auto& [key, item] : py::reinterpret_borrow<py::dict>(object)) {
-      const std::string name = key_of(key, path);
-      items.emplace(name, to_spec(item, below(path, name)));
-    }
-    return items;
-  }
-  if (py::isinstance<py::list>(object) || py::isinstance<py::tuple>(object)) {
-    Spec::List items;
-    for (const py::handle item : object)
-      items.push_back(to_spec(item, below(path, std::to_string(items.size()))));
-    return items;
-  }
-  return to_value(object, path);
-}
+Spec to_spec(py::handle object, const std::string& path) { return spec_at(object, path, 0); }
 
-search::Clause to_clause(py::handle object) {
-  using Kind = search::Clause::Kind;
-  static const std::map<std::string, Kind> kinds{
-      {"equals", Kind::equals}, {"not_equals", Kind::not_equals},
-      {"less", Kind::less},     {"greater", Kind::greater},
-      {"in", Kind::in},         {"same", Kind::same},
-      {"all_of", Kind::all_of}, {"any_of", Kind::any_of}};
-  const auto items = py::reinterpret_borrow<py::dict>(object);
-  search::Clause clause;
-  const auto kind = kinds.find(items["kind"].cast<std::string>());
-  if (kind == kinds.end()) throw_error(ErrorCode::invalid_argument, "the condition is unknown");
-  clause.kind = kind->second;
-  if (items.contains("path")) clause.path = items["path"].cast<std::string>();
-  if (items.contains("values")) clause.values = list_of(items["values"], clause.path);
-  if (items.contains("other")) clause.other = items["other"].cast<std::string>();
-  if (items.contains("clauses"))
-    for (const py::handle part : items["clauses"]) clause.clauses.push_back(to_clause(part));
-  return clause;
-}
+search::Clause to_clause(py::handle object) { return clause_at(object, 0); }
 
 }  // namespace kolo::python

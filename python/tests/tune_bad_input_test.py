@@ -21,6 +21,13 @@ def train(config):
     tune.report(loss=config["x"], size=-config["x"])
 
 
+def nested(depth):
+    value = 1
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
 def problem(**parameters):
     made = HpProblem()
     for name, value in parameters.items():
@@ -141,6 +148,34 @@ class Mistakes(StudyCase):
             with self.assertRaisesRegex(ValueError, "must be numbers|is not a list of values"):
                 wrong()
 
+    def test_values_that_have_no_end(self):
+        loop = {"x": tune.uniform(0, 1)}
+        loop["inner"] = [loop]
+        self.refuses("a value is nested too deeply, or contains itself", config=loop)
+        self.refuses("nested more than 100 deep", config={"x": nested(101)})
+
+        def report(config):
+            endless = {}
+            endless["inner"] = endless
+            tune.report(loss=1.0, inner=endless if config["loops"] else nested(100_000))
+
+        analysis = self.run_study(
+            report,
+            config={"loops": tune.grid_search([True, False])},
+            raise_on_failed_trial=False,
+        )
+        for trial in analysis.trials:
+            self.assertIn("'inner': a value is nested more than 100 deep, or", trial.error)
+
+    def test_a_value_of_the_deepest_kind_is_read_again(self):
+        analysis = self.run_study(
+            lambda config: tune.report(loss=1.0, inner=nested(99)),
+            config={"inner": nested(99)},
+            name="deep",
+        )
+        read = tune.ExperimentAnalysis(analysis.directory)
+        self.assertEqual(read.trials[0].last_result["inner"], nested(99))
+
     def test_options(self):
         self.refuses("num_samples must be a whole number, not '3'", num_samples="3")
         self.refuses("time_budget_s must be a number of seconds", time_budget_s="1h")
@@ -173,6 +208,20 @@ class Searches(StudyCase):
             UserWarning, "all 3 evaluations failed; the first: KeyError: 'y'"
         ):
             self.search(problem(x=(0.0, 1.0)), lambda config: config["y"])
+
+    def test_values_that_have_no_end(self):
+        loop = []
+        loop.append(loop)
+        clause = equals("x", 1.0)
+        for _ in range(100_000):
+            clause = {"kind": "all_of", "clauses": [clause]}
+        for wrong in (
+            lambda: Sampler(X).add({"x": loop}, 1.0),
+            lambda: problem(x=[0.0, loop]),
+            lambda: problem(x=[0.0, 1.0]).add_forbidden_clause(clause),
+        ):
+            with self.assertRaisesRegex(ValueError, "nested more than 100 deep"):
+                wrong()
 
     def test_samplers(self):
         for wrong, message in (

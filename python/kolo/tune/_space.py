@@ -49,26 +49,35 @@ class Constants:
 
 def prepare(value: Any, constants: Constants) -> Any:
     """The tree that the compiled module takes."""
+    try:
+        return _prepared(value, constants)
+    except RecursionError:
+        raise InvalidArgumentError(
+            "the search space: a value is nested too deeply, or contains itself"
+        ) from None
+
+
+def _prepared(value: Any, constants: Constants) -> Any:
     if isinstance(value, Domain):
         kind, arguments = value._kolo_domain
         if kind == "choice" and any(has_domains(item) for item in arguments[0]):
             places = Domain("choice", list(range(len(arguments[0]))))
-            return {CHOICE: places, OPTIONS: [prepare(item, constants) for item in arguments[0]]}
+            return {CHOICE: places, OPTIONS: [_prepared(item, constants) for item in arguments[0]]}
         if kind == "choice":
             return Domain(kind, [plain(item, constants) for item in arguments[0]])
         return value
     if isinstance(value, dict):
         if set(value) == {"grid_search"} and isinstance(value["grid_search"], (list, tuple)):
             entries = [
-                prepare(item, constants) if isinstance(item, Domain) else plain(item, constants)
+                _prepared(item, constants) if isinstance(item, Domain) else plain(item, constants)
                 for item in value["grid_search"]
             ]
             return Domain("grid_search", entries)
         if set(value) == {"eval"} and isinstance(value["eval"], str):
             return evaluated(value["eval"])
-        return {str(key): prepare(item, constants) for key, item in value.items()}
+        return {str(key): _prepared(item, constants) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [prepare(item, constants) for item in value]
+        return [_prepared(item, constants) for item in value]
     if _is_plain(value) or (hasattr(value, "dtype") and getattr(value, "ndim", 1) == 0):
         return value
     if callable(value) and getattr(value, "__module__", None) == Domain.__module__:
