@@ -14,6 +14,10 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::string_view kParameter = "p:", kMetadata = "m:", kOther = "m:other";
+constexpr const char* kError = "error";
+/// Columns behind "m:" that are kolo's own.
+constexpr std::string_view kOwnMetadata[] = {kError, "other", "timestamp_submit",
+                                             "timestamp_gather"};
 
 bool is_number(const std::string& text, double& value) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -73,7 +77,23 @@ void take_field(ResultRow& row, const Column& column, const std::string& field) 
   }
 }
 
+/// The message of a failure. Other programs may have a metric of this name where nothing failed.
+void take_error(ResultRow& row) {
+  const auto found = row.metadata.find(kError);
+  if (!row.failed() || found == row.metadata.end()) return;
+  row.error = found->second.is_string() ? found->second.as_string() : field_of_value(found->second);
+  row.metadata.erase(found);
+}
+
 }  // namespace
+
+std::string metadata_name(const std::string& metric) {
+  const std::string_view bare =
+      std::string_view(metric).substr(0, metric.find_last_not_of('_') + 1);
+  const bool is_taken =
+      std::find(std::begin(kOwnMetadata), std::end(kOwnMetadata), bare) != std::end(kOwnMetadata);
+  return is_taken ? metric + "_" : metric;
+}
 
 std::string field_of_value(const Value& value) {
   if (value.is_nothing()) return {};
@@ -172,6 +192,7 @@ ResultsTable read_results(const fs::path& path) {
     ResultRow row;
     for (std::size_t i = 0; i < fields.size(); ++i) take_field(row, columns[i], fields[i]);
     if (!row.failure.empty()) row.objectives.clear();
+    take_error(row);
     if (row.job_id.empty()) row.job_id = std::to_string(table.rows.size());
     table.rows.push_back(std::move(row));
   }

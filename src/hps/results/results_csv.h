@@ -7,7 +7,8 @@
 //   objective | objective_0 …         the number, or the failure ("F_timeout")
 //   job_id, job_status                DONE, or CANCELLED when the search ended before it did
 //   m:timestamp_submit, m:timestamp_gather    seconds since the search began
-//   m:… , m:error, m:other            what the run function said besides; m:other is JSON
+//   m:… , m:other                     what the run function said besides; m:other is JSON
+//   m:error                           the whole message of a failure
 //
 // Its older layout is read too: NAME … objective elapsed_sec.
 #pragma once
@@ -33,6 +34,7 @@ struct ResultRow {
   Value parameters = Value(Value::Dict{});  ///< flat: paths to values
   std::vector<double> objectives{};         ///< empty when it failed
   std::string failure{};                    ///< begins with F
+  std::string error{};                      ///< the whole message of the failure
   std::string status = "DONE";
   double submitted = 0, gathered = 0;  ///< seconds since the search began
   std::map<std::string, Value> metadata{};
@@ -95,6 +97,11 @@ class ResultsWriter {
   std::set<std::string> known_;
   Fd file_;
 };
+
+/// The name behind "m:" of the column for a metric. One that is called as a column of kolo's own
+/// gets a "_" at its end, as do those that would be mistaken for it then: "error" is "error_", and
+/// "error_" is "error__".
+std::string metadata_name(const std::string& metric);
 
 /// One field as it stands in the file, and the value of one.
 std::string field_of_value(const Value& value);

@@ -142,6 +142,8 @@ std::string ResultsWriter::line_of(const ResultRow& row) const {
       for (const auto& [name, value] : row.metadata)
         if (!has_column(std::string(kMetadataColumn) + name)) rest.emplace(name, value);
       fields.push_back(rest.empty() ? "" : field_of_value(Value(std::move(rest))));
+    } else if (column == kErrorColumn && !row.error.empty()) {
+      fields.push_back(field_of_value(Value(row.error)));
     } else if (column.starts_with(kMetadataColumn)) {
       fields.push_back(field_in(row.metadata, column.substr(kMetadataColumn.size())));
     } else {

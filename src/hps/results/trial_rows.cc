@@ -19,6 +19,22 @@ std::string one_line(std::string text) {
   return text;
 }
 
+/// What was reported besides the objectives; the dictionary "metadata" is what a run function says
+/// in kolo's own way.
+void add_metadata(ResultRow& row, const Value& result, const std::vector<std::string>& metrics) {
+  if (!result.is_dict()) return;
+  const auto& fields = result.as_dict();
+  const auto said = fields.find("metadata");
+  const bool has_more = said != fields.end() && said->second.is_dict();
+  if (has_more)
+    for (const auto& [name, value] : said->second.as_dict())
+      row.metadata.emplace(metadata_name(name), value);
+  for (const auto& [name, value] : fields)
+    if (!(has_more && name == "metadata") && !tune::is_own_field(name) &&
+        std::find(metrics.begin(), metrics.end(), name) == metrics.end())
+      row.metadata.emplace(metadata_name(name), value);
+}
+
 }  // namespace
 
 std::string failure_name(const std::string& error) {
@@ -62,16 +78,10 @@ ResultRow row_of(const EndedTrial& trial, const std::vector<std::string>& metric
     const Value* value = trial.last_result.find_path(metric);
     if (value != nullptr && value->is_number()) row.objectives.push_back(value->as_number());
   }
-  if (const Value* more = trial.last_result.find_path("metadata"); more && more->is_dict())
-    row.metadata.insert(more->as_dict().begin(), more->as_dict().end());
-  if (trial.last_result.is_dict())
-    for (const auto& [name, value] : trial.last_result.as_dict())
-      if (name != "metadata" && !tune::is_own_field(name) &&
-          std::find(metrics.begin(), metrics.end(), name) == metrics.end())
-        row.metadata.emplace(name, value);
+  add_metadata(row, trial.last_result, metrics);
   if (!trial.error.empty()) {
     row.failure = failure_name(trial.error);
-    row.metadata.insert_or_assign("error", one_line(trial.error));
+    row.error = one_line(trial.error);
   } else if (row.objectives.size() != metrics.size()) {
     row.failure = "F_cancelled";  // the search was over before it was
     row.status = "CANCELLED";

@@ -123,9 +123,8 @@ void SearchFiles::count(const ResultRow& row) {
   ++summary_.evaluations;
   if (row.failed()) {
     ++summary_.failures;
-    const auto error = row.metadata.find("error");
     if (summary_.first_error.empty())
-      summary_.first_error = error == row.metadata.end() ? row.failure : error->second.as_string();
+      summary_.first_error = row.error.empty() ? row.failure : row.error;
     return;
   }
   add_to_front(row);

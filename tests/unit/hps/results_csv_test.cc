@@ -37,6 +37,7 @@ TEST(ResultsCsv, ComesBackAsItWasWritten) {
   ResultRow failed = row("1", 0);
   failed.objectives.clear();
   failed.failure = "F_timeout";
+  failed.error = "F_timeout: it took 3 s";
   writer.append(failed);
   const auto table = read_results(folder.path());
   EXPECT_EQ(table.parameters, (std::vector<std::string>{"arch_seq", "lr", "opt"}));
@@ -48,6 +49,8 @@ TEST(ResultsCsv, ComesBackAsItWasWritten) {
   EXPECT_EQ(table.rows[0].metadata.at("note"), Value("x\ny"));
   EXPECT_TRUE(table.rows[1].failed());
   EXPECT_EQ(table.rows[1].failure, "F_timeout");
+  EXPECT_EQ(table.rows[1].error, "F_timeout: it took 3 s");
+  EXPECT_EQ(table.rows[1].metadata, row("1", 0).metadata);
   EXPECT_FALSE(table.torn);
 }
 

@@ -352,6 +352,61 @@ TEST(SearchRun, ProgramsMayGiveSeveralObjectivesAndFurtherMetrics) {
   }
 }
 
+TEST(SearchRun, MetricsMayBeCalledAsColumnsOfKolo) {
+  const TempDir folder;
+  auto plan = plan_in(folder, {});
+  plan.evaluator.method = "process";
+  plan.is_users_program = true;
+  plan.algorithm.name = "random";
+  plan.command = {"/bin/sh", "-c",
+                  R"(o=0.5; case "$KOLO_TRIAL_ID" in *_00002) o=NaN ;; esac; echo "{\"objective\":)"
+                  R"( $o, \"error\": 0.25, \"error_\": 1, \"other\": {\"a\": 2},)"
+                  R"( \"timestamp_submit\": 5, \"timestamp_gather\": 6, \"job_id\": 7,)"
+                  R"( \"metadata\": 8}")"};
+  plan.max_evals = 3;
+  auto summary = run_search(plan);
+  EXPECT_EQ(summary.evaluations, 3);
+  EXPECT_EQ(summary.failures, 1);
+  EXPECT_EQ(summary.first_error, "F_nan");
+  plan.resume = true;
+  plan.max_evals = 4;
+  summary = run_search(plan);
+  EXPECT_EQ(summary.evaluations, 4);
+  const auto table = read_results(folder.path() / "log");
+  ASSERT_EQ(table.rows.size(), 4U);
+  for (const auto& row : table.rows) {
+    EXPECT_EQ(row.metadata.at("error_"), Value(0.25));
+    EXPECT_EQ(row.metadata.at("error__"), Value(1));
+    EXPECT_EQ(row.metadata.at("other_"), Value(Value::Dict{{"a", 2}}));
+    EXPECT_EQ(row.metadata.at("timestamp_submit_"), Value(5));
+    EXPECT_EQ(row.metadata.at("timestamp_gather_"), Value(6));
+    EXPECT_EQ(row.metadata.at("job_id"), Value(7));
+    EXPECT_EQ(row.metadata.at("metadata"), Value(8));
+    EXPECT_LT(row.submitted, 5);
+  }
+}
+
+TEST(SearchRun, SaysWhyAResultCannotBeRead) {
+  const auto first_error = [](const std::string& script) {
+    const TempDir folder;
+    auto plan = plan_in(folder, {});
+    plan.evaluator.method = "process";
+    plan.is_users_program = true;
+    plan.algorithm.name = "random";
+    plan.command = {"/bin/sh", "-c", script};
+    plan.max_evals = 1;
+    return run_search(plan).first_error;
+  };
+  EXPECT_NE(first_error("printf '{\"objective\": 1, \"a\": \"%0100000d\"}\\n' 0").find("64 KiB"),
+            std::string::npos);
+  EXPECT_EQ(first_error("printf '%0100000d\\n1\\n' 0"), "");
+  const std::string deep = std::string(150, '[') + std::string(150, ']');
+  for (const std::string line :
+       {"echo '{\"objective\": 1, \"deep\": " + deep + "}'",
+        "echo '{\"objective\": 1, \"deep\": " + deep + "}' >&$KOLO_TRIAL_FD"})
+    EXPECT_NE(first_error(line).find("nested more than 100 deep"), std::string::npos) << line;
+}
+
 TEST(SearchRun, MistakesInTheProgramAreFoundBeforeTheFirstEvaluation) {
   const TempDir folder;
   auto plan = plan_in(folder, {});
