@@ -1,5 +1,7 @@
 #include "blocking.h"
 
+#include <unistd.h>
+
 #include "base/interrupt.h"
 
 namespace kolo::python {
@@ -27,13 +29,27 @@ void watch_signals() {
   set_interrupt_check(&signal_handler_raised);
 }
 
+void stay_until_exit() noexcept {
+  for (;;) ::pause();
+}
+
+// An interpreter that has ended has no lock to wait for. Its own thread may still let objects go.
+Lock::Lock() {
+  if (Py_IsInitialized() == 0 && PyThread_get_thread_ident() != main_thread) stay_until_exit();
+  state_ = or_stay([] { return PyGILState_Ensure(); });
+}
+
+Lock::~Lock() {
+  or_stay([this] { PyGILState_Release(state_); });
+}
+
 Unlocked::Unlocked() : state_(PyEval_SaveThread()) {
   is_main_thread_waiting = PyThread_get_thread_ident() == main_thread;
 }
 
 void Unlocked::restore() {
   is_main_thread_waiting = false;
-  PyEval_RestoreThread(state_);
+  or_stay([this] { PyEval_RestoreThread(state_); });
 }
 
 void rethrow(const std::exception_ptr& error) {

@@ -5,6 +5,7 @@
 #include <pybind11/stl.h>
 
 #include "base/errors.h"
+#include "blocking.h"
 #include "trainables.h"
 
 namespace kolo::python {
@@ -18,7 +19,7 @@ using search::Decision;
 template <class... Arguments>
 py::object call(const Held& object, const char* what, Arguments&&... arguments) {
   try {
-    return object.get().attr(what)(std::forward<Arguments>(arguments)...);
+    return call_python(object.get().attr(what), std::forward<Arguments>(arguments)...);
   } catch (py::error_already_set& error) {
     throw_error(ErrorCode::invalid_argument, "{}: {}",
                 object.get().attr("label").cast<std::string>(), describe_exception(error));
@@ -35,27 +36,28 @@ class PythonSampler final : public search::Sampler {
         object_(std::move(object)) {}
 
   [[nodiscard]] bool exhausted() const override {
-    py::gil_scoped_acquire lock;
-    return call(object_, "is_finished").cast<bool>();
+    return with_lock([&] { return call(object_, "is_finished").cast<bool>(); });
   }
 
  protected:
   std::vector<search::Point> propose(std::size_t count) override {
-    py::gil_scoped_acquire lock;
-    std::vector<search::Point> points;
-    while (points.size() < count) {
-      const std::uint64_t number = asked() + points.size();
-      if (!call(object_, "suggest", number).cast<bool>()) break;
-      points.push_back({static_cast<double>(number)});
-    }
-    return points;
+    return with_lock([&] {
+      std::vector<search::Point> points;
+      while (points.size() < count) {
+        const std::uint64_t number = asked() + points.size();
+        if (!call(object_, "suggest", number).cast<bool>()) break;
+        points.push_back({static_cast<double>(number)});
+      }
+      return points;
+    });
   }
   void on_tell(std::size_t place) override {
     const search::Trial& trial = trials()[place];
     if (!trial.id) return;
-    py::gil_scoped_acquire lock;
-    call(object_, "end", static_cast<std::uint64_t>(*trial.id),
-         trial.state == search::TrialState::failed);
+    with_lock([&] {
+      call(object_, "end", static_cast<std::uint64_t>(*trial.id),
+           trial.state == search::TrialState::failed);
+    });
   }
 
  private:
@@ -70,30 +72,30 @@ class PythonScheduler final : public search::Scheduler {
 
  protected:
   void on_add(Slot slot) override {
-    py::gil_scoped_acquire lock;
-    call(object_, "add", number_of(slot), to_python(config_of(slot)));
+    with_lock([&] { call(object_, "add", number_of(slot), to_python(config_of(slot))); });
   }
   Decision on_result(Slot slot, const search::Result&, std::span<const double>) override {
-    py::gil_scoped_acquire lock;
-    const auto answer = call(object_, "decide", number_of(slot)).cast<std::string>();
-    Decision decision;
-    decision.action = answer == "STOP"    ? Action::stop
-                      : answer == "PAUSE" ? Action::pause
-                                          : Action::proceed;
-    if (decision.action != Action::proceed) decision.reason.rule = "python";
-    return decision;
+    return with_lock([&] {
+      const auto answer = call(object_, "decide", number_of(slot)).cast<std::string>();
+      Decision decision;
+      decision.action = answer == "STOP"    ? Action::stop
+                        : answer == "PAUSE" ? Action::pause
+                                            : Action::proceed;
+      if (decision.action != Action::proceed) decision.reason.rule = "python";
+      return decision;
+    });
   }
   void on_end(Slot slot, bool failed) override {
-    py::gil_scoped_acquire lock;
-    call(object_, "end", number_of(slot), failed);
+    with_lock([&] { call(object_, "end", number_of(slot), failed); });
   }
   [[nodiscard]] std::optional<Slot> choose(std::span<const Slot> waiting) const override {
-    py::gil_scoped_acquire lock;
-    py::list numbers;
-    for (const Slot slot : waiting) numbers.append(number_of(slot));
-    const py::object chosen = call(object_, "choose", numbers);
-    if (chosen.is_none()) return std::nullopt;
-    return waiting[chosen.cast<std::size_t>()];
+    return with_lock([&]() -> std::optional<Slot> {
+      py::list numbers;
+      for (const Slot slot : waiting) numbers.append(number_of(slot));
+      const py::object chosen = call(object_, "choose", numbers);
+      if (chosen.is_none()) return std::nullopt;
+      return waiting[chosen.cast<std::size_t>()];
+    });
   }
 
  private:
@@ -116,13 +118,14 @@ std::unique_ptr<search::Scheduler> python_scheduler(search::SchedulerOptions opt
 
 tune::ResourceAllocation python_allocation(Held object) {
   return [object = std::move(object)](const tune::RankShares& shares) {
-    py::gil_scoped_acquire lock;
-    py::list trials;
-    for (const auto& trial : shares.trials)
-      trials.append(py::make_tuple(trial.number, trial.ranks, trial.iteration, trial.value));
-    return call(object, "allocate", trials, shares.ranks, shares.range.least, shares.range.most,
-                shares.direction == search::Direction::maximize ? "max" : "min")
-        .cast<std::vector<int>>();
+    return with_lock([&] {
+      py::list trials;
+      for (const auto& trial : shares.trials)
+        trials.append(py::make_tuple(trial.number, trial.ranks, trial.iteration, trial.value));
+      return call(object, "allocate", trials, shares.ranks, shares.range.least, shares.range.most,
+                  shares.direction == search::Direction::maximize ? "max" : "min")
+          .cast<std::vector<int>>();
+    });
   };
 }
 

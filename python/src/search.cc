@@ -4,6 +4,7 @@
 #include <pybind11/stl.h>
 
 #include "base/errors.h"
+#include "blocking.h"
 #include "module.h"
 #include "values.h"
 
@@ -28,8 +29,7 @@ SharedSpace make_space(py::handle spec, const py::list& conditions, const py::li
   for (const py::handle item : forbidden) builder.forbid(to_clause(item));
   if (!constraint.is_none())
     builder.constraint([held = Held(constraint)](const Value& config) {
-      py::gil_scoped_acquire lock;
-      return held.get()(to_python(config)).cast<bool>();
+      return with_lock([&] { return call_python(held.get(), to_python(config)).cast<bool>(); });
     });
   for (const py::handle item : starting_points) builder.starting_point(to_value(item));
   return {builder.build()};

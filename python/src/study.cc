@@ -117,8 +117,7 @@ tune::Scheduling to_scheduling(const Reader& given) {
   if (given.has("mutations")) scheduling.mutations = to_spec(given.at("mutations"));
   if (given.has("explore"))
     scheduling.explore = [held = Held(given.at("explore"))](Value config) {
-      py::gil_scoped_acquire lock;
-      return to_value(held.get()(to_python(config)));
+      return with_lock([&] { return to_value(call_python(held.get(), to_python(config))); });
     };
   scheduling.allocation = to_allocation(given);
   if (given.has("custom_scheduler"))
@@ -182,8 +181,8 @@ tune::Options to_options(const Reader& given) {
   if (given.has("trial_dirname_creator"))
     options.trial_dirname_creator = [held = Held(given.at("trial_dirname_creator"))](
                                         std::int64_t number, const tune::Config& config) {
-      py::gil_scoped_acquire lock;
-      return held.get()(number, to_python(config)).cast<std::string>();
+      return with_lock(
+          [&] { return call_python(held.get(), number, to_python(config)).cast<std::string>(); });
     };
   return options;
 }
@@ -319,7 +318,7 @@ void bind_study(py::module_& m) {
   m.def("trial_should_save", [] { return tune::session().should_save(); });
   m.def("trial_save", [](const py::object& write) {
     tune::session().save_checkpoint(
-        [&](const std::filesystem::path& directory) { write(directory.string()); });
+        [&](const std::filesystem::path& directory) { call_python(write, directory.string()); });
   });
   m.def("trial_checkpoint", []() -> py::object {
     const auto checkpoint = tune::session().checkpoint();

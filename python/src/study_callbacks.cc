@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/errors.h"
+#include "blocking.h"
 #include "study_results.h"
 #include "trainables.h"
 
@@ -31,12 +32,13 @@ class PythonCallback final : public tune::StudyCallback {
 };
 
 void PythonCallback::call(const char* name, const tune::TrialInfo& trial) {
-  py::gil_scoped_acquire lock;
-  try {
-    held_.get()(name, info_to_python(trial));
-  } catch (py::error_already_set& error) {
-    throw_error(ErrorCode::invalid_argument, "callback {}: {}", name, describe_exception(error));
-  }
+  with_lock([&] {
+    try {
+      call_python(held_.get(), name, info_to_python(trial));
+    } catch (py::error_already_set& error) {
+      throw_error(ErrorCode::invalid_argument, "callback {}: {}", name, describe_exception(error));
+    }
+  });
 }
 
 class PythonStopper final : public search::Stopper {
@@ -45,22 +47,24 @@ class PythonStopper final : public search::Stopper {
 
   bool stop(search::TrialId trial, const Value& result) override {
     return ask([&] {
-      return trial_.get()(static_cast<std::uint64_t>(trial), to_python(result)).cast<bool>();
+      return call_python(trial_.get(), static_cast<std::uint64_t>(trial), to_python(result))
+          .cast<bool>();
     });
   }
   [[nodiscard]] bool stop_all(std::chrono::duration<double>) const override {
-    return ask([&] { return !study_.get().is_none() && study_.get()().cast<bool>(); });
+    return ask([&] { return !study_.get().is_none() && call_python(study_.get()).cast<bool>(); });
   }
 
  private:
   template <class Question>
   static bool ask(Question question) {
-    const py::gil_scoped_acquire lock;
-    try {
-      return question();
-    } catch (py::error_already_set& error) {
-      throw_error(ErrorCode::invalid_argument, "stop: {}", describe_exception(error));
-    }
+    return with_lock([&] {
+      try {
+        return question();
+      } catch (py::error_already_set& error) {
+        throw_error(ErrorCode::invalid_argument, "stop: {}", describe_exception(error));
+      }
+    });
   }
   Held trial_, study_;
 };

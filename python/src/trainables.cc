@@ -1,5 +1,6 @@
 #include "trainables.h"
 
+#include "blocking.h"
 #include "kolo/tune/session.h"
 #include "values.h"
 
@@ -12,35 +13,36 @@ namespace py = pybind11;
 /// which a trial that has to stop unwinds.
 template <class Action>
 auto with_python(Action&& action) {
-  py::gil_scoped_acquire lock;
-  try {
-    return action();
-  } catch (py::error_already_set& error) {
-    if (error.matches(py::module_::import("kolo.tune._session").attr("TrialStopped")))
-      throw tune::Stopped{};
-    throw std::runtime_error(describe_exception(error));
-  }
+  return with_lock([&] {
+    try {
+      return action();
+    } catch (py::error_already_set& error) {
+      if (error.matches(py::module_::import("kolo.tune._session").attr("TrialStopped")))
+        throw tune::Stopped{};
+      throw std::runtime_error(describe_exception(error));
+    }
+  });
 }
 
 class PythonTrainable final : public tune::Trainable {
  public:
   explicit PythonTrainable(const Held& factory)
-      : self_(with_python([&] { return Held(factory.get()()); })) {}
+      : self_(with_python([&] { return Held(call_python(factory.get())); })) {}
 
   void setup(const tune::Config& config) override {
-    with_python([&] { self_.get().attr("setup")(to_python(config)); });
+    with_python([&] { call_python(self_.get().attr("setup"), to_python(config)); });
   }
   tune::Value step() override {
-    return with_python([&] { return to_value(self_.get().attr("step")()); });
+    return with_python([&] { return to_value(call_python(self_.get().attr("step"))); });
   }
   void save(const std::filesystem::path& directory) override {
-    with_python([&] { self_.get().attr("save")(directory.string()); });
+    with_python([&] { call_python(self_.get().attr("save"), directory.string()); });
   }
   void load(const std::filesystem::path& directory) override {
-    with_python([&] { self_.get().attr("load")(directory.string()); });
+    with_python([&] { call_python(self_.get().attr("load"), directory.string()); });
   }
   void cleanup() override {
-    with_python([&] { self_.get().attr("cleanup")(); });
+    with_python([&] { call_python(self_.get().attr("cleanup")); });
   }
 
  private:
@@ -51,8 +53,8 @@ class PythonTrainable final : public tune::Trainable {
 
 std::string describe_exception(py::error_already_set& error) {
   const py::object trace = error.trace() ? error.trace() : py::object(py::none());
-  return py::module_::import("kolo.tune._session")
-      .attr("describe_exception")(error.value(), trace)
+  return call_python(py::module_::import("kolo.tune._session").attr("describe_exception"),
+                     error.value(), trace)
       .cast<std::string>();
 }
 
@@ -60,7 +62,7 @@ tune::Runnable to_runnable(py::object object, bool is_class, const std::string& 
   const Held held(std::move(object));
   if (is_class) return {[held] { return std::make_unique<PythonTrainable>(held); }, name};
   return tune::Runnable([held](const tune::Config& config, tune::Session&) {
-           with_python([&] { held.get()(to_python(config)); });
+           with_python([&] { call_python(held.get(), to_python(config)); });
          })
       .named(name);
 }

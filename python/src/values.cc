@@ -11,6 +11,7 @@
 #include <map>
 
 #include "base/errors.h"
+#include "blocking.h"
 
 namespace kolo::python {
 namespace {
@@ -92,15 +93,16 @@ struct View {
 
 search::SampleFunction sample_function(py::object function) {
   return [held = Held(std::move(function))](const search::ConfigView& view) {
-    py::gil_scoped_acquire lock;
-    auto seen = std::make_shared<View>(View{&view});
-    const py::cpp_function read([seen](const std::string& path) { return seen->at(path); });
-    try {
-      return to_value(held.get()(read));
-    } catch (py::error_already_set& error) {
-      if (seen->why) std::rethrow_exception(seen->why);
-      throw_error(ErrorCode::invalid_argument, "sample_from: {}", error.what());
-    }
+    return with_lock([&] {
+      auto seen = std::make_shared<View>(View{&view});
+      const py::cpp_function read([seen](const std::string& path) { return seen->at(path); });
+      try {
+        return to_value(call_python(held.get(), read));
+      } catch (py::error_already_set& error) {
+        if (seen->why) std::rethrow_exception(seen->why);
+        throw_error(ErrorCode::invalid_argument, "sample_from: {}", error.what());
+      }
+    });
   };
 }
 
@@ -226,8 +228,7 @@ search::Clause clause_at(py::handle object, int depth) {
 Held::Held(py::object object)
     : object_(new py::object(std::move(object)), [](py::object* gone) {
         if (Py_IsInitialized() == 0) return;
-        py::gil_scoped_acquire lock;
-        delete gone;
+        with_lock([&] { delete gone; });
       }) {}
 
 Value to_value(py::handle object, const std::string& path) { return value_at(object, path, 0); }

@@ -1,0 +1,101 @@
+"""Programs that end while threads of kolo are in Python: with their own exit status and all output."""
+
+import subprocess
+import sys
+import tempfile
+import unittest
+
+# Trials that do not end, each in Python or in a wait of it most of the time.
+TRIALS = """
+import sys, threading, time
+from kolo import tune
+
+running = threading.Semaphore(0)
+
+def train(config):
+    running.release()
+    while True:
+        time.sleep(config["pause"])
+
+def study(**options):
+    tune.run(
+        train,
+        config={"pause": tune.grid_search([0, 0.0001, 0.001, 60])},
+        total_resources={"cpu": 4},
+        local_dir=sys.argv[1],
+        loggers=[],
+        verbose=0,
+        raise_on_failed_trial=False,
+        **options,
+    )
+"""
+
+LEFT_BEHIND = f"""{TRIALS}
+study(time_budget_s=0.1)
+print("this is not flushed")
+sys.exit(3)
+"""
+
+IN_ANOTHER_THREAD = f"""{TRIALS}
+threading.Thread(target=study, kwargs={{"metric": "loss", "mode": "min"}}, daemon=True).start()
+for _ in range(4):
+    running.acquire()
+print("this is not flushed")
+sys.exit(3)
+"""
+
+# The study's own thread calls Python all the time.
+CALLBACKS = """
+import sys, threading
+from kolo import tune
+
+def train(config):
+    while True:
+        tune.report(loss=1.0)
+
+class Counts(tune.Callback):
+    called = threading.Semaphore(0)
+
+    def on_trial_result(self, iteration, trials, trial, result, **info):
+        self.called.release()
+
+options = dict(
+    callbacks=[Counts()],
+    stop=lambda trial, result: False,
+    num_samples=2,
+    local_dir=sys.argv[1],
+    loggers=[],
+    verbose=0,
+)
+threading.Thread(target=tune.run, args=(train,), kwargs=options, daemon=True).start()
+for _ in range(10):
+    Counts.called.acquire()
+print("this is not flushed")
+sys.exit(3)
+"""
+
+
+class Exit(unittest.TestCase):
+    def ends_as_it_says(self, program):
+        with tempfile.TemporaryDirectory() as folder:
+            done = subprocess.run(
+                [sys.executable, "-c", program, folder], capture_output=True, text=True, timeout=60
+            )
+        self.assertEqual(
+            (done.returncode, done.stdout), (3, "this is not flushed\n"), done.stderr
+        )
+
+    def test_trials_that_were_left_behind(self):
+        self.ends_as_it_says(LEFT_BEHIND)
+
+    def test_a_study_in_another_thread(self):
+        for _ in range(3):
+            self.ends_as_it_says(IN_ANOTHER_THREAD)
+
+    def test_a_study_that_calls_python(self):
+        for _ in range(5):
+            self.ends_as_it_says(CALLBACKS)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=0)
