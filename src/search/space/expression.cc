@@ -4,7 +4,8 @@
 // parsed once and evaluated for every trial.
 //
 // Integers stay integers as long as the result is exact; where it overflows, the result is a
-// double. A result that is not finite is an error.
+// double. A result that is not finite is an error, and so is a text that is too long: a few lines
+// that each double the text of the line before would take all memory.
 #include "search/space/expression.h"
 
 #include <algorithm>
@@ -50,9 +51,17 @@ bool multiply_whole(std::int64_t a, std::int64_t b, std::int64_t* r) {
   return !__builtin_mul_overflow(a, b, r);
 }
 
+Value joined(const std::string& left, const std::string& right) {
+  constexpr std::size_t kLongest = 64U << 10;
+  if (left.size() + right.size() > kLongest)
+    refuse(fmt::format("'+' makes a text of {} bytes; at most {} are allowed",
+                       left.size() + right.size(), kLongest));
+  return left + right;
+}
+
 Value arithmetic(char operation, const Value& left, const Value& right) {
   if (operation == '+' && left.is_string() && right.is_string())
-    return left.as_string() + right.as_string();
+    return joined(left.as_string(), right.as_string());
   const bool whole = left.is_integer() && right.is_integer();
   const double a = left.as_number(), b = right.as_number();
   std::int64_t result = 0;

@@ -183,6 +183,18 @@ TEST(SpaceJsonTest, EvalReadsOtherValues) {
   EXPECT_EQ(config.at_path("k/eval"), Value("1"));
 }
 
+TEST(SpaceJsonTest, TextsThatGrowWithoutEndAreRefused) {
+  // 16 bytes, doubled twenty times.
+  std::string document = R"({"x": {"uniform": [0, 1]}, "s0": "aaaaaaaaaaaaaaaa")";
+  for (int i = 1; i <= 20; ++i)
+    document += R"(, "s)" + std::to_string(i) + R"(": {"eval": "s)" + std::to_string(i - 1) +
+                " + s" + std::to_string(i - 1) + R"("})";
+  const auto space = Space::from_json(document + "}");
+  Random random(0);
+  EXPECT_THAT(message_of([&] { (void)space->config(space->sample(random), random); }),
+              HasSubstr("a text of 131072 bytes; at most 65536 are allowed"));
+}
+
 TEST(SpaceJsonTest, FunctionsThatWaitForEachOtherAreNamed) {
   const auto space =
       Space::from_json(R"({"a": {"eval": "b + 1"}, "b": {"eval": "c"}, "c": {"eval": "a"}})");
