@@ -156,6 +156,8 @@ void HttpServer::converse(Connection& connection) {
   const auto take_head = [&](httplib::Request& request) {
     // The clients are on this machine: compressing costs more than it saves, and holds events back.
     request.headers.erase("Accept-Encoding");
+    // A request for a thousand ranges would be answered with a thousand copies in memory.
+    request.ranges.clear();
     has_head = true;
     if (knows && knows(request)) connection.known = true;
     stream.begin_answer(is_stream && is_stream(request));

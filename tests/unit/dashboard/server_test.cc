@@ -292,6 +292,16 @@ TEST_F(Server, HugeRequestsAreCutOff) {
   EXPECT_THAT(get(dashboard, "/api/studies"), StartsWith("HTTP/1.1 200"));
 }
 
+TEST_F(Server, PartsOfAnAnswerAreNotSentManyTimes) {
+  const auto dashboard = serve();
+  const std::string whole = get(dashboard, "/drawing.js");
+  std::string ranges = "Range: bytes=0-";
+  for (int i = 0; i < 100; ++i) ranges += ",0-";
+  const std::string answer = ask(dashboard, "GET /drawing.js", kHost + kBearer + ranges + "\r\n");
+  EXPECT_THAT(answer, StartsWith("HTTP/1.1 200"));
+  EXPECT_EQ(answer.size(), whole.size());
+}
+
 TEST_F(Server, AThousandSlowClientsMakeRoomForTheOwner) {
   rlimit files{};
   ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &files), 0);
