@@ -18,17 +18,13 @@
 namespace kolo {
 namespace fs = std::filesystem;
 
-std::string read_file(const fs::path& path) {
-  Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!fd.valid()) {
-    if (errno == ENOENT || errno == ENOTDIR)
-      throw_error(ErrorCode::not_found, "cannot read {}: no such file", path.string());
-    throw_errno("cannot read {}", path.string());
-  }
+namespace {
+
+std::string read_to_the_end(int fd, const fs::path& path) {
   std::string content;
   char chunk[16384];
   while (true) {
-    ssize_t got = ::read(fd.get(), chunk, sizeof chunk);
+    ssize_t got = ::read(fd, chunk, sizeof chunk);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) throw_errno("cannot read {}", path.string());
     if (got == 0) return content;
@@ -36,8 +32,41 @@ std::string read_file(const fs::path& path) {
   }
 }
 
+}  // namespace
+
+std::string read_file(const fs::path& path) {
+  Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd.valid()) {
+    if (errno == ENOENT || errno == ENOTDIR)
+      throw_error(ErrorCode::not_found, "cannot read {}: no such file", path.string());
+    throw_errno("cannot read {}", path.string());
+  }
+  return read_to_the_end(fd.get(), path);
+}
+
+Fd open_plain_file(const fs::path& path, int flags, mode_t mode) {
+  // Without waiting for whoever might be at the other end of a pipe.
+  Fd fd(::open(path.c_str(), flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, mode));
+  struct stat facts {};
+  const bool is_other = fd.valid() ? ::fstat(fd.get(), &facts) == 0 && !S_ISREG(facts.st_mode)
+                                   : errno == ELOOP || errno == ENXIO || errno == EISDIR;
+  if (is_other)
+    throw_error(ErrorCode::failed_precondition,
+                "cannot open {}: it is no plain file but a link, a pipe or the like",
+                path.string());
+  if (!fd.valid() && errno == ENOENT)
+    throw_error(ErrorCode::not_found, "cannot open {}: no such file", path.string());
+  if (!fd.valid()) throw_errno("cannot open {}", path.string());
+  return fd;
+}
+
+std::string read_plain_file(const fs::path& path) {
+  const Fd fd = open_plain_file(path, O_RDONLY);
+  return read_to_the_end(fd.get(), path);
+}
+
 std::string tail_of_file(const fs::path& path, std::size_t bytes, std::size_t from) {
-  const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  const Fd file(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   const off_t end = file.valid() ? ::lseek(file.get(), 0, SEEK_END) : -1;
   if (end <= static_cast<off_t>(from)) return {};
   std::string text(std::min(bytes, static_cast<std::size_t>(end) - from), '\0');

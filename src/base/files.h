@@ -19,8 +19,16 @@ inline constexpr mode_t kPrivateDirectory = 0700;
 /// Works for files without a size too (/proc).
 std::string read_file(const std::filesystem::path& path);
 
-/// The last bytes of a file, at most `bytes` of them and none before the place `from`. Empty for a
-/// file that is missing or cannot be read: it is for messages about something else that failed.
+/// A file in a folder that other programs write to as well. Throws failed_precondition if something
+/// else has its name: a pipe would hold up who opens it, and a link may lead to a file that nobody
+/// meant. Throws io, and not_found.
+Fd open_plain_file(const std::filesystem::path& path, int flags, mode_t mode = kPrivateFile);
+/// The whole content of such a file.
+std::string read_plain_file(const std::filesystem::path& path);
+
+/// The last bytes of such a file, at most `bytes` of them and none before the place `from`. Empty
+/// for a file that is missing or cannot be read: it is for messages about something else that
+/// failed.
 std::string tail_of_file(const std::filesystem::path& path, std::size_t bytes,
                          std::size_t from = 0);
 

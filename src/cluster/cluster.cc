@@ -5,8 +5,8 @@
 #include "base/errors.h"
 #include "base/files.h"
 #include "base/json.h"
+#include "base/named_lock.h"
 #include "base/registry.h"
-#include "cluster/named_lock.h"
 
 namespace kolo::cluster {
 namespace fs = std::filesystem;

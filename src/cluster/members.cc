@@ -15,6 +15,9 @@
 namespace kolo::cluster {
 namespace {
 
+/// A link that is closed before it is answered is tried again so often, after a pause that doubles.
+constexpr int kMostTries = 3, kPauseMs = 20;
+
 void take(LinkedMember& member, const OnEvent& on) {
   try {
     for (auto& event : member.link->receive()) {
@@ -77,8 +80,26 @@ std::vector<LinkedMember> link_all(const Cluster& cluster, const std::string& ow
       linked.error = error.message();
     }
   }
-  while (!std::all_of(members.begin(), members.end(), is_known))
-    if (!wait_for_any(members, deadline) && deadline.passed()) break;
+  for (int again = 0;;) {
+    while (!std::all_of(members.begin(), members.end(), is_known))
+      if (!wait_for_any(members, deadline) && deadline.passed()) break;
+    // Among many strangers a custodian drops one or the other that is none.
+    const bool any_dropped =
+        std::any_of(members.begin(), members.end(), [](const LinkedMember& member) {
+          return member.link && !member.answers() && !member.link->has_answered();
+        });
+    if (!any_dropped || again == kMostTries || deadline.passed()) break;
+    ::poll(nullptr, 0, kPauseMs << again++);
+    for (auto& member : members) {
+      if (!member.link || member.answers() || member.link->has_answered()) continue;
+      try {
+        member.link = begin_link(cluster, member.member, owner);
+        member.error.clear();
+      } catch (const Error& error) {
+        member.error = error.message();
+      }
+    }
+  }
   for (auto& member : members)
     if (!is_known(member)) member.error = "it does not answer";
   return members;

@@ -20,8 +20,8 @@
 #include "base/files.h"
 #include "base/frames.h"
 #include "base/host.h"
+#include "base/named_lock.h"
 #include "cluster/cluster_file.h"
-#include "cluster/named_lock.h"
 #include "exec/binding.h"
 #include "exec/protocol.h"
 #include "exec/start.h"
@@ -79,7 +79,8 @@ bool is_no_task(pid_t process) {
     const std::string line = of_process(of, "cmdline");
     return line.substr(std::min(line.find('\0'), line.size()));
   };
-  return of_process(process, "comm").starts_with("kolo-") ||
+  const std::string name = of_process(process, "comm");
+  return name == "kolo-custodian\n" || name == "kolo-guard\n" ||
          arguments(process) == arguments(::getpid());
 }
 

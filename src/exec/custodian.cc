@@ -77,8 +77,12 @@ int Custodian::run() {
     settle_reservations();
     end_if_idle(now);
   }
+  flush();
   // Those who threw their mark away.
-  kill_descendants();
+  const auto left = kill_descendants();
+  for (const pid_t process : left)
+    log::warning("process {} cannot be killed, and is left behind", process);
+  if (family_of_host_.lock.valid() && left.empty()) ::unlink(family_of_host_.file.c_str());
   if (standing_ && !standing_->note.empty()) ::unlink(standing_->note.c_str());
   if (standing_) log::info("nothing of the tasks is left; the custodian ends");
   flush();
@@ -155,8 +159,10 @@ void Custodian::start(OwnerId id, Owner& owner, Task task) {
       throw_error(ErrorCode::unsupported,
                   "descriptors can be passed to tasks on the owner's machine only");
     give_from_reservation(id, task);
-    TaskGround ground{owner.environment.empty() ? environment_ : owner.environment,
-                      mark_prefix_ + std::to_string(next_mark_++), family_lock_.get()};
+    TaskGround ground{
+        owner.environment.empty() ? environment_ : owner.environment,
+        mark_prefix_ + std::to_string(next_mark_++),
+        family_of_host_.lock.valid() ? family_of_host_.lock.get() : family_lock_.get()};
     if (!task.secret.empty()) {
       Fd& file = owner.secrets[task.secret];
       if (!file.valid()) file = make_secret_file(Secret::from_bytes(task.secret));

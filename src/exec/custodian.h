@@ -41,6 +41,12 @@ struct Standing {
   std::filesystem::path log{};   ///< a file that says why it ended, unless an owner told it to
 };
 
+/// What all processes of a family hold on this host (start.h).
+struct HostFamily {
+  Fd lock;
+  std::filesystem::path file;  ///< for the last one of the family to remove
+};
+
 class Custodian final : private Processes {
  public:
   /// `family_lock` is inherited by all tasks, so that it is free when all of them are gone; an
@@ -65,6 +71,7 @@ class Custodian final : private Processes {
     bool is_bound = false;     // its end is ours
     bool is_trusted = false;   // takes orders
     bool is_finished = false;  // no task will follow
+    bool has_spoken = false;
     std::chrono::milliseconds lease{0};
     std::optional<Time> lost_at;  // unless it speaks before
     Environment environment;
@@ -125,6 +132,7 @@ class Custodian final : private Processes {
   [[nodiscard]] int poll_timeout_ms(Time now) const;
 
   Fd signals_, family_lock_, listener_;
+  HostFamily family_of_host_;
   std::optional<Standing> standing_;
   Ledger ledger_;
   bool ledger_changed_ = false;

@@ -105,7 +105,11 @@ void Custodian::accept_owners() {
   for (const auto& [id, owner] : owners_)
     if (!owner.is_trusted) strangers.push_back(id);
   // The one who has been silent for longest makes room.
-  if (strangers.size() >= kMostStrangers) owners_.erase(strangers.front());
+  if (strangers.size() >= kMostStrangers) {
+    const auto silent = std::find_if(strangers.begin(), strangers.end(),
+                                     [this](OwnerId id) { return !owners_.at(id).has_spoken; });
+    owners_.erase(silent == strangers.end() ? strangers.front() : *silent);
+  }
   set_no_delay(socket.get());
   set_keep_alive(socket.get(), standing_->keep_alive);
   add_owner(
@@ -117,6 +121,7 @@ void Custodian::read_orders(OwnerId id) {
   const auto found = owners_.find(id);
   if (found == owners_.end()) return;
   Owner& owner = found->second;
+  owner.has_spoken = true;
   try {
     for (const Frame& order : owner.channel.receive()) obey(id, owner, order);
   } catch (const Error&) {
@@ -146,7 +151,7 @@ void Custodian::obey(OwnerId id, Owner& owner, const Frame& order) {
       break;
     case Kind::family:
       // Others than this custodian may have left something, unless it stands.
-      if (owner.is_bound) family_lock_ = lock_family_of_host(order.payload);
+      if (owner.is_bound) family_of_host_ = lock_family_of_host(order.payload);
       owner.family = order.payload;
       break;
     case Kind::finish: owner.is_finished = true; break;

@@ -104,6 +104,8 @@ class Link {
   /// Takes what the command says on its standard error.
   void read_errors();
 
+  /// Something has come from the other side.
+  [[nodiscard]] bool has_answered() const noexcept { return has_answered_; }
   /// The other side is gone: no event will come.
   [[nodiscard]] bool closed() const noexcept { return channel_.closed(); }
   /// After closed(): waits for the command and says in one line why it ended.

@@ -13,6 +13,7 @@
 #include <memory>
 #include <sstream>
 
+#include "base/deadline.h"
 #include "base/errors.h"
 #include "base/files.h"
 
@@ -32,7 +33,8 @@ std::string text_of(pid_t pid, std::string_view name) {
   }
 }
 
-/// Parent of a process from /proc/PID/stat; 0 if it is gone or a zombie.
+/// Parent of a process from /proc/PID/stat; 0 if it is gone or a zombie. A process whose first
+/// thread has ended is shown as a zombie, too, and lives as long as it has other threads.
 pid_t living_parent_of(pid_t pid) {
   const std::string stat = text_of(pid, "stat");
   // "pid (name) state ppid …", where the name may hold blanks and brackets.
@@ -42,7 +44,29 @@ pid_t living_parent_of(pid_t pid) {
   char state = 'Z';
   pid_t parent = 0;
   rest >> state >> parent;
-  return state == 'Z' || state == 'X' ? 0 : parent;
+  if (state == 'X') return 0;
+  if (state != 'Z') return parent;
+  constexpr int kFieldsBetween = 15;  // from the parent to the number of threads
+  std::string between;
+  for (int i = 0; i < kFieldsBetween; ++i) rest >> between;
+  int threads = 0;
+  rest >> threads;
+  return threads > 1 ? parent : 0;
+}
+
+/// The environment of a process. Where its first thread has ended, any other one knows it.
+std::string environment_of(pid_t pid) {
+  std::string environment = text_of(pid, "environ");
+  if (!environment.empty()) return environment;
+  std::unique_ptr<DIR, CloseDirectory> threads(
+      ::opendir(fmt::format("/proc/{}/task", pid).c_str()));
+  if (!threads) return environment;
+  while (const dirent* thread = ::readdir(threads.get()))
+    if (thread->d_name[0] != '.')
+      if (environment = text_of(pid, fmt::format("task/{}/environ", thread->d_name));
+          !environment.empty())
+        break;
+  return environment;
 }
 
 /// Whether `mark` is one of the words of `words`, which are separated by '/'.
@@ -102,13 +126,17 @@ int signal_descendants(int signal) {
   return static_cast<int>(found.size());
 }
 
-void kill_descendants() {
+std::vector<pid_t> kill_descendants() {
+  const Deadline deadline = Deadline::after(kLongestDeath);
   while (has_children()) {
     signal_descendants(SIGKILL);
     while (::waitpid(-1, nullptr, WNOHANG) > 0) {
     }
-    if (has_children()) ::poll(nullptr, 0, 1);
+    if (!has_children()) break;
+    if (deadline.passed()) return descendants();
+    ::poll(nullptr, 0, 1);
   }
+  return {};
 }
 
 std::vector<pid_t> children() {
@@ -140,7 +168,7 @@ std::string mark_entry(const std::vector<std::string>& environment, std::string_
 }
 
 Membership membership_of(pid_t pid, std::string_view mark) {
-  const std::string environment = text_of(pid, "environ");
+  const std::string environment = environment_of(pid);
   if (has_word(marks_in(environment), mark)) return Membership::yes;
   if (environment.empty() && text_of(pid, "cmdline").empty()) return Membership::unknown;
   return Membership::no;

@@ -23,8 +23,9 @@ std::vector<pid_t> descendants();
 int signal_descendants(int signal);
 
 /// Kills everything below this process, again and again until nothing is left: a process may fork
-/// between being seen and being killed.
-void kill_descendants();
+/// between being seen and being killed. Returns those that do not end within the time of the
+/// longest death: a program of another user, such as one with set-uid, cannot be killed.
+std::vector<pid_t> kill_descendants();
 
 /// The children of the calling thread, adopted ones too if it is the only thread of its process.
 std::vector<pid_t> children();

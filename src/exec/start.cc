@@ -12,7 +12,6 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 
 #include <algorithm>
@@ -24,10 +23,12 @@
 #include "base/deadline.h"
 #include "base/env.h"
 #include "base/errors.h"
+#include "base/files.h"
 #include "base/host.h"
 #include "base/log.h"
 #include "base/log_file.h"
 #include "base/mutex.h"
+#include "base/named_lock.h"
 #include "base/socket.h"
 #include "base/subprocess.h"
 #include "exec/custodian.h"
@@ -49,26 +50,19 @@ CustodianProgram& custodian_program() {
   return program;
 }
 
-enum class Locking { done, busy, impossible };
-
-/// `lock`, when nobody of an earlier family holds it any more; invalid after a warning where that
-/// takes too long.
+/// When nobody of an earlier family holds the lock any more; invalid after a warning where that
+/// takes too long, and where it cannot be had at all.
 template <class TryLock>
-Fd wait_for_family(Fd lock, const std::string& name, TryLock&& try_lock) {
+Fd wait_for_family(std::string_view name, TryLock&& try_lock) {
   const Deadline deadline = Deadline::after(kLongestDeath);
-  while (lock.valid()) {
-    const Locking locking = try_lock(lock.get());
-    if (locking == Locking::done) break;
-    if (locking == Locking::impossible) {
-      lock.reset();
-    } else if (deadline.passed()) {
+  for (;;) {
+    if (Fd lock = try_lock(); lock.valid()) return lock;
+    if (deadline.passed()) {
       log::warning("processes of an earlier run still use {}", name);
-      lock.reset();
-    } else {
-      ::poll(nullptr, 0, 1);
+      return {};
     }
+    ::poll(nullptr, 0, 1);
   }
-  return lock;
 }
 
 /// Standard streams of a custodian lead nowhere: whoever reads the owner's output must see its end
@@ -251,27 +245,29 @@ std::string address_for_others() {
 }
 
 Fd lock_family(const std::filesystem::path& directory) {
-  Fd lock(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  return wait_for_family(std::move(lock), directory.string(), [](int fd) {
-    if (::flock(fd, LOCK_EX | LOCK_NB) == 0) return Locking::done;
-    return errno == EWOULDBLOCK || errno == EINTR ? Locking::busy : Locking::impossible;
+  Fd file(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (::flock(file.get(), LOCK_EX | LOCK_NB) == 0) return file;
+  if (errno != EWOULDBLOCK && errno != EINTR) return {};  // a file system without locks
+  return wait_for_family(directory.string(), [&file] {
+    return ::flock(file.get(), LOCK_EX | LOCK_NB) == 0 ? std::move(file) : Fd();
   });
 }
 
-// A name without a file: it is free when the last process that inherited the socket is gone.
-Fd lock_family_of_host(std::string_view name) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  const std::string text = fmt::format("kolo family {} {:016x} {}", ::getuid(),
-                                       std::hash<std::string_view>()(name), name);
-  const std::size_t length = std::min(text.size(), sizeof address.sun_path - 1);
-  std::copy_n(text.data(), length, address.sun_path + 1);  // behind a zero byte
-  Fd lock(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  return wait_for_family(std::move(lock), std::string(name), [&](int fd) {
-    const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + length);
-    if (::bind(fd, reinterpret_cast<const sockaddr*>(&address), size) == 0) return Locking::done;
-    return errno == EADDRINUSE ? Locking::busy : Locking::impossible;
-  });
+// A file where no other user can take it, since whoever holds it holds up the next session. It may
+// be on a disk that hosts share.
+HostFamily lock_family_of_host(std::string_view name) {
+  HostFamily family;
+  try {
+    const std::filesystem::path folder = state_folder() / "families";
+    make_private_directory(folder);
+    family.file =
+        folder / fmt::format("{:016x}@{}", std::hash<std::string_view>()(name), host_name());
+    family.lock = wait_for_family(name, [&family] { return lock_named_file(family.file); });
+  } catch (const Error& error) {
+    log::warning("processes that an earlier run may have left are not waited for: {}",
+                 error.message());
+  }
+  return family;
 }
 
 }  // namespace kolo::exec

@@ -42,7 +42,7 @@ pid_t start_standing_custodian(Fd listener, Standing standing, Fd family_lock);
 
 /// As lock_family, by a name that is known on this host alone: where the directory is on a file
 /// system that several hosts share, each of them has a family of its own.
-Fd lock_family_of_host(std::string_view name);
+HostFamily lock_family_of_host(std::string_view name);
 
 /// Where other hosts reach this one: the address that ssh arrived at, else the one that its own
 /// name means, else that of its first network interface.

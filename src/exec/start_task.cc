@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include "base/errors.h"
+#include "base/files.h"
 #include "base/pipe.h"
 #include "base/socket.h"
 #include "base/subprocess.h"
@@ -13,14 +14,12 @@
 namespace kolo::exec {
 namespace {
 
-/// Logs of a user are the user's alone.
-constexpr mode_t kLogMode = 0600;
-
+/// Logs of a user are the user's alone. An earlier task may have put something else in their place.
 Fd open_log(const std::filesystem::path& path) {
-  const char* name = path.empty() ? "/dev/null" : path.c_str();
-  Fd file(::open(name, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, kLogMode));
-  if (!file.valid()) throw_errno("cannot write {}", name);
-  return file;
+  if (!path.empty()) return open_plain_file(path, O_WRONLY | O_CREAT | O_APPEND);
+  Fd nowhere(::open("/dev/null", O_WRONLY | O_CLOEXEC));
+  if (!nowhere.valid()) throw_errno("cannot open /dev/null");
+  return nowhere;
 }
 
 std::size_t size_of(const Fd& file) {

@@ -129,7 +129,10 @@ std::vector<TaskTable::Event> TaskTable::look(Time now) {
     Event event{ending.owner, ending.id, ending.status};
     if (!ending.left.empty()) {
       if (now < ending.give_up_at) return false;
-      event.error = fmt::format("process {} of it cannot be killed", *ending.left.begin());
+      // Those of whom nobody could tell whose they are cost no other task its result.
+      for (const pid_t process : ending.left)
+        if (processes_.membership(process, ending.mark) == Membership::yes)
+          event.error = fmt::format("process {} of it cannot be killed", process);
     }
     events.push_back(std::move(event));
     return true;

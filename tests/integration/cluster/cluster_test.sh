@@ -347,9 +347,11 @@ case_change() {
   at_head "$kolo" drain lab "${hosts[2]}" --undo || bad 'kolo drain --undo failed'
   at_head "$kolo" run --cluster lab -np 6 true || bad 'all six slots cannot be used'
   # A custodian that is killed together with its guard leaves tasks, which the next one ends; so does `kolo down`.
+  # Their names may be like those of kolo's own programs.
   local guard run
+  cp "$(command -v sleep)" "$work/kolo-nas-2"
   for command in up down; do
-    "$hosts_dir/on-host" "${hosts[0]}" "$kolo" run --cluster lab -np 6 sh -c "sleep 50 & echo \$! >$work/task-\$(hostname); wait" \
+    "$hosts_dir/on-host" "${hosts[0]}" "$kolo" run --cluster lab -np 6 sh -c "$work/kolo-nas-2 50 & echo \$! >$work/task-\$(hostname); wait" \
       >"$work/orphans.log" 2>&1 </dev/null &
     run=$!
     begun() { [[ -s "$work/task-${hosts[1]}" ]]; }

@@ -173,6 +173,45 @@ TEST(CustodianTest, DoubleForksAndNewSessionsAreEndedBeforeTheEndIsTold) {
   EXPECT_EQ(exit_code_of(owner.ends[1].status), 0);
 }
 
+TEST(CustodianTest, AProcessWhoseFirstThreadHasEndedIsEndedAndHoldsNobodyUp) {
+  const TempDir directory;
+  const fs::path number = directory.path() / "number";
+  Owner owner;
+  Task task = Owner::shell(1, "");
+  task.argv = {KOLO_FIRST_THREAD_ENDS, number};
+  owner.link().start(task);
+  ASSERT_TRUE(owner.wait([&] { return fs::exists(number) && owner.exits.contains(1); }));
+  owner.link().start(Owner::shell(2, "exit 0"));
+  ASSERT_TRUE(owner.wait([&] { return owner.ends.contains(1) && owner.ends.contains(2); }, 8s));
+  EXPECT_EQ(owner.ends[1].error, "");
+  EXPECT_EQ(owner.ends[2].error, "");
+  EXPECT_FALSE(fs::exists("/proc/" + read_file(number)));
+}
+
+TEST(CustodianTest, WhatIsNoFileInPlaceOfALogFailsTheTaskAlone) {
+  const TempDir directory;
+  const fs::path pipe = directory.path() / "pipe", link = directory.path() / "link";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  fs::create_symlink(directory.path() / "precious", link);
+  Owner owner;
+  TaskId id = 1;
+  for (const fs::path& log : {pipe, link}) {
+    Task task = Owner::shell(id, "echo text");
+    task.streams = {false, log, log};
+    owner.link().start(task);
+    ASSERT_TRUE(owner.wait_for_end(id));
+    EXPECT_THAT(owner.ends[id++].error, HasSubstr("is no plain file"));
+  }
+  EXPECT_FALSE(fs::exists(directory.path() / "precious"));
+  // One that a task makes of its own log, the end of which is told.
+  Task task = Owner::shell(id, "rm log; mkfifo log; exit 1");
+  task.directory = directory.path();
+  task.streams = {false, directory.path() / "log", directory.path() / "log"};
+  owner.link().start(task);
+  ASSERT_TRUE(owner.wait_for_end(id));
+  EXPECT_EQ(owner.ends[id].tail, "");
+}
+
 TEST(CustodianTest, AFullPipeSlowsTheTaskAndLosesNothing) {
   Owner owner;
   constexpr std::size_t kBytes = 20U << 20;

@@ -179,6 +179,28 @@ TEST_F(ListenerTest, SilentStrangersDoNotKeepOwnersOut) {
   EXPECT_TRUE(owner.wait_for_output(1, "served"));
 }
 
+TEST_F(ListenerTest, StrangersThatAreSilentMakeRoomFirst) {
+  // It has begun to speak, and is a stranger until the rest has come.
+  const Fd slow = connect();
+  SecureStream caller(SecureStream::Side::caller, secret_);
+  const std::string opening = caller.take_outgoing();
+  write_all(slow.get(), opening.substr(0, 4), "the opening");
+  const auto served = [this] {
+    Owner owner(link(secret_));
+    owner.link().start(Owner::shell(1, "echo served"));
+    EXPECT_TRUE(owner.wait_for_output(1, "served"));
+  };
+  served();  // so that the slow one has been heard
+  std::vector<Fd> strangers;
+  for (int i = 0; i < 200; ++i) strangers.push_back(connect());
+  served();
+  write_all(slow.get(), opening.substr(4), "the rest");
+  pollfd answer{slow.get(), POLLIN, 0};
+  ASSERT_EQ(::poll(&answer, 1, 10'000), 1);
+  char first = 0;
+  EXPECT_EQ(::read(slow.get(), &first, 1), 1);
+}
+
 TEST_F(ListenerTest, AnOwnerThatIsSilentForLongerThanItsLeaseIsLost) {
   Owner silent(link(secret_, 300ms)), speaking(link(secret_, 60s));
   silent.link().start(Owner::shell(1, "echo up; sleep 1000"));

@@ -5,9 +5,9 @@
 
 #include "base/fd.h"
 
-namespace kolo::cluster {
+namespace kolo {
 
 /// Makes the file if there is none. Invalid if somebody else has it. Throws io.
 Fd lock_named_file(const std::filesystem::path& path);
 
-}  // namespace kolo::cluster
+}  // namespace kolo

@@ -1,4 +1,4 @@
-#include "cluster/named_lock.h"
+#include "base/named_lock.h"
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -7,7 +7,7 @@
 #include "base/errors.h"
 #include "base/files.h"
 
-namespace kolo::cluster {
+namespace kolo {
 
 Fd lock_named_file(const std::filesystem::path& path) {
   for (;;) {
@@ -23,4 +23,4 @@ Fd lock_named_file(const std::filesystem::path& path) {
   }
 }
 
-}  // namespace kolo::cluster
+}  // namespace kolo
