@@ -29,10 +29,24 @@ using tune::Value;
 
 constexpr std::string_view kSqliteMagic = "SQLite format 3";
 
+/// A pipe may never end, and a device has no end.
+void require_regular(const fs::path& file) {
+  if (fs::exists(file) && !fs::is_regular_file(file))
+    throw_error(ErrorCode::invalid_argument,
+                "{}: it is a pipe, a device or the like; write its content to a file and import "
+                "that",
+                file.string());
+}
+
+std::string read_regular(const fs::path& file) {
+  require_regular(file);
+  return read_file(file);
+}
+
 /// Files of JSON lines, one of which may be torn at the end.
 std::vector<Value> json_lines(const fs::path& file) {
   std::vector<Value> lines;
-  const std::string text = read_file(file);
+  const std::string text = read_regular(file);
   for (std::size_t at = 0; at < text.size();) {
     const auto end = text.find('\n', at);
     const std::string_view line = std::string_view(text).substr(at, end - at);
@@ -76,7 +90,7 @@ ImportedTrial ray_trial(const fs::path& folder) {
   const fs::path parameters = folder / "params.json", results = folder / "result.json";
   if (fs::exists(parameters))
     trial.config =
-        require_dict(tune::decode(read_file(parameters), parameters.string()), parameters);
+        require_dict(tune::decode(read_regular(parameters), parameters.string()), parameters);
   for (Value& line : json_lines(results)) {
     require_dict(line, results);
     auto& fields = line.as_dict();
@@ -157,6 +171,7 @@ std::string name_of_folder(const fs::path& folder) {
 ImportedStudy import_deephyper(const fs::path& file, const ImportChoice& choice) {
   const auto table = hps::read_results(file);
   ImportedStudy study{.name = name_of_folder(fs::absolute(file).parent_path()),
+  require_regular(file);
                       .tool = "DeepHyper"};
   for (std::size_t i = 0; i < table.objectives; ++i) {
     const std::string base = choice.metric.empty() ? "objective" : choice.metric;
@@ -202,7 +217,7 @@ ImportedStudy import_study(const fs::path& path, const ImportChoice& choice) {
     return has_ray_trials(path) || !has_event_files(path) ? import_ray(path)
                                                           : import_tensorboard(path);
   }
-  const std::string text = read_file(path);
+  const std::string text = read_regular(path);
   if (text.starts_with(kSqliteMagic)) return import_optuna_sqlite(path, choice);
   if (text.starts_with('{')) return import_optuna_journal(path, choice);
   if (path.extension() == ".csv") return import_deephyper(path, choice);

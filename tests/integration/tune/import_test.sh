@@ -128,6 +128,18 @@ refused 1 'kolo.db: it cannot be read as a database of Optuna: ' "$kolo" import 
 head -c 3000 kolo.db >short.db
 refused 1 'short.db: it cannot be read as a database of Optuna: ' "$kolo" import short.db
 
+# What has no end.
+mkfifo pipe.csv
+refused 2 'pipe.csv: it is a pipe' timeout 10 "$kolo" import pipe.csv
+mkdir pipes
+mkfifo pipes/results.csv
+refused 2 'results.csv: it is a pipe' timeout 10 "$kolo" import pipes
+rm pipes/results.csv
+mkdir pipes/trial
+mkfifo pipes/trial/result.json
+refused 2 'result.json: it is a pipe' timeout 10 "$kolo" import pipes
+refused 2 '/dev/zero: it is a pipe, a device' bash -c 'ulimit -v 4000000; timeout 20 "$0" import /dev/zero' "$kolo"
+
 # And back: what kolo writes for Optuna is what kolo reads, and what Optuna reads.
 refused 2 'journal file of Optuna has all reports' "$kolo" export written --format optuna --reports
 "$kolo" export written --format optuna -o written.log
