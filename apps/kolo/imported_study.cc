@@ -113,6 +113,7 @@ store::TrialRecord record_of(const ImportedTrial& trial, std::int64_t number) {
   record.status = !trial.has_ended      ? store::TrialStatus::paused
                   : trial.error.empty() ? store::TrialStatus::terminated
                                         : store::TrialStatus::error;
+  tune::require_shallow(trial.config, "a configuration");
   record.config = tune::encode(trial.config);
   record.created = trial.began;
   record.started = trial.began;
@@ -148,6 +149,7 @@ store::StudyBatch batch_of(const ImportedStudy& study) {
       row.seconds = seconds != nullptr && seconds->is_number() ? seconds->as_number()
                                                                : record.seconds * share;
       row.time = trial.began + row.seconds;
+      tune::require_shallow(trial.reports[report], "a report");
       row.metrics = tune::encode(trial.reports[report]);
       record.seconds = std::max(record.seconds, row.seconds);
       batch.reports.push_back(std::move(row));
@@ -169,9 +171,9 @@ std::string name_of_folder(const fs::path& folder) {
 }
 
 ImportedStudy import_deephyper(const fs::path& file, const ImportChoice& choice) {
+  require_regular(file);
   const auto table = hps::read_results(file);
   ImportedStudy study{.name = name_of_folder(fs::absolute(file).parent_path()),
-  require_regular(file);
                       .tool = "DeepHyper"};
   for (std::size_t i = 0; i < table.objectives; ++i) {
     const std::string base = choice.metric.empty() ? "objective" : choice.metric;

@@ -185,7 +185,12 @@ Json StudyPages::studies() try {
         return 0;
       });
     } catch (const Error& error) {
-      if (error.code() != ErrorCode::not_found) throw;  // removed meanwhile
+      if (error.code() == ErrorCode::not_found) continue;  // removed meanwhile
+      if (!tune::is_of_one_study(error)) throw;
+      const MutexLock lock(mutex_);
+      if (unreadable_.insert(study.id).second)
+        log::warning("the study {} is left out, because it cannot be read: {}", study.name,
+                     error.message());
     }
   }
   Json json = json_of(table);

@@ -7,6 +7,7 @@
 #include <list>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <thread>
 #include <unordered_map>
@@ -79,6 +80,7 @@ class StudyPages {
   std::shared_ptr<Open> open_ KOLO_GUARDED_BY(mutex_);
   std::list<std::shared_ptr<Kept>> kept_ KOLO_GUARDED_BY(mutex_);    // newest first
   std::list<std::shared_ptr<Kept>> unread_ KOLO_GUARDED_BY(mutex_);  // for the thread
+  std::set<store::StudyId> unreadable_ KOLO_GUARDED_BY(mutex_);      // those that were named
   std::thread reader_;
 };
 

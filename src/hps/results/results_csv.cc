@@ -7,6 +7,9 @@
 #include "base/csv.h"
 #include "base/errors.h"
 #include "base/files.h"
+#include "base/json.h"
+#include "base/text_table.h"
+#include "search/space/json_value.h"
 #include "tune/protocol/value_text.h"
 
 namespace kolo::hps {
@@ -143,6 +146,11 @@ Value nested_config(const Value& flat) {
       start = slash + 1;
     }
     *place = value;
+    if (std::count(path.begin(), path.end(), '/') >= search::kDeepestValue)
+      throw_error(ErrorCode::invalid_argument,
+                  "the name '{}' has {} or more '/', and each stands for a dictionary; give it a "
+                  "shorter name",
+                  shortened(path, 40), search::kDeepestValue);
   }
   return nested;
 }

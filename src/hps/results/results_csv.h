@@ -64,7 +64,8 @@ struct ResultsTable {
 ResultsTable read_results(const std::filesystem::path& path);
 
 /// The nested configuration of a row: "model/units" becomes {"model": {"units": …}}; elements of
-/// lists ("arch_seq/3") become lists. Absent parameters stay absent.
+/// lists ("arch_seq/3") become lists. Absent parameters stay absent. Throws invalid_argument for
+/// names that would be nested too deeply.
 Value nested_config(const Value& flat);
 /// The way back, with lists of numbers kept as one value.
 Value flat_config(const Value& nested);

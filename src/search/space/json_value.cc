@@ -1,5 +1,6 @@
 #include "search/space/json_value.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 
@@ -45,6 +46,20 @@ Json json_from_value(const Value& value) {
     return items;
   }
   return nullptr;
+}
+
+bool is_deeper(const Value& value, int levels) {
+  if (value.is_list()) {
+    const auto& items = value.as_list();
+    return levels == 0 || std::any_of(items.begin(), items.end(), [levels](const Value& item) {
+             return is_deeper(item, levels - 1);
+           });
+  }
+  if (!value.is_dict()) return false;
+  const auto& items = value.as_dict();
+  return levels == 0 || std::any_of(items.begin(), items.end(), [levels](const auto& item) {
+           return is_deeper(item.second, levels - 1);
+         });
 }
 
 }  // namespace kolo::search

@@ -4,7 +4,9 @@
 
 #include "base/errors.h"
 #include "base/registry.h"
+#include "base/text_table.h"
 #include "kolo/random.h"
+#include "search/space/json_value.h"
 #include "search/space/partial_config.h"
 #include "search/space/path.h"
 #include "search/space/space_body.h"
@@ -72,6 +74,9 @@ Space::Builder& Space::Builder::add(std::string_view path, Spec spec) {
   std::string walked;
   PathWalk walk(path);
   if (walk.done()) throw_error(ErrorCode::invalid_argument, "add: the path is empty");
+  if (std::count(path.begin(), path.end(), '/') >= kDeepestValue)
+    throw_error(ErrorCode::invalid_argument, "add {}: the path has more than {} names",
+                shortened(std::string(path), 60), kDeepestValue);
   while (true) {
     auto* dict = std::get_if<Spec::Dict>(&here->data());
     if (dict == nullptr)

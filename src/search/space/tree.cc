@@ -8,12 +8,16 @@
 // named by its path, so that its draws do not depend on the order in which functions run.
 #include "search/space/tree.h"
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <optional>
 
 #include "base/errors.h"
+#include "base/json.h"
+#include "base/text_table.h"
 #include "kolo/random.h"
+#include "search/space/json_value.h"
 #include "search/space/parameter.h"
 #include "search/space/path.h"
 
@@ -25,6 +29,20 @@ void check_key(const std::string& key, const std::string& path) {
     throw_error(ErrorCode::invalid_argument,
                 "{}: the key '{}' is not allowed: keys are not empty and hold no '/'",
                 path.empty() ? "the space" : path, key);
+  // Names stand in tables, in files of lines and on terminals.
+  if (std::any_of(key.begin(), key.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; }))
+    throw_error(ErrorCode::invalid_argument,
+                "{}: the key {} is not allowed: it has a control character, such as a line feed",
+                path.empty() ? "the space" : path, json_text(Json(key)));
+}
+
+/// What is above a value, together with what is nested in it.
+void check_depth(const std::string& path, const Value& constant) {
+  const auto above = path.empty() ? 0 : 1 + std::count(path.begin(), path.end(), '/');
+  if (above > kDeepestValue || is_deeper(constant, static_cast<int>(kDeepestValue - above)))
+    throw_error(ErrorCode::invalid_argument,
+                "{}: the space is nested more than {} deep there; use fewer levels",
+                shortened(path, 60), kDeepestValue);
 }
 
 Node compile_leaf(const Domain& domain, const std::string& path,
@@ -184,11 +202,13 @@ class Assembly : public ConfigView {
 }  // namespace
 
 Node compile_tree(const Spec& spec, const std::string& path, std::vector<Parameter>& parameters) {
+  check_depth(path, {});
   if (const Domain* domain = std::get_if<Domain>(&spec.data()))
     return compile_leaf(*domain, path, parameters);
   Node node;
   node.path = path;
   if (const Value* constant = std::get_if<Value>(&spec.data())) {
+    check_depth(path, *constant);
     node.constant = *constant;
   } else if (const auto* list = std::get_if<Spec::List>(&spec.data())) {
     node.kind = Node::Kind::list;

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <optional>
 
+#include "base/errors.h"
+#include "base/log.h"
 #include "tune/protocol/value_text.h"
 #include "tune/study/study_reader.h"
 #include "tune/trial/trial_names.h"
@@ -63,6 +65,10 @@ std::vector<Value> studies_row(store::StudyStore& store, const store::StudyRecor
           date_text(study.created)};
 }
 
+bool is_of_one_study(const Error& error) {
+  return error.code() == ErrorCode::corruption || error.code() == ErrorCode::invalid_argument;
+}
+
 Table studies_table(store::StudyStore& store) {
   Table table = empty_studies_table();
   for (const auto& study : store.studies()) {
@@ -72,8 +78,14 @@ Table studies_table(store::StudyStore& store) {
       counts.done += trial.ended_seq ? 1 : 0;
       counts.failed += trial.status == store::TrialStatus::error ? 1 : 0;
     }
-    counts.best = best_value(store, study, objectives_of_spec(study.spec));
-    table.rows.push_back(studies_row(store, study, counts));
+    try {
+      counts.best = best_value(store, study, objectives_of_spec(study.spec));
+      table.rows.push_back(studies_row(store, study, counts));
+    } catch (const Error& error) {
+      if (!is_of_one_study(error)) throw;
+      log::warning("the study {} is left out, because it cannot be read: {}", study.name,
+                   error.message());
+    }
   }
   return table;
 }

@@ -4,6 +4,7 @@
 #include <string_view>
 #include <vector>
 
+#include "kolo/error.h"
 #include "kolo/tune/analysis.h"
 #include "store/study_store.h"
 
@@ -23,7 +24,11 @@ struct StudyCounts {
                                              const store::StudyRecord& study,
                                              const StudyCounts& counts);
 
-/// A row per study: its state, how many trials have ended or failed, and its best value.
+/// A row per study: its state, how many trials have ended or failed, and its best value. One that
+/// cannot be read is left out, and a warning says so.
 [[nodiscard]] Table studies_table(store::StudyStore& store);
+
+/// Whether only the study that was read is concerned, and not the database.
+[[nodiscard]] bool is_of_one_study(const Error& error);
 
 }  // namespace kolo::tune

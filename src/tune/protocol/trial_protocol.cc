@@ -101,6 +101,7 @@ TrialLine parse_trial_line(std::string_view text) {
   if (const Value* metrics = result != nullptr ? result : field(value, "report")) {
     if (!metrics->is_dict())
       throw_error(ErrorCode::invalid_argument, "a report must be an object of metrics");
+    require_shallow(value, "a report");
     line.kind = result != nullptr ? TrialLine::Kind::result : TrialLine::Kind::report;
     line.metrics = *metrics;
     if (const Value* iteration = field(value, "iteration")) {
@@ -111,6 +112,7 @@ TrialLine parse_trial_line(std::string_view text) {
     }
   } else if (const Value* error = field(value, "error")) {
     line.kind = TrialLine::Kind::failure;
+    require_shallow(*metrics, "a report");
     line.error = error->as_string();
   } else if (const Value* token = field(value, "hello")) {
     line.kind = TrialLine::Kind::hello;

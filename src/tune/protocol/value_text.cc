@@ -70,7 +70,12 @@ void append_number(std::string& out, double number) {
   }
 }
 
-void append(std::string& out, const Value& value) {
+void append(std::string& out, const Value& value, int depth) {
+  if (depth > kDeepestJson)
+    throw_error(ErrorCode::invalid_argument,
+                "a value is nested more than {} deep, so it could not be read again; store less "
+                "of it",
+                kDeepestJson);
   if (value.is_nothing()) {
     out += "null";
   } else if (value.is_bool()) {
@@ -86,7 +91,7 @@ void append(std::string& out, const Value& value) {
     char before = '[';
     for (const Value& item : value.as_list()) {
       out += before;
-      append(out, item);
+      append(out, item, depth + (item.is_list() || item.is_dict() ? 1 : 0));
       before = ',';
     }
     out += before == '[' ? "[]" : "]";
@@ -96,7 +101,7 @@ void append(std::string& out, const Value& value) {
       out += before;
       append_text(out, key);
       out += ':';
-      append(out, item);
+      append(out, item, depth + (item.is_list() || item.is_dict() ? 1 : 0));
       before = ',';
     }
     out += before == '{' ? "{}" : "}";
@@ -161,8 +166,16 @@ void flatten_into(Value::Dict& out, const std::string& prefix, const Value& valu
 
 std::string encode(const Value& value) {
   std::string out;
-  append(out, value);
+  append(out, value, value.is_list() || value.is_dict() ? 1 : 0);
   return out;
+}
+
+void require_shallow(const Value& value, std::string_view what) {
+  if (search::is_deeper(value, search::kDeepestValue))
+    throw_error(ErrorCode::invalid_argument,
+                "{}: its lists and dictionaries are nested more than {} deep; leave the inner ones "
+                "out",
+                what, search::kDeepestValue);
 }
 
 Value decode(std::string_view text, std::string_view origin) {

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "tune/executor/executor.h"
 #include "tune/protocol/trial_client.h"
+#include "tune/protocol/value_text.h"
 
 namespace kolo::tune {
 namespace {
@@ -41,6 +42,7 @@ void run_steps(Trainable& trial, SessionBase& session, const ClassPolicy& policy
 void SessionBase::check_metrics(const Value& metrics) {
   if (!metrics.is_dict())
     throw_error(ErrorCode::invalid_argument, "a report is a dictionary of metrics, not {}",
+  require_shallow(metrics, "a report");
                 metrics.to_string());
 }
 

@@ -128,6 +128,17 @@ refused 1 'kolo.db: it cannot be read as a database of Optuna: ' "$kolo" import 
 head -c 3000 kolo.db >short.db
 refused 1 'short.db: it cannot be read as a database of Optuna: ' "$kolo" import short.db
 
+# Values and names that are nested so deeply that nothing could read them again.
+mkdir deep
+deep="$(printf '/a%.0s' {1..300})"
+printf 'p:a%s,objective,job_id\n1,0.5,0\n' "$deep" >deep/results.csv
+refused 2 "has 100 or more '/'" "$kolo" import deep
+mkdir -p deeper/trial
+deep="$(printf '[%.0s' {1..150})1$(printf ']%.0s' {1..150})"
+printf '{"loss": 1, "deep": %s}\n' "$deep" >deeper/trial/result.json
+refused 2 'nested more than 100 deep' "$kolo" import deeper
+has "$("$kolo" studies)" search
+
 # What has no end.
 mkfifo pipe.csv
 refused 2 'pipe.csv: it is a pipe' timeout 10 "$kolo" import pipe.csv

@@ -14,6 +14,7 @@
 #include "dashboard/dashboard.h"
 #include "dashboard_client.h"
 #include "store/study_store.h"
+#include "tune/output/studies_table.h"
 #include "tune/study/study_requests.h"
 #include "tune/study/study_spec.h"
 
@@ -290,6 +291,38 @@ TEST_F(Server, HugeRequestsAreCutOff) {
   for (int i = 0; i < 5000; ++i) many += fmt::format("X-{}: 0123456789\r\n", i);
   EXPECT_THAT(ask(dashboard, "GET /", kHost + kBearer + many), Not(HasSubstr("HTTP/1.1 200")));
   EXPECT_THAT(get(dashboard, "/api/studies"), StartsWith("HTTP/1.1 200"));
+}
+
+TEST_F(Server, AStudyThatCannotBeReadIsLeftOut) {
+  store::StudyRecord study;
+  study.name = study.first_name = "deep";
+  study.spec = store_->at(kScript).spec;
+  study.created = 2000;
+  const auto id = store_->create(study);
+  store_->claim(id, store_->lease_date());
+  store::StudyBatch batch;
+  batch.now = store_->lease_date();
+  store::TrialRecord trial;
+  trial.status = store::TrialStatus::terminated;
+  trial.config = "{}";
+  trial.asked_seq = 1;
+  trial.ended_seq = 3;
+  store::ReportRecord report;
+  report.seq = 2;
+  report.iteration = 1;
+  report.metrics = R"({"loss": 1, "deep": )" + std::string(300, '[') + std::string(300, ']') + "}";
+  batch.trials.push_back(trial);
+  batch.reports.push_back(report);
+  batch.to_seq = 3;
+  store_->write(id, batch);
+  const auto dashboard = serve();
+  const Json studies = json_in(get(dashboard, "/api/studies"));
+  ASSERT_EQ(studies.at("rows").size(), 1U) << studies;
+  EXPECT_EQ(studies.at("rows")[0][0], kScript);
+  EXPECT_THAT(get(dashboard, "/api/study?name=deep"), HasSubstr("nested more than"));
+  const auto table = tune::studies_table(*store_);
+  ASSERT_EQ(table.rows.size(), 1U);
+  EXPECT_EQ(table.rows[0][0].as_string(), kScript);
 }
 
 TEST_F(Server, PartsOfAnAnswerAreNotSentManyTimes) {

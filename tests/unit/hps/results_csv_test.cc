@@ -152,3 +152,17 @@ TEST(ResultsCsv, NestsAndFlattensConfigurations) {
 
 }  // namespace
 }  // namespace kolo::hps
+TEST(ResultsCsv, RefusesNamesThatAreNestedTooDeeply) {
+  for (const std::size_t slashes : {100U, 300U, 100'000U}) {
+    std::string name = "a";
+    for (std::size_t i = 0; i < slashes; ++i) name += "/a";
+    try {
+      (void)nested_config(Value(Value::Dict{{name, 1}}));
+      FAIL() << slashes;
+    } catch (const Error& error) {
+      EXPECT_NE(error.message().find("has 100 or more '/'"), std::string::npos) << error.message();
+      EXPECT_LT(error.message().size(), 300U);
+    }
+  }
+}
+

@@ -203,7 +203,25 @@ TEST(SpaceJsonTest, FunctionsThatWaitForEachOtherAreNamed) {
               HasSubstr("a -> b -> c -> a"));
 }
 
+TEST(SpaceJsonTest, NamesHaveNoControlCharacters) {
+  EXPECT_THAT(refusal_of(R"({"a\nb": {"uniform": [0, 1]}})"),
+              AllOf(HasSubstr(R"("a\nb")"), HasSubstr("a control character")));
+  EXPECT_THAT(refusal_of(R"({"m": {"x\u001b[31m": 1}})"), HasSubstr("a control character"));
+  EXPECT_THAT(message_of([] { (void)Space::Builder().add("a\tb", uniform(0, 1)).build(); }),
+              HasSubstr("a control character"));
+}
+
 TEST(SpaceJsonTest, DeepAndLongInputEndsInErrors) {
+  const auto nested = [](std::size_t levels) {
+    return R"({"x": {"uniform": [0, 1]}, "c": )" + std::string(levels, '[') +
+           std::string(levels, ']') + "}";
+  };
+  EXPECT_THAT(refusal_of(nested(99)), HasSubstr("nothing was thrown"));
+  EXPECT_THAT(refusal_of(nested(110)), HasSubstr("nested more than 100 deep"));
+  std::string path = "a";
+  for (int i = 0; i < 100'000; ++i) path += "/a";
+  EXPECT_THAT(message_of([&] { (void)Space::Builder().add(path, uniform(0, 1)).build(); }),
+              HasSubstr("more than 100 names"));
   EXPECT_THAT(refusal_of((R"({"x": {"eval": ")" + std::string(100000, '1') + "\"}}").c_str()),
               HasSubstr("at most 10000 are allowed"));
   EXPECT_THAT(refusal_of((R"({"x": {"eval": ")" + std::string(9000, '(') + "\"}}").c_str()),

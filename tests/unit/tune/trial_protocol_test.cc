@@ -46,6 +46,20 @@ TEST(TrialProtocol, RefusesWhatItDoesNotKnow) {
     EXPECT_THROW(parse_trial_line(line), Error) << line;
 }
 
+TEST(TrialProtocol, RefusesWhatIsNestedTooDeeply) {
+  const auto nested = [](int depth) {
+    return std::string(static_cast<std::size_t>(depth), '[') +
+           std::string(static_cast<std::size_t>(depth), ']');
+  };
+  EXPECT_NO_THROW(parse_trial_line(R"({"deep": )" + nested(99) + "}"));
+  for (const std::string& line : {R"({"deep": )" + nested(100) + "}",
+                                  R"({"kolo": 1, "report": {"deep": )" + nested(100) + "}}",
+                                  R"({"kolo": 1, "result": {"deep": )" + nested(100) + "}}"})
+    EXPECT_THAT([&line] { parse_trial_line(line); },
+                testing::ThrowsMessage<Error>(testing::HasSubstr("more than 100 deep")))
+        << line;
+}
+
 TEST(TrialProtocol, TheLastLineOfOutputInThreeForms) {
   EXPECT_EQ(parse_last_words("x\n{\"a\": 1}\n\n", "m")->at_path("a").as_integer(), 1);
   EXPECT_EQ(parse_last_words("a=0.5 b=text", "m")->at_path("b").as_string(), "text");

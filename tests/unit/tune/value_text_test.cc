@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "base/errors.h"
+#include "base/json.h"
 
 namespace kolo::tune {
 namespace {
@@ -54,6 +55,14 @@ TEST(ValueText, WritesNothingThatItsReaderRefuses) {
     const Value again = decode(encode(Value{{text, text}}), "");
     EXPECT_EQ(again, (Value{{read, read}}));
   }
+}
+
+TEST(ValueText, WritesNothingThatIsTooDeepToBeRead) {
+  Value value = 1;
+  for (int depth = 0; depth < kDeepestJson; ++depth) value = Value(Value::List{std::move(value)});
+  EXPECT_EQ(decode(encode(value), ""), value);
+  EXPECT_THROW(require_shallow(value, "a report"), Error);
+  EXPECT_THROW(encode(Value{{"one more", value}}), Error);
 }
 
 TEST(ValueText, PointsComeBackBitForBit) {
