@@ -39,6 +39,12 @@ std::string server_url(std::string url) {
         "everybody on this machine could see the password in --db; give --db - and the URL on "
         "standard input, or keep the password in ~/.pgpass");
   }
+  // Anything else would be the name of a file, and may be a password.
+  if (!url.empty() && !url.starts_with("postgresql://") && !url.starts_with("postgres://") &&
+      !url.starts_with("sqlite://"))
+    throw_error(ErrorCode::invalid_argument,
+                "--db: the URL must begin with postgresql://, as in postgresql://user@host/name; "
+                "without --db jobs are kept in a file of the folder");
   return url;
 }
 

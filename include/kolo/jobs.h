@@ -189,7 +189,7 @@ class JobDatabase {
   struct Body;
   friend struct Internals;
   explicit JobDatabase(std::unique_ptr<Body> body);
-  static JobDatabase make_in(const std::filesystem::path& folder, const std::string& url);
+  static void make_in(const std::filesystem::path& folder, const std::string& url);
   std::unique_ptr<Body> body_;
 };
 

@@ -1,5 +1,6 @@
 #include "base/log.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <spdlog/sinks/basic_file_sink.h>
 #include <spdlog/sinks/stdout_sinks.h>
@@ -11,8 +12,10 @@
 
 #include "base/env.h"
 #include "base/errors.h"
+#include "base/files.h"
 #include "base/log_file.h"
 #include "base/registry.h"
+#include "base/utf8.h"
 
 namespace kolo::log {
 namespace {
@@ -66,7 +69,9 @@ void set_rank(int rank) { logger().set_rank(rank); }
 
 void write(Level level, std::string_view message) {
   const auto severity = kLevels[static_cast<int>(level)];
-  const spdlog::string_view_t text(message.data(), message.size());
+  // Messages quote what programs say.
+  const std::string shown = printable_lines(message);
+  const spdlog::string_view_t text(shown.data(), shown.size());
   if (static_cast<int>(level) >= logger().level) logger().sink->log(severity, text);
   if (level < Level::info || !logger().has_file) return;
   if (const auto file = logger().file.load()) file->log(severity, text);
@@ -74,6 +79,8 @@ void write(Level level, std::string_view message) {
 
 File::File(const std::filesystem::path& path) {
   std::shared_ptr<spdlog::logger> file;
+  // What programs say at their end is in it, which is for the user alone.
+  const Fd made(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, kPrivateFile));
   try {
     file = std::make_shared<spdlog::logger>(
         "file", std::make_shared<spdlog::sinks::basic_file_sink_mt>(path.string()));

@@ -11,7 +11,10 @@
 
 namespace kolo::store {
 
-Watch::Watch() : cancelled_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
+Watch::Watch() : cancelled_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+  // Without it nobody could end a wait.
+  if (!cancelled_.valid()) throw_errno("cannot watch the database");
+}
 
 void Watch::cancel() noexcept {
   const std::uint64_t one = 1;

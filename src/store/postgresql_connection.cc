@@ -7,6 +7,7 @@
 #include <poll.h>
 
 #include <algorithm>
+#include <charconv>
 #include <utility>
 
 #include "base/errors.h"
@@ -44,23 +45,67 @@ std::string one_line(std::string text) {
   return text;
 }
 
+/// Where postgresql://user:PASSWORD@host/… has its password, with the colon: place and length. One
+/// with characters that should have been written otherwise goes on to the last @.
+std::pair<std::size_t, std::size_t> password_in(std::string_view url) {
+  const auto scheme = url.find("://");
+  if (scheme == std::string_view::npos) return {0, 0};
+  const auto at = url.find('@', scheme + 3), colon = url.find(':', scheme + 3);
+  if (at == std::string_view::npos || colon >= at) return {0, 0};
+  return {colon, url.rfind('@') - colon};
+}
+
+/// Without the %XX of URLs.
+std::string plain(std::string_view text) {
+  std::string result;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    unsigned code = 0;
+    const char* digits = text.data() + i + 1;
+    if (text[i] == '%' && i + 2 < text.size() &&
+        std::from_chars(digits, digits + 2, code, 16).ptr == digits + 2) {
+      result += static_cast<char>(code);
+      i += 2;
+    } else {
+      result += text[i];
+    }
+  }
+  return result;
+}
+
+/// What libpq says, unless it repeats a part of the password: of a URL that it cannot read, it
+/// does.
+std::string told_by_libpq(std::string text, const std::string& url) {
+  constexpr std::size_t kShortestPart = 3;
+  const auto [begin, length] = password_in(url);
+  const auto end = begin + length;
+  std::string part;
+  for (std::size_t i = begin; length > 0 && i <= end; ++i) {
+    if (i < end && std::string_view("@/?%:&=#").find(url[i]) == std::string_view::npos) {
+      part += url[i];
+      continue;
+    }
+    if (part.size() >= kShortestPart && text.find(part) != std::string::npos)
+      return "the URL cannot be used; write special characters of a password as %XX, "
+             "as in %2F for / and %40 for @";
+    part.clear();
+  }
+  return one_line(std::move(text));
+}
+
 }  // namespace
 
 std::string without_password(const std::string& url) {
   std::string shown = url;
-  // postgresql://user:PASSWORD@host/…; a colon further on is a port or part of a value.
-  const auto start = shown.find("://");
-  if (start == std::string::npos) return shown;
-  const auto at = shown.substr(0, shown.find('?')).rfind('@');
-  const auto colon = shown.find(':', start + 3);
-  if (at != std::string::npos && colon < at) shown.erase(colon, at - colon);
+  const auto password = password_in(shown);
+  shown.erase(password.first, password.second);
   // …?user=me&password=PASSWORD
-  for (std::size_t place = shown.find('?'); place < shown.size();) {
-    const auto end = std::min(shown.find('&', place + 1), shown.size());
+  for (std::size_t place = shown.find('?', password.first); place < shown.size();) {
+    const auto end = std::min(shown.find_first_of("&?", place + 1), shown.size());
     const auto equals = shown.find('=', place);
-    if (equals < end && std::string_view(shown).substr(0, equals).ends_with("password"))
+    if (equals < end &&
+        plain(std::string_view(shown).substr(place + 1, equals - place - 1)).ends_with("password"))
       shown.replace(equals + 1, end - equals - 1, "…");
-    place = shown.find('&', place + 1);
+    place = shown.find_first_of("&?", place + 1);
   }
   return shown;
 }
@@ -104,7 +149,7 @@ void PgConnection::connect() {
   }
   if (!alive())
     throw_error(ErrorCode::unavailable, "{}: cannot connect: {}", name_,
-                one_line(libpq().error_message(handle_)));
+                told_by_libpq(libpq().error_message(handle_), url_));
   const std::string encoding = libpq().parameter_status(handle_, "server_encoding");
   if (encoding != "UTF8")
     throw_error(ErrorCode::failed_precondition,

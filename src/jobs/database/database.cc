@@ -1,10 +1,17 @@
 // The folder of a database, and reading jobs.
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cmath>
+#include <cstdio>
+#include <limits>
 #include <utility>
 
 #include "base/errors.h"
 #include "base/files.h"
+#include "base/host.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/registry.h"
@@ -25,6 +32,16 @@ std::unique_ptr<store::Database> connect(
     const std::string& url, bool create,
     std::chrono::milliseconds patience = std::chrono::seconds(20)) {
   return store::open_database(url, {.create = create, .patience = patience});
+}
+
+[[noreturn]] void throw_taken(const fs::path& folder) {
+  throw_error(ErrorCode::already_exists, "{} already contains a job database", folder.string());
+}
+
+/// For a name that nobody else uses, on no host.
+std::string own_suffix() {
+  static std::atomic<unsigned> serial{0};
+  return fmt::format(".{}.{}.{}", host_name(), ::getpid(), serial++);
 }
 
 /// The date of a PostgreSQL server, and the time of this machine.
@@ -62,8 +79,10 @@ std::int64_t count_up(store::Database& database, std::string_view counter, std::
 }
 
 int cores_per_node(const Job& job) {
-  const int threads = job.ranks_per_node * job.threads_per_rank;
-  return std::max(1, (threads + job.threads_per_core - 1) / job.threads_per_core);
+  const std::int64_t threads = std::int64_t{job.ranks_per_node} * job.threads_per_rank;
+  const std::int64_t cores =
+      (threads + job.threads_per_core - 1) / std::max(1, job.threads_per_core);
+  return static_cast<int>(std::clamp<std::int64_t>(cores, 1, std::numeric_limits<int>::max()));
 }
 
 Job read_job(const store::Statement& row) {
@@ -89,31 +108,50 @@ JobDatabase::~JobDatabase() = default;
 const fs::path& JobDatabase::folder() const noexcept { return body_->folder; }
 
 JobDatabase JobDatabase::init(const fs::path& folder, const std::string& url) {
-  if (fs::exists(folder / kSettings))
-    throw_error(ErrorCode::already_exists, "{} already contains a job database", folder.string());
-  if (!fs::exists(folder)) {
-    // What cannot be made leaves nothing behind, so that the same command may be tried again.
-    try {
-      return make_in(folder, url);
-    } catch (...) {
-      std::error_code ignored;
-      fs::remove_all(folder, ignored);
-      throw;
-    }
+  if (fs::exists(folder / kSettings)) throw_taken(folder);
+  fs::path whole = fs::absolute(folder).lexically_normal();
+  if (!whole.has_filename()) whole = whole.parent_path();
+  if (fs::exists(whole)) {
+    make_in(whole, url);
+    return open(folder);
   }
-  return make_in(folder, url);
+  // Made beside its place and put there as a whole: what cannot be made leaves nothing behind, so
+  // that the same command may be tried again, and of two that make the same one wins.
+  make_lasting_directories(whole.parent_path());
+  fs::path beside = whole;
+  beside += own_suffix();
+  try {
+    make_in(beside, url);
+    if (::rename(beside.c_str(), whole.c_str()) != 0) {
+      if (errno == EEXIST || errno == ENOTEMPTY || errno == ENOTDIR) throw_taken(folder);
+      throw_errno("cannot make {}", whole.string());
+    }
+  } catch (...) {
+    std::error_code ignored;
+    fs::remove_all(beside, ignored);
+    throw;
+  }
+  sync_to_disk(whole.parent_path());
+  return open(folder);
 }
 
-JobDatabase JobDatabase::make_in(const fs::path& folder, const std::string& url) {
+void JobDatabase::make_in(const fs::path& folder, const std::string& url) {
   for (const char* part : {"data", "log", "qsubmit"}) make_lasting_directories(folder / part);
-  const fs::path absolute = fs::absolute(folder);
-  if (url.empty()) warn_of_network_file_system(absolute);
-  const std::string where = url.empty() ? (absolute / "kolo.db").string() : url;
+  if (url.empty()) warn_of_network_file_system(folder);
+  const std::string where = url.empty() ? (folder / "kolo.db").string() : url;
   store::migrate(*connect(where, true), kRoom, migrations());
   // The URL may hold a password: nobody else's business.
   const Json settings = {{"version", 1}, {"url", url}};
-  write_file_atomically(folder / kSettings, json_text(settings) + "\n", kPrivateFile);
-  return open(folder);
+  const fs::path written = folder / (std::string(kSettings) + own_suffix());
+  write_file_atomically(written, json_text(settings) + "\n", kPrivateFile);
+  // A link, unlike a renaming, does not replace what somebody else has made meanwhile.
+  const bool is_new = ::link(written.c_str(), (folder / kSettings).c_str()) == 0;
+  const int error = errno;
+  ::unlink(written.c_str());
+  if (!is_new && error == EEXIST) throw_taken(folder);
+  errno = error;
+  if (!is_new) throw_errno("cannot make {}", (folder / kSettings).string());
+  sync_to_disk(folder);
 }
 
 JobDatabase JobDatabase::open(const fs::path& folder, std::chrono::milliseconds patience) {

@@ -18,6 +18,8 @@
 namespace kolo::jobs {
 namespace {
 
+constexpr std::int64_t kMostRanks = 1'000'000;
+
 constexpr Field kFields[] = {
     {"name", "NAME", "Call the job, its folder and its output NAME.", &Job::name},
     {"workflow", "NAME", "Put the job among those of this workflow, which belong together.",
@@ -236,6 +238,13 @@ void check_job(const Job& job) {
     if (!std::isfinite(number) || number < field.least || number > 1e9)
       refuse(field, field_text(job, field), fmt::format("the least value is {}", field.least));
   }
+  const auto check_product = [](std::int64_t one, std::int64_t other, const char* what) {
+    if (one * other > kMostRanks)
+      throw_error(ErrorCode::invalid_argument, "the job asks for {} {}; at most {} are possible",
+                  one * other, what, kMostRanks);
+  };
+  check_product(job.num_nodes, job.ranks_per_node, "ranks");
+  check_product(job.ranks_per_node, job.threads_per_rank, "threads on a node");
   if (job.cpu_affinity != "none" && job.cpu_affinity != "depth" && job.cpu_affinity != "core")
     throw_error(ErrorCode::invalid_argument, "cpu_affinity '{}' is unknown; known: none, depth",
                 job.cpu_affinity);

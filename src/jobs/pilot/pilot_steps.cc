@@ -55,6 +55,8 @@ void Pilot::advance(HeldJob& held) {
       return give_back(held);
     }
     fail(held, error.message());
+  } catch (const std::exception& error) {
+    fail(held, error.what());
   }
 }
 

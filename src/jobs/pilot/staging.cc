@@ -12,6 +12,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// Of a command line; the kernel takes two megabytes, with the environment.
+constexpr std::size_t kMostBytesOfNames = 1U << 20;
+
 bool matches(const std::string& name, const std::string& patterns) {
   std::istringstream words(patterns);
   for (std::string pattern; words >> pattern;)
@@ -89,7 +92,8 @@ std::vector<std::string> stage_in_command(const std::string& url, const fs::path
   switch (from.kind) {
     case Target::Kind::local: {
       // A folder is what it holds.
-      const bool is_folder = fs::is_directory(from.text);
+      std::error_code unknown;  // cp says what is wrong with it
+      const bool is_folder = fs::is_directory(from.text, unknown);
       return {"cp", "-r", "--", is_folder ? from.text + "/." : from.text, to};
     }
     case Target::Kind::remote: return {"scp", "-q", "-B", "-r", "--", from.text, to};
@@ -107,6 +111,13 @@ std::optional<std::vector<std::string>> stage_out_command(const fs::path& folder
   for (const auto& entry : fs::directory_iterator(folder, error))
     if (matches(entry.path().filename().string(), patterns)) files.push_back(entry.path().string());
   if (files.empty()) return std::nullopt;
+  std::size_t bytes = 0;
+  for (const auto& file : files) bytes += file.size() + 1;
+  if (bytes > kMostBytesOfNames)
+    throw_error(ErrorCode::invalid_argument,
+                "{} files match '{}', which is more than one command can copy; choose fewer, or "
+                "have the job put them into a folder or an archive",
+                files.size(), patterns);
   std::vector<std::string> command;
   switch (to.kind) {
     case Target::Kind::local:

@@ -1,4 +1,5 @@
 // Applications, jobs, dependencies, kills: the same over every store.
+#include <atomic>
 #include <thread>
 
 #include "conformance/jobs/jobs_fixture.h"
@@ -222,6 +223,53 @@ TEST_P(JobDatabaseTest, RefusesADatabaseOfANewerKolo) {
   EXPECT_THAT(error.message(), HasSubstr("newer kolo"));
   EXPECT_EQ(error_of([&] { JobDatabase::open("/nowhere"); }).code(), ErrorCode::not_found);
   EXPECT_EQ(error_of([&] { JobDatabase::init(folder()); }).code(), ErrorCode::already_exists);
+}
+
+TEST(JobDatabaseFolder, IsMadeByOneOfManyThatTry) {
+  const TempDir scratch;
+  const auto folder = scratch.path() / "jobs";
+  std::atomic<int> made{0}, refused{0};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 8; ++i)
+    threads.emplace_back([&] {
+      try {
+        JobDatabase::init(folder);
+        ++made;
+      } catch (const Error& error) {
+        EXPECT_EQ(error.code(), ErrorCode::already_exists) << error.what();
+        ++refused;
+      }
+    });
+  for (auto& thread : threads) thread.join();
+  EXPECT_EQ(made, 1);
+  EXPECT_EQ(refused, 7);
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(scratch.path()), {}), 1);
+}
+
+TEST(JobDatabaseFolder, OfOthersStaysWhenMakingItFails) {
+  const TempDir scratch;
+  const auto folder = scratch.path() / "jobs";
+  // Nobody listens there; whoever made the folder meanwhile keeps it.
+  EXPECT_THROW(JobDatabase::init(folder, "postgresql://127.0.0.1:1/none"), Error);
+  EXPECT_FALSE(std::filesystem::exists(folder));
+  std::filesystem::create_directory(folder);
+  write_file_atomically(folder / "note", "mine");
+  EXPECT_THROW(JobDatabase::init(folder, "postgresql://127.0.0.1:1/none"), Error);
+  EXPECT_EQ(read_file(folder / "note"), "mine");
+  JobDatabase::init(folder);
+  EXPECT_THROW(JobDatabase::init(folder), Error);
+}
+
+TEST(JobDatabaseFolder, RefusesJobsWithMoreRanksThanNumbersHold) {
+  const TempDir scratch;
+  auto jobs = JobDatabase::init(scratch.path() / "jobs");
+  jobs.set_application({.name = "app", .executable = "/bin/true"});
+  Job job;
+  job.name = "job", job.workflow = "flow", job.application = "app";
+  job.ranks_per_node = job.threads_per_rank = 65536;
+  EXPECT_EQ(error_of([&] { jobs.create(job); }).code(), ErrorCode::invalid_argument);
+  job.threads_per_rank = 1, job.num_nodes = 65536;
+  EXPECT_EQ(error_of([&] { jobs.create(job); }).code(), ErrorCode::invalid_argument);
 }
 
 }  // namespace

@@ -92,5 +92,20 @@ TEST_F(JobsPassword, IsNotShownWhenItIsWrong) {
   EXPECT_EQ(exit_code_of(init("").status), 2);
 }
 
+TEST_F(JobsPassword, IsNotShownWhenTheUrlCannotBeRead) {
+  const std::string place =
+      server_->url_of("clerk").substr(std::string("postgresql://clerk").size());
+  for (const std::string& url :
+       {"postgresql://clerk:gue%zss7391" + place, "postgresql://clerk:gu@ess7391" + place,
+        "postgresql://clerk:gue/ss7391" + place, "postgresql://clerk:gue?ss7391" + place,
+        "postgresql://clerk" + place + "?%70assword=guess7391",
+        std::string("host=127.0.0.1 password=guess7391")}) {
+    const auto refused = init(url);
+    EXPECT_FALSE(refused.ok()) << url;
+    EXPECT_THAT(refused.output + refused.errors, Not(HasSubstr("ss7391"))) << url;
+    EXPECT_FALSE(std::filesystem::exists(scratch_.path() / url));
+  }
+}
+
 }  // namespace
 }  // namespace kolo::test

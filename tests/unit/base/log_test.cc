@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <string>
 
@@ -46,6 +47,9 @@ TEST(Log, AFileHasWhatStandardErrorDoesNotShow) {
   EXPECT_THAT(read_file(path), testing::MatchesRegex("[-0-9]+ [.:0-9]+ info: job 7 starts\n"
                                                      "[-0-9]+ [.:0-9]+ error: seen\n"));
   EXPECT_THROW(log::File(scratch.path() / "log" / "beneath-a-file"), Error);
+  struct stat facts {};
+  ASSERT_EQ(::stat(path.c_str(), &facts), 0);
+  EXPECT_EQ(facts.st_mode & 0777U, 0600U);
 }
 
 TEST(Log, PrintsFromItsLevelOnWithTheRankInFront) {

@@ -1,5 +1,6 @@
 #include "jobs/pilot/staging.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <fstream>
@@ -72,6 +73,23 @@ TEST_F(Staging, CopiesOutWhatMatches) {
   ASSERT_TRUE(command);
   EXPECT_EQ(command->back(), (root_ / "job/a.txt").string());
   EXPECT_EQ(stage_out_command(root_ / "job", "*", "host:/x")->back(), "host:/x");
+}
+
+TEST_F(Staging, LeavesToTheCommandWhatCannotBeLookedAt) {
+  fs::create_symlink(root_ / "loop", root_ / "loop");
+  for (const std::string& odd : {(root_ / "loop").string(), "/" + std::string(300, 'x')})
+    EXPECT_EQ(stage_in_command(odd, root_ / "job")[3], odd);
+}
+
+TEST_F(Staging, RefusesMoreNamesThanACommandTakes) {
+  for (int i = 0; i < 6000; ++i) put(root_ / "job" / fmt::format("{:0200}", i));
+  try {
+    stage_out_command(root_ / "job", "*", (root_ / "out").string());
+    FAIL() << "no exception";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
+    EXPECT_THAT(error.message(), testing::HasSubstr("6000 files match"));
+  }
 }
 
 }  // namespace
