@@ -138,6 +138,11 @@ Value flat_config(const Value& nested) {
 Value nested_config(const Value& flat) {
   Value nested{Value::Dict{}};
   for (const auto& [path, value] : flat.as_dict()) {
+    if (std::count(path.begin(), path.end(), '/') >= search::kDeepestValue)
+      throw_error(ErrorCode::invalid_argument,
+                  "the name '{}' has {} or more '/', and each stands for a dictionary; give it a "
+                  "shorter name",
+                  shortened(path, 40), search::kDeepestValue);
     Value* place = &nested;
     for (std::size_t start = 0; start <= path.size();) {
       const auto slash = std::min(path.find('/', start), path.size());
@@ -146,11 +151,6 @@ Value nested_config(const Value& flat) {
       start = slash + 1;
     }
     *place = value;
-    if (std::count(path.begin(), path.end(), '/') >= search::kDeepestValue)
-      throw_error(ErrorCode::invalid_argument,
-                  "the name '{}' has {} or more '/', and each stands for a dictionary; give it a "
-                  "shorter name",
-                  shortened(path, 40), search::kDeepestValue);
   }
   return nested;
 }

@@ -92,6 +92,7 @@ TrialLine parse_trial_line(std::string_view text) {
   Value value = decode_line(text);
   TrialLine line;
   if (field(value, kVersionKey) == nullptr) {
+    require_shallow(value, "a report");
     line.metrics = std::move(value);
     line.is_plain = true;
     return line;
@@ -101,8 +102,8 @@ TrialLine parse_trial_line(std::string_view text) {
   if (const Value* metrics = result != nullptr ? result : field(value, "report")) {
     if (!metrics->is_dict())
       throw_error(ErrorCode::invalid_argument, "a report must be an object of metrics");
-    require_shallow(value, "a report");
     line.kind = result != nullptr ? TrialLine::Kind::result : TrialLine::Kind::report;
+    require_shallow(*metrics, "a report");
     line.metrics = *metrics;
     if (const Value* iteration = field(value, "iteration")) {
       if (!iteration->is_integer())
@@ -112,8 +113,7 @@ TrialLine parse_trial_line(std::string_view text) {
     }
   } else if (const Value* error = field(value, "error")) {
     line.kind = TrialLine::Kind::failure;
-    require_shallow(*metrics, "a report");
-    line.error = error->as_string();
+    line.error = shortened(error->as_string(), kLongestFailure);
   } else if (const Value* token = field(value, "hello")) {
     line.kind = TrialLine::Kind::hello;
     line.token = token->as_string();

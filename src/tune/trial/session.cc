@@ -42,8 +42,8 @@ void run_steps(Trainable& trial, SessionBase& session, const ClassPolicy& policy
 void SessionBase::check_metrics(const Value& metrics) {
   if (!metrics.is_dict())
     throw_error(ErrorCode::invalid_argument, "a report is a dictionary of metrics, not {}",
-  require_shallow(metrics, "a report");
                 metrics.to_string());
+  require_shallow(metrics, "a report");
 }
 
 CurrentSession::CurrentSession(Session& session) { current = &session; }

@@ -166,3 +166,5 @@ TEST(ResultsCsv, RefusesNamesThatAreNestedTooDeeply) {
   }
 }
 
+}  // namespace
+}  // namespace kolo::hps
