@@ -7,6 +7,7 @@
 
 #include "base/errors.h"
 #include "base/registry.h"
+#include "base/utf8.h"
 
 namespace kolo::cli {
 namespace {
@@ -114,7 +115,7 @@ int run_program(const Command& root, const Arguments& arguments) {
     if (status == 0) require_output();
     return status;
   } catch (const Error& error) {
-    fmt::print(stderr, "{}: {}\n", found.path, error.message());
+    fmt::print(stderr, "{}: {}\n", found.path, printable_lines(error.message()));
     return error.code() == ErrorCode::invalid_argument ? kUsageError : kFailure;
   } catch (const std::exception& error) {
     fmt::print(stderr, "{}: {}\n", found.path, error.what());

@@ -10,6 +10,7 @@
 #include "base/fd.h"
 #include "base/files.h"
 #include "base/plural.h"
+#include "base/utf8.h"
 #include "commands.h"
 #include "jobs/database/explain.h"
 #include "jobs/database/statistics.h"
@@ -37,7 +38,7 @@ int run_explain(ExplainOptions& options) {
     throw_error(ErrorCode::invalid_argument, "the number of the job is missing: kolo explain JOB");
   auto database = open_jobs();
   for (const auto& line : jobs::explain(database, parse_job_id(options.id)))
-    fmt::print("{}\n", line);
+    fmt::print("{}\n", printable_lines(line));
   return 0;
 }
 
@@ -64,7 +65,7 @@ int run_stats(StatsOptions& options) {
                stats.median_run);
   }
   if (!stats.errors.empty()) fmt::print("\nerrors:\n");
-  for (const auto& [what, count] : stats.errors) fmt::print("{:>6}  {}\n", count, what);
+  for (const auto& [what, count] : stats.errors) fmt::print("{:>6}  {}\n", count, printable(what));
   return 0;
 }
 

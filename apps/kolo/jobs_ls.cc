@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/text_table.h"
+#include "base/utf8.h"
 #include "commands.h"
 #include "jobs/database/fields.h"
 #include "jobs/database/queued_launches.h"
@@ -71,7 +72,8 @@ std::vector<std::string> row_of(const Job& job, const std::vector<std::string>& 
 void print_history(JobDatabase& database, const Job& job) {
   fmt::print("Job {} {} [{}]\n", number_of(job.id), job.name, jobs::to_string(job.state));
   for (const auto& entry : database.history(job.id))
-    fmt::print("[{} {}] {}\n", time_text(entry.time), jobs::to_string(entry.state), entry.reason);
+    fmt::print("[{} {}] {}\n", time_text(entry.time), jobs::to_string(entry.state),
+               printable_lines(entry.reason));
 }
 
 void print_tree(JobDatabase& database, const Job& job, int depth, std::set<JobId>& seen) {

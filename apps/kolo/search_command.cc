@@ -14,6 +14,7 @@
 #include "base/errors.h"
 #include "base/interrupt.h"
 #include "base/plural.h"
+#include "base/utf8.h"
 #include "cluster/members.h"
 #include "hps/problem/catalog.h"
 #include "hps/search/search_run.h"
@@ -74,7 +75,7 @@ void show_best(const hps::SearchSummary& summary, const std::string& who) {
   if (summary.front.empty()) {
     fmt::print("{}best: objective {} of evaluation {}: {}\n", who,
                numbers_of(summary.best->objectives), summary.best->job_id,
-               summary.best->parameters.to_string());
+               printable(summary.best->parameters.to_string()));
     return;
   }
   constexpr std::size_t kMost = 10;
@@ -83,7 +84,7 @@ void show_best(const hps::SearchSummary& summary, const std::string& who) {
              front.size() > kMost ? fmt::format(", of which {} follow", kMost) : "");
   for (std::size_t i = 0; i < std::min(front.size(), kMost); ++i)
     fmt::print("{}  objectives {} of evaluation {}: {}\n", who, numbers_of(front[i].objectives),
-               front[i].job_id, front[i].parameters.to_string());
+               front[i].job_id, printable(front[i].parameters.to_string()));
 }
 
 }  // namespace
@@ -186,7 +187,7 @@ int run_and_show(hps::SearchPlan plan, const SearchOptions& options) {
   else
     fmt::print(stderr, "{}every evaluation failed{}; the first error: {}\n", who,
                summary.gave_up ? ", so the search gave up (--max-failures)" : "",
-               summary.first_error);
+               printable_lines(summary.first_error));
   return 1;
 }
 

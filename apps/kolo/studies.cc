@@ -1,5 +1,6 @@
 // kolo studies, trials, best, stop, export: studies as the database has them.
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -8,6 +9,7 @@
 #include "base/errors.h"
 #include "base/files.h"
 #include "base/text_table.h"
+#include "base/utf8.h"
 #include "commands.h"
 #include "export_optuna.h"
 #include "study_store.h"
@@ -133,9 +135,9 @@ int run_best(BestOptions& options) {
     fmt::print("{}\n", tune::encode(Value(std::move(fields))));
     return 0;
   }
-  fmt::print("trial      {}\n{:<10} {}{}\nconfig     {}\nlogdir     {}\n", best.id, metric,
-             short_number(value), how_it_was_chosen(options.scope, values),
-             short_text(tune::shown_config(best.config)), best.directory.string());
+  fmt::print("trial      {}\n{:<10} {}{}\nconfig     {}\nlogdir     {}\n", best.id,
+             printable(metric), short_number(value), how_it_was_chosen(options.scope, values),
+             printable(short_text(tune::shown_config(best.config))), best.directory.string());
   if (best.checkpoint) fmt::print("checkpoint {}\n", best.checkpoint->string());
   return 0;
 }
@@ -167,7 +169,7 @@ int run_export(ExportOptions& options) {
   const std::string format = format_of(options);
   const auto write = [&options](const std::string& text) {
     if (options.output.empty())
-      fmt::print("{}", text);
+      fmt::print("{}", ::isatty(STDOUT_FILENO) != 0 ? printable_lines(text) : text);
     else
       write_output_file(options.output, text);
     return 0;

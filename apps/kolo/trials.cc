@@ -1,9 +1,11 @@
 // kolo trials: the trials of a study, filtered and sorted.
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 
 #include "base/text_table.h"
+#include "base/utf8.h"
 #include "commands.h"
 #include "study_store.h"
 #include "tune/output/row_filter.h"
@@ -82,7 +84,8 @@ int run_trials(TrialsOptions& options) {
   if (options.json)
     fmt::print("{}", table.to_json());
   else if (options.csv)
-    fmt::print("{}", table.to_csv());
+    fmt::print("{}",
+               ::isatty(STDOUT_FILENO) != 0 ? printable_lines(table.to_csv()) : table.to_csv());
   else
     print_table(options.columns.empty() ? for_people(std::move(table)) : table);
   return 0;

@@ -6,6 +6,7 @@
 #include "base/env.h"
 #include "base/errors.h"
 #include "base/plural.h"
+#include "base/utf8.h"
 #include "commands.h"
 #include "dashboard_beside.h"
 #include "jobs_database.h"
@@ -44,14 +45,15 @@ int run_study(tune::ProgramStudy study, const WatchOptions& watch) {
     fmt::print(stderr, "{} of {} failed{}; the first error: {}\n", failed,
                counted(static_cast<std::int64_t>(analysis.trials().size()), "trial"),
                gave_up ? ", so the study gave up (--give-up-after)" : "",
-               analysis.errors().front()->error);
+               printable_lines(analysis.errors().front()->error));
   if (gave_up || analysis.objectives().empty() || failed == analysis.trials().size())
     return failed > 0 ? kFailedTrials : 0;
   const auto& best = analysis.best_trial();
   if (!watch.json) {
     const auto& metric = analysis.objectives().front().metric;
-    fmt::print("best: {} {} of trial {}: {}\n", metric, cell_text(best.last_result.at_path(metric)),
-               best.id, short_text(best.config));
+    fmt::print("best: {} {} of trial {}: {}\n", printable(metric),
+               printable(cell_text(best.last_result.at_path(metric))), best.id,
+               printable(short_text(best.config)));
   }
   return failed > 0 ? kFailedTrials : 0;
 }

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "base/utf8.h"
+
 namespace kolo {
 namespace {
 
@@ -25,14 +27,17 @@ std::size_t letters_of(std::string_view text) {
 
 std::string text_table(const std::vector<std::vector<std::string>>& rows,
                        const TextTableStyle& style) {
+  auto shown = rows;
   std::vector<std::size_t> widths;
-  for (const auto& row : rows) {
+  for (auto& row : shown) {
     widths.resize(std::max(widths.size(), row.size()));
-    for (std::size_t i = 0; i < row.size(); ++i)
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      row[i] = printable(row[i]);
       widths[i] = std::max(widths[i], letters_of(row[i]));
+    }
   }
   std::string text;
-  for (const auto& row : rows) {
+  for (const auto& row : shown) {
     std::string line(style.indent, ' ');
     for (std::size_t i = 0; i < row.size(); ++i)
       line += (i > 0 ? "  " : "") + row[i] + std::string(widths[i] - letters_of(row[i]), ' ');

@@ -13,7 +13,8 @@ struct TextTableStyle {
 };
 
 /// One line for each row: columns as wide as their widest cell, two blanks between them, none at
-/// the end of a line. A letter of UTF-8 counts as one column.
+/// the end of a line. A letter of UTF-8 counts as one column. Control characters are shown as
+/// blanks (base/utf8.h).
 std::string text_table(const std::vector<std::vector<std::string>>& rows,
                        const TextTableStyle& style = {});
 

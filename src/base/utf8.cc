@@ -1,5 +1,6 @@
 #include "base/utf8.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 
@@ -42,6 +43,28 @@ std::size_t ascii_prefix(std::string_view text) noexcept {
   return done;
 }
 
+/// The length of the control character at the beginning, 0 if there is none. Those above ASCII are
+/// U+0080 to U+009F.
+std::size_t control_length(std::string_view text) noexcept {
+  const auto first = static_cast<unsigned char>(text[0]);
+  if (first < 0x20 || first == 0x7F) return 1;
+  if (first != 0xC2 || text.size() < 2) return 0;
+  const auto second = static_cast<unsigned char>(text[1]);
+  return second >= 0x80 && second < 0xA0 ? 2 : 0;
+}
+
+std::string without_controls(std::string_view text, std::string_view kept) {
+  std::string out;
+  out.reserve(text.size());
+  while (!text.empty()) {
+    const auto control = control_length(text);
+    const bool stays = control == 0 || kept.find(text[0]) != std::string_view::npos;
+    out += stays ? text[0] : ' ';
+    text.remove_prefix(std::max<std::size_t>(control, 1));
+  }
+  return out;
+}
+
 }  // namespace
 
 bool is_plain_utf8(std::string_view text) noexcept {
@@ -64,6 +87,9 @@ std::string plain_utf8(std::string_view text) {
   }
   return out;
 }
+
+std::string printable(std::string_view text) { return without_controls(text, ""); }
+std::string printable_lines(std::string_view text) { return without_controls(text, "\n\t"); }
 
 void require_plain_utf8(std::string_view text, std::string_view what) {
   if (!is_plain_utf8(text))

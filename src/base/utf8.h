@@ -15,6 +15,12 @@ bool is_plain_utf8(std::string_view text) noexcept;
 /// zero byte.
 std::string plain_utf8(std::string_view text);
 
+/// For terminals: a blank in place of each control character, because texts of programs could move
+/// the cursor, change colours or give the terminal orders.
+std::string printable(std::string_view text);
+/// The same, but line feeds and tabs stay.
+std::string printable_lines(std::string_view text);
+
 /// For names, paths and command lines, which may not change on the way: throws invalid_argument
 /// unless is_plain_utf8(). `what` begins the message, as in "the name of a study".
 void require_plain_utf8(std::string_view text, std::string_view what);

@@ -13,6 +13,7 @@
 #include <algorithm>
 
 #include "base/text_table.h"
+#include "base/utf8.h"
 #include "tune/output/study_table.h"
 #include "tune/protocol/value_text.h"
 
@@ -92,7 +93,7 @@ class PlainLines final : public Observer {
     std::fflush(stream_);
   }
   void on_trial_error(const TrialInfo& trial) override {
-    fmt::print(stream_, "trial {} failed: {}\n", trial.id, trial.error);
+    fmt::print(stream_, "trial {} failed: {}\n", trial.id, printable_lines(trial.error));
     std::fflush(stream_);
   }
 

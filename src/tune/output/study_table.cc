@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "base/text_table.h"
+#include "base/utf8.h"
 #include "tune/protocol/value_text.h"
 #include "tune/trial/shown_config.h"
 
@@ -20,14 +21,9 @@ std::string clock_text(double seconds) {
   return fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
 }
 
-/// Control characters in a text would move the cursor.
 std::string short_value(const Value& value) {
   if (value.is_number() && !value.is_integer()) return short_number(value.as_number());
-  std::string text = value.is_string() ? value.as_string() : value.to_string();
-  std::replace_if(
-      text.begin(), text.end(),
-      [](char c) { return static_cast<unsigned char>(c) < ' ' || c == 127; }, ' ');
-  return text;
+  return value.is_string() ? value.as_string() : value.to_string();
 }
 
 /// What is left, if it goes on as it did; none at the beginning or without a plan.
@@ -124,7 +120,7 @@ std::string draw_line(const StudyView& view) {
       fmt::format("{}: {}, {}", view.name, counts_text(view), clock_text(view.elapsed));
   if (const auto left = time_left(view)) text += fmt::format(", about {} left", clock_text(*left));
   if (const std::string best = best_text(view); !best.empty()) text += ", " + best;
-  return text;
+  return printable(text);
 }
 
 std::vector<std::string> draw_table(const StudyView& view, std::size_t width, std::size_t height) {
@@ -134,7 +130,7 @@ std::vector<std::string> draw_table(const StudyView& view, std::size_t width, st
   if (view.scheduler != "fifo")
     for (auto& line : lines_of(view.scheduler))
       if (lines.size() < height / 2) lines.push_back(std::move(line));
-  for (auto& line : lines) line = shortened(line, width);
+  for (auto& line : lines) line = shortened(printable(line), width);
 
   // Beside the trials there are a header and, perhaps, a line about those that are left out.
   const std::size_t room = height > lines.size() + 2 ? height - lines.size() - 2 : 0;

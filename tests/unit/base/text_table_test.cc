@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "base/utf8.h"
+
 namespace kolo {
 namespace {
 
@@ -14,6 +16,16 @@ TEST(TextTableTest, ColumnsAreAsWideAsTheirWidestCell) {
 TEST(TextTableTest, LettersCountNotBytes) {
   EXPECT_EQ(text_table({{"é", "x"}, {"ab", "y"}}), "é   x\nab  y\n");
   EXPECT_EQ(letters_of("1 ± X"), 5U);
+}
+
+TEST(TextTableTest, ControlCharactersAreBlanks) {
+  EXPECT_EQ(text_table({{"a\x1b[31m", "b\nc"},
+                        {"\xC2\x9B"
+                         "2J",
+                         "é\x7f\r"}}),
+            "a [31m  b c\n 2J     é\n");
+  EXPECT_EQ(printable_lines("one\n\ttwo\x1b]0;t\x07"), "one\n\ttwo ]0;t ");
+  EXPECT_EQ(printable("one\ntwo \xC3\xA9"), "one two é");
 }
 
 TEST(TextTableTest, LinesAreCutAndIndented) {

@@ -52,6 +52,22 @@ TEST(Progress, ALineSaysWhatMatters) {
             "best loss 0.25 (trial 7, lr=0.01, model/units=64)");
 }
 
+TEST(Progress, NoTextOfATrialReachesTheTerminalAsAnOrder) {
+  auto view = study();
+  view.name = "na\x1b[1mme";
+  view.objectives = {{"lo\x1b[31mss", search::Direction::minimize}};
+  view.scheduler = "asha\x07";
+  for (auto* trial : {&*view.best, view.shown.data()}) {
+    trial->config = Value{{"l\x1b[2Jr", "\x1b]0;title\x07"}};
+    trial->last_result = Value{{"lo\x1b[31mss", "a\nb"}};
+  }
+  const auto has_control = [](const std::string& line) {
+    return std::any_of(line.begin(), line.end(), [](unsigned char c) { return c < 0x20; });
+  };
+  EXPECT_FALSE(has_control(draw_line(view)));
+  for (const auto& line : draw_table(view, 200, 30)) EXPECT_FALSE(has_control(line)) << line;
+}
+
 std::string joined(const std::vector<std::string>& lines) {
   std::string text;
   for (const auto& line : lines) text += line + "\n";
