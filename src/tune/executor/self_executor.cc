@@ -75,19 +75,24 @@ void check_hosts(const Ranks& ranks) {
 }  // namespace
 
 void run_as_trial(const Runnable& trainable, const ClassPolicy& policy) {
-  std::unique_ptr<SessionBase> session;
+  const pid_t process = ::getpid();
   std::string error;
   try {
-    session = make_client_session();
+    SessionBase& session = client_session();
     const Value config =
         decode(read_file(environment(kTrialConfig).value_or("")), "the trial's configuration");
-    run_trainable(trainable, config, *session, policy);
+    run_trainable(trainable, config, session, policy);
   } catch (const Stopped&) {
     // As it was told.
   } catch (const std::exception& failure) {
     error = failure.what();
   } catch (...) {
     error = "an exception of an unknown type";
+  }
+  // A process that the trial has forked says nothing in its name, and leaves its ring alone.
+  if (::getpid() != process) {
+    if (!error.empty()) fmt::print(stderr, "{}\n", error);
+    leave(error.empty() ? 0 : 1);
   }
   try {
     if (is_initialized()) shutdown();

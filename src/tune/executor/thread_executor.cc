@@ -1,7 +1,13 @@
 // Trials as threads of this process: nothing is cheaper, and nothing is isolated.
 //
 // Threads are kept and used again. Reports wait on an atomic that the controller's answer changes.
+// A run that the controller has given up may still report: it is told to stop then, because nobody
+// answers any more. A process that a trial forks has a copy of its thread, and nobody to answer
+// either: it cannot report, and ends where the trial would.
+#include <unistd.h>
+
 #include <atomic>
+#include <cstdio>
 #include <deque>
 #include <thread>
 #include <unordered_map>
@@ -65,10 +71,19 @@ class ThreadSession final : public SessionBase {
   // The controller's side.
   void answer(Answer answer) {
     answer_ = answer;
-    answered_.store(true, std::memory_order_release);
+    answered_.store(true);
     answered_.notify_one();
   }
   void want_stop() { stop_wanted_ = true; }
+  /// Nothing will be answered from now on.
+  void let_go() {
+    is_let_go_ = true;
+    answered_.store(true);
+    answered_.notify_one();
+  }
+
+  /// In a process that the trial has forked.
+  [[nodiscard]] bool is_copy() const noexcept { return ::getpid() != process_; }
 
   [[nodiscard]] const StartOrder& order() const noexcept { return order_; }
   [[nodiscard]] const fs::path& staged() const noexcept { return staged_; }
@@ -76,11 +91,19 @@ class ThreadSession final : public SessionBase {
 
  private:
   void ask(Message message) {
-    answered_.store(false, std::memory_order_relaxed);
-    inbox_.put(std::move(message));
-    answered_.wait(false, std::memory_order_acquire);
-    reply_ = answer_.reply;
-    save_ = answer_.save;
+    if (is_copy())
+      throw_error(ErrorCode::failed_precondition,
+                  "a process that trial {} has forked cannot report: the study does not know it; "
+                  "report where the trial runs",
+                  order_.trial_id);
+    answered_.store(false);
+    if (!is_let_go_) {
+      inbox_.put(std::move(message));
+      answered_.wait(false);
+    }
+    const Answer answer = is_let_go_ ? Answer{Reply::stop} : answer_;
+    reply_ = answer.reply;
+    save_ = answer.save;
   }
 
   Inbox& inbox_;
@@ -92,7 +115,8 @@ class ThreadSession final : public SessionBase {
   Reply reply_ = Reply::proceed;
   std::atomic<bool> stop_wanted_{false};
   Answer answer_;
-  std::atomic<bool> answered_{false};
+  std::atomic<bool> answered_{false}, is_let_go_{false};
+  const pid_t process_ = ::getpid();
 };
 
 /// What the threads share. A trial that does not end keeps its thread and this alive.
@@ -109,6 +133,13 @@ struct Pool {
   bool closing KOLO_GUARDED_BY(mutex) = false;
 };
 
+/// What follows the trial is for the process that has the study.
+[[noreturn]] void leave_copy(const std::string& error) {
+  if (!error.empty()) std::fputs((error + "\n").c_str(), stderr);
+  std::fflush(nullptr);
+  ::_exit(error.empty() ? 0 : 1);
+}
+
 void run_one(Pool& pool, ThreadSession& session) {
   Message end{Message::Kind::ended, session.order().id};
   try {
@@ -122,6 +153,7 @@ void run_one(Pool& pool, ThreadSession& session) {
   } catch (...) {
     end.error = "an exception of an unknown type";
   }
+  if (session.is_copy()) leave_copy(end.error);
   end.checkpoint = session.staged();
   end.came = std::chrono::steady_clock::now();
   pool.inbox->put(std::move(end));
@@ -156,6 +188,7 @@ class ThreadExecutor final : public TrialExecutor {
 
   /// Waits for idle threads alone.
   ~ThreadExecutor() override {
+    for (const auto& [trial, session] : sessions_) session->let_go();
     Pool& pool = *pool_;
     MutexLock lock(pool.mutex);
     pool.closing = true;
@@ -186,7 +219,10 @@ class ThreadExecutor final : public TrialExecutor {
   }
   void kill(RunId id) override { stop(id); }
   void forget(RunId id) override {
-    if (find(id)) sessions_.erase(id.trial);
+    const auto session = find(id);
+    if (!session) return;
+    session->let_go();
+    sessions_.erase(id.trial);
   }
   [[nodiscard]] bool can_kill() const noexcept override { return false; }
 

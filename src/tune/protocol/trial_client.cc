@@ -5,6 +5,10 @@
 // and the study recognizes the report. Lines that come while an answer is awaited are all parsed,
 // since a stop may precede the answer. A connection that is closed counts as a stop where nobody
 // waits, and as an error where an answer is due.
+//
+// All threads of a trial share one session. One of them talks to the study at a time, because an
+// answer must not be read by another thread than the one that asked. What only looks at the session
+// does not wait for the one who talks, whose answer may take long.
 #include "tune/protocol/trial_client.h"
 
 #include <fcntl.h>
@@ -13,11 +17,14 @@
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <charconv>
 #include <cstring>
+#include <limits>
 
 #include "base/env.h"
 #include "base/errors.h"
+#include "base/mutex.h"
 #include "comm/elastic/told.h"
 #include "kolo/kolo.h"
 #include "tune/trial/checkpoints.h"
@@ -45,15 +52,30 @@ Fd connect_to(const std::string& path) {
   return socket;
 }
 
+/// True as long as this lives.
+class Raised {
+ public:
+  explicit Raised(std::atomic<bool>& flag) : flag_(flag) { flag_ = true; }
+  ~Raised() { flag_ = false; }
+  Raised(const Raised&) = delete;
+  Raised& operator=(const Raised&) = delete;
+
+ private:
+  std::atomic<bool>& flag_;
+};
+
 /// A trial of one process, or a rank of a trial. Rank 0 talks to the study and tells the others
 /// what it was told. In an elastic trial any worker may become rank 0, and a report may be made
 /// again, together with its step. So reports have numbers there.
 class ClientSession final : public SessionBase {
  public:
-  ClientSession() : is_worker_(environment("KOLO_WORKER").has_value()) {
-    if (!is_worker_ && integer_variable("KOLO_RANK") == 0)
+  ClientSession()
+      : is_worker_(environment("KOLO_WORKER").has_value()),
+        is_first_(!is_worker_ && integer_variable("KOLO_RANK") == 0) {
+    if (is_first_) {
       link_.emplace(TrialLink::from_environment(/*own_connection=*/false));
-    if (link_) link_->send(hello_line("", false));
+      link_->send(hello_line("", false));
+    }
     if (auto path = environment(kTrialCheckpoint)) checkpoint_ = *path;
     iteration_ = integer_variable(kTrialIteration);
     id_ = environment(kTrialId).value_or("");
@@ -63,58 +85,73 @@ class ClientSession final : public SessionBase {
 
   bool try_report(const Value& metrics) override {
     check_metrics(metrics);
+    const MutexLock lock(mutex_);
+    const Raised talks(is_talking_);
     if (is_over()) throw Stopped{};
     if (is_worker_ && !is_initialized())
       throw_error(ErrorCode::failed_precondition,
                   "the number of ranks of this trial may change, so it reports inside of "
                   "kolo::elastic::run()");
-    if (TrialLink* link = link_of_speaker()) {
+    Answer answer = last_;
+    if (is_speaker()) {
       std::optional<std::int64_t> number;
       if (is_worker_) number = iteration() + 1;
-      link->send(report_line(metrics, std::exchange(staged_, {}), number));
-      last_ = link->wait_for_answer();
+      link().send(report_line(metrics, take_staged(), number));
+      answer = link().wait_for_answer();
     }
-    share(last_);
-    ++(is_worker_ ? comm::elastic::told_count() : iteration_);
-    if (last_.reply != Reply::proceed) over_at_ = iteration();
-    return last_.reply == Reply::proceed;
+    share(answer);
+    last_ = answer;
+    if (is_worker_)
+      ++comm::elastic::told_count();
+    else
+      ++iteration_;
+    if (answer.reply != Reply::proceed) over_at_ = iteration();
+    return answer.reply == Reply::proceed;
   }
 
   void report_last(const Value& metrics) override {
     check_metrics(metrics);
+    const MutexLock lock(mutex_);
     if (is_over()) throw Stopped{};
-    if (TrialLink* link = link_of_speaker())
-      link->send(result_line(metrics, std::exchange(staged_, {})));
+    if (is_speaker()) link().send(result_line(metrics, take_staged()));
   }
 
+  // `write` is the trial's own, and may ask the session: no lock is held.
   void save_checkpoint(const std::function<void(const fs::path&)>& write) override {
-    if (link_of_speaker() == nullptr) {
+    if (!is_speaker()) {
       write_and_discard(directory_, write);
       return;
     }
-    staged_ = make_checkpoint(directory_, iteration() + 1, write);
+    fs::path made = make_checkpoint(directory_, iteration() + 1, write);
+    const MutexLock lock(staging_);
+    staged_ = std::move(made);
   }
   void save_now(const std::function<void(const fs::path&)>& write) override {
-    TrialLink* link = link_of_speaker();
-    if (link == nullptr) {
+    if (!is_speaker()) {
       save_checkpoint(write);
       return;
     }
-    link->send(checkpoint_line(make_checkpoint(directory_, iteration(), write)));
-    static_cast<void>(link->wait_for_answer());
+    const std::string line = checkpoint_line(make_checkpoint(directory_, iteration(), write));
+    const MutexLock lock(mutex_);
+    const Raised talks(is_talking_);
+    link().send(line);
+    static_cast<void>(link().wait_for_answer());
   }
   void offer_saves() override {
+    const MutexLock lock(mutex_);
     offers_saves_ = true;
     if (link_) link_->send(hello_line("", true));
   }
 
   [[nodiscard]] bool should_stop() const override {
     if (is_over()) return true;
-    TrialLink* link = link_of_speaker();
-    return link != nullptr && link->told_to_stop();
+    // Who talks reads what comes, and is told to stop by the answer.
+    if (is_talking_) return false;
+    const MutexLock lock(mutex_);
+    return is_speaker() && link().told_to_stop();
   }
-  [[nodiscard]] bool should_save() const override { return last_.save; }
-  [[nodiscard]] bool pausing() const override { return last_.reply == Reply::pause; }
+  [[nodiscard]] bool should_save() const override { return last_.load().save; }
+  [[nodiscard]] bool pausing() const override { return last_.load().reply == Reply::pause; }
   [[nodiscard]] std::optional<fs::path> checkpoint() const override { return checkpoint_; }
   [[nodiscard]] std::int64_t iteration() const override {
     return iteration_ + (is_worker_ ? comm::elastic::told_count() : 0);
@@ -124,6 +161,8 @@ class ClientSession final : public SessionBase {
   [[nodiscard]] const fs::path& trial_dir() const override { return directory_; }
 
  private:
+  static constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
+
   /// Every rank of a trial reports; all get rank 0's answer, so that they end together.
   static void share(Answer& answer) {
     if (!is_initialized() || size() == 1) return;
@@ -135,28 +174,41 @@ class ClientSession final : public SessionBase {
 
   /// It was told to end. In an elastic trial, ranks that have lost one before the end of that step
   /// take it again, and ask again, as the one that has come in its place does.
-  [[nodiscard]] bool is_over() const { return over_at_ && iteration() >= *over_at_; }
+  [[nodiscard]] bool is_over() const { return iteration() >= over_at_; }
 
-  /// None for ranks that do not talk to the study.
-  TrialLink* link_of_speaker() const {
-    if (!is_worker_) return link_ ? &*link_ : nullptr;
-    if (!is_initialized() || rank() != 0) return nullptr;
+  /// False for ranks that do not talk to the study.
+  [[nodiscard]] bool is_speaker() const {
+    return is_worker_ ? is_initialized() && rank() == 0 : is_first_;
+  }
+
+  /// That of the rank that is the speaker.
+  TrialLink& link() const KOLO_REQUIRES(mutex_) {
     if (!link_) {
       link_.emplace(TrialLink::from_environment(/*own_connection=*/true));
       link_->send(hello_line("", offers_saves_));
     }
-    return &*link_;
+    return *link_;
+  }
+
+  fs::path take_staged() {
+    const MutexLock lock(staging_);
+    return std::exchange(staged_, {});
   }
 
   const bool is_worker_;  // of an elastic trial
-  mutable std::optional<TrialLink> link_;
+  const bool is_first_;   // rank 0 of another one
+  mutable Mutex mutex_;   // of who talks to the study
+  mutable std::optional<TrialLink> link_ KOLO_GUARDED_BY(mutex_);
+  bool offers_saves_ KOLO_GUARDED_BY(mutex_) = false;
+  std::atomic<bool> is_talking_{false};
+  Mutex staging_;
+  fs::path staged_ KOLO_GUARDED_BY(staging_);
   std::optional<fs::path> checkpoint_;
-  std::int64_t iteration_ = 0;  // of a worker: when its trial began
+  std::atomic<std::int64_t> iteration_{0};  // of a worker: when its trial began
   std::string id_, name_;
-  fs::path directory_, staged_;
-  Answer last_;
-  std::optional<std::int64_t> over_at_;  // the iteration
-  bool offers_saves_ = false;
+  fs::path directory_;
+  std::atomic<Answer> last_{Answer{}};
+  std::atomic<std::int64_t> over_at_{kNever};  // the iteration
 };
 
 }  // namespace
@@ -243,6 +295,9 @@ void TrialLink::take(std::string_view text) {
     stop_ = true;
 }
 
-std::unique_ptr<SessionBase> make_client_session() { return std::make_unique<ClientSession>(); }
+SessionBase& client_session() {
+  static ClientSession session;
+  return session;
+}
 
 }  // namespace kolo::tune

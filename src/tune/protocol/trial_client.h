@@ -43,7 +43,8 @@ class TrialLink {
 /// The descriptor of KOLO_TRIAL_FD, if it is open in this process.
 std::optional<int> inherited_trial_fd();
 
-/// The session of this process, which was started as a trial.
-std::unique_ptr<SessionBase> make_client_session();
+/// The session of this process, which was started as a trial. There is one for all threads: two
+/// would take each other's answers.
+SessionBase& client_session();
 
 }  // namespace kolo::tune

@@ -15,8 +15,7 @@ thread_local Session* current = nullptr;
 /// That of a program which `kolo tune` started. Null elsewhere.
 Session* session_of_program() {
   if (!environment(kTrialId)) return nullptr;
-  static const std::unique_ptr<SessionBase> session = make_client_session();
-  return session.get();
+  return &client_session();
 }
 
 /// Steps of a class until it is told to stop or says that it is done.

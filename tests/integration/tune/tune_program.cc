@@ -4,9 +4,11 @@
 // (rank 1 kills itself in the first run), orphan (leaves a process behind), heir (so too, and kills
 // itself in the first run; the second fails if it meets that process), stop (never ends by itself),
 // endless (so too, and is not told to), slow, slowranks, hosts (2 ranks on each of those in
-// TUNE_PROGRAM_HOSTS, with commas), elastic (1 to 2 ranks).
+// TUNE_PROGRAM_HOSTS, with commas), elastic (1 to 2 ranks), threads (two of them report), forks (a
+// copy of the trial fails).
 #include <fmt/format.h>
 #include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -58,8 +60,31 @@ void leave_an_heir(const std::filesystem::path& directory) {
   if (::kill(std::stoi(read_file(file)), 0) == 0) throw std::runtime_error("the heir is alive");
 }
 
+/// One by the session that it was given, the other by that of the program.
+void report_from_two_threads(Session& session) {
+  std::thread other([] {
+    for (int i = 0; i < 200; ++i) tune::report({{"loss", 1}});
+  });
+  for (int i = 0; i < 200; ++i) {
+    session.report({{"loss", 2}});
+    if (session.should_stop()) throw std::runtime_error("nobody has told it to stop");
+  }
+  other.join();
+  if (session.iteration() != 400) throw std::runtime_error("a report was not counted");
+}
+
+void fail_in_a_copy(Session& session) {
+  const pid_t child = ::fork();
+  if (child == 0) throw std::runtime_error("the copy fails");
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  session.report({{"loss", WEXITSTATUS(status)}});
+}
+
 void train(const Config& config, Session& session) {
   const double x = config.at_path("x").as_number();
+  if (mode == "threads") return report_from_two_threads(session);
+  if (mode == "forks") return fail_in_a_copy(session);
   const bool ring = is_ring();
   if (ring) kolo::init();
   if (mode == "orphan") leave_a_process();
