@@ -1,6 +1,8 @@
 #include "tune/executor/program_run.h"
 
+#include "base/errors.h"
 #include "base/files.h"
+#include "tune/protocol/value_text.h"
 
 namespace kolo::tune {
 namespace {
@@ -13,6 +15,28 @@ std::string last_lines(const RunOutput& output) {
   while (!text.empty() && text.back() == '\n') text.pop_back();
   if (text.size() > kMost) text.erase(0, text.size() - kMost);
   return text;
+}
+
+/// Whether the last line began before what was read.
+bool is_cut_off(std::string_view tail) {
+  if (tail.size() < kTailBytes) return false;
+  tail.remove_suffix(tail.ends_with('\n') ? 1 : 0);
+  return tail.find('\n') == std::string_view::npos;
+}
+
+/// The result that a program has printed. Throws invalid_argument, saying why it cannot be read.
+std::optional<Value> result_in(const RunOutput& out, const std::string& metric) {
+  const std::string tail = tail_of_file(out.path, kTailBytes, out.from);
+  if (is_cut_off(tail)) {
+    if (metric.empty()) return std::nullopt;  // it may be for people
+    throw_error(ErrorCode::invalid_argument,
+                "its last line of output has more than {} KiB, so '{}' is not looked for in it; "
+                "print less, or report with `kolo report`",
+                kTailBytes >> 10, metric);
+  }
+  auto result = parse_last_words(tail, metric);
+  if (result) require_shallow(*result, "its last line of output");
+  return result;
 }
 
 }  // namespace
@@ -56,7 +80,11 @@ Message ProgramRun::end(std::string error, const RunOutput& err, const ExecutorS
     end.last_words = result->metrics;
     end.checkpoint = result->checkpoint;
   } else if (setup.last_line_reports && !reported) {
-    end.last_words = parse_last_words(tail_of_file(out.path, kTailBytes, out.from), setup.metric);
+    try {
+      end.last_words = result_in(out, setup.metric);
+    } catch (const Error& refusal) {
+      end.error = refusal.message();
+    }
   }
   return end;
 }
