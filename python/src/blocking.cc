@@ -2,7 +2,9 @@
 
 #include <unistd.h>
 
+#include "base/errors.h"
 #include "base/interrupt.h"
+#include "runtime.h"
 
 namespace kolo::python {
 namespace {
@@ -13,7 +15,8 @@ namespace py = pybind11;
 thread_local bool is_main_thread_waiting = false;
 unsigned long main_thread = 0;
 
-bool signal_handler_raised() noexcept {
+bool has_to_end_wait() noexcept {
+  if (has_to_leave()) return true;
   if (!is_main_thread_waiting) return false;
   const PyGILState_STATE lock = PyGILState_Ensure();
   const bool raised = PyErr_CheckSignals() != 0;
@@ -26,7 +29,7 @@ bool signal_handler_raised() noexcept {
 void watch_signals() {
   main_thread =
       py::module_::import("threading").attr("main_thread")().attr("ident").cast<unsigned long>();
-  set_interrupt_check(&signal_handler_raised);
+  set_interrupt_check(&has_to_end_wait);
 }
 
 void stay_until_exit() noexcept {
@@ -54,6 +57,8 @@ void Unlocked::restore() {
 
 void rethrow(const std::exception_ptr& error) {
   if (PyErr_Occurred() != nullptr) throw py::error_already_set();
+  if (has_to_leave())
+    throw_error(ErrorCode::cancelled, "kolo was shut down by another thread before this had ended");
   std::rethrow_exception(error);
 }
 

@@ -93,6 +93,7 @@ class Worker {
  private:
   template <class Action>
   void run(Action&& action) {
+    const Inside inside;
     as_operation([&] { blocking(action); });
   }
   Communicator& meeting() {

@@ -31,7 +31,7 @@ GradientBuckets::GradientBuckets(std::vector<runtime::ParameterInfo> parameters,
     options_.bucket_bytes = static_cast<std::size_t>(
         std::max<long long>(1, setting_integer("BUCKET_BYTES").value_or(kBucketBytes)));
   pipeline_ =
-      std::make_unique<runtime::StepPipeline>(running_engine(), options_.process_set, *this);
+      std::make_unique<runtime::StepPipeline>(*running_engine(), options_.process_set, *this);
 }
 
 GradientBuckets::~GradientBuckets() = default;
@@ -161,7 +161,7 @@ std::vector<runtime::ParameterInfo> parameter_infos(const std::vector<Row>& rows
 
 std::unique_ptr<GradientBuckets> make_buckets(const std::vector<Row>& rows, int op, double prescale,
                                               double postscale, int set, std::size_t bucket_bytes) {
-  running_engine();
+  const Inside inside;
   return as_operation([&] {
     return blocking([&] {
       return std::make_unique<GradientBuckets>(
@@ -182,7 +182,7 @@ void bind_gradient_buckets(py::module_& m) {
       .def(py::init(&make_buckets))
       .def("arrived",
            [](Self& self, std::size_t parameter, std::uintptr_t data) {
-             running_engine();
+             const Inside inside;
              blocking([&] { self.arrived(parameter, address(data)); });
            })
       .def("set_first",
@@ -194,7 +194,7 @@ void bind_gradient_buckets(py::module_& m) {
            })
       .def("finish",
            [](Self& self) {
-             running_engine();
+             const Inside inside;
              as_operation([&] { blocking([&] { self.finish(); }); });
            })
       .def_property_readonly("has_plan", &Self::has_plan)

@@ -115,8 +115,8 @@ std::unique_ptr<Pending> allreduce_async(const std::string& name, const Tensor& 
                                          double prescale, double postscale, int set,
                                          py::object keep) {
   return std::make_unique<Pending>(
-      running_engine().allreduce_async(name, tensor_arg(tensor),
-                                       reduce_options(op, prescale, postscale, set)),
+      running_engine()->allreduce_async(name, tensor_arg(tensor),
+                                        reduce_options(op, prescale, postscale, set)),
       std::move(keep));
 }
 
@@ -127,8 +127,8 @@ std::unique_ptr<Pending> grouped_allreduce_async(const std::string& name,
   std::vector<TensorArg> arguments;
   for (const Tensor& tensor : tensors) arguments.push_back(tensor_arg(tensor));
   return std::make_unique<Pending>(
-      running_engine().grouped_allreduce_async(name, std::move(arguments),
-                                               reduce_options(op, prescale, postscale, set)),
+      running_engine()->grouped_allreduce_async(name, std::move(arguments),
+                                                reduce_options(op, prescale, postscale, set)),
       std::move(keep));
 }
 
@@ -136,17 +136,17 @@ std::unique_ptr<Pending> reducescatter_async(const std::string& name, const Tens
                                              double prescale, double postscale, int set,
                                              py::object keep) {
   return std::make_unique<Pending>(
-      running_engine().reducescatter_async(name, tensor_arg(tensor),
-                                           reduce_options(op, prescale, postscale, set)),
+      running_engine()->reducescatter_async(name, tensor_arg(tensor),
+                                            reduce_options(op, prescale, postscale, set)),
       std::move(keep));
 }
 
 std::unique_ptr<Pending> allgather_async(const std::string& name, std::uintptr_t input,
                                          const Shaped& shape, int type, int set, py::object keep) {
   auto result = std::make_shared<Result>();
-  Handle handle = running_engine().allgather_async(name, reinterpret_cast<const void*>(input),
-                                                   shape, static_cast<DataType>(type),
-                                                   allocator_into(result, type), ProcessSetId{set});
+  Handle handle = running_engine()->allgather_async(
+      name, reinterpret_cast<const void*>(input), shape, static_cast<DataType>(type),
+      allocator_into(result, type), ProcessSetId{set});
   return std::make_unique<Pending>(std::move(handle), std::move(keep), std::move(result));
 }
 
@@ -154,8 +154,8 @@ std::unique_ptr<Pending> broadcast_async(const std::string& name, std::uintptr_t
                                          const Shaped& shape, int type, int root, int set,
                                          py::object keep) {
   return std::make_unique<Pending>(
-      running_engine().broadcast_async(name, reinterpret_cast<void*>(data), shape,
-                                       static_cast<DataType>(type), root, ProcessSetId{set}),
+      running_engine()->broadcast_async(name, reinterpret_cast<void*>(data), shape,
+                                        static_cast<DataType>(type), root, ProcessSetId{set}),
       std::move(keep));
 }
 
@@ -163,9 +163,9 @@ std::unique_ptr<Pending> alltoall_async(const std::string& name, std::uintptr_t 
                                         const Shaped& shape, int type,
                                         std::vector<std::size_t> splits, int set, py::object keep) {
   auto result = std::make_shared<Result>();
-  Handle handle = running_engine().alltoall_async(name, reinterpret_cast<const void*>(input), shape,
-                                                  static_cast<DataType>(type), std::move(splits),
-                                                  allocator_into(result, type), ProcessSetId{set});
+  Handle handle = running_engine()->alltoall_async(
+      name, reinterpret_cast<const void*>(input), shape, static_cast<DataType>(type),
+      std::move(splits), allocator_into(result, type), ProcessSetId{set});
   return std::make_unique<Pending>(std::move(handle), std::move(keep), std::move(result));
 }
 
@@ -186,7 +186,8 @@ void bind_operations(py::module_& m) {
   m.def("broadcast_async", &broadcast_async);
   m.def("alltoall_async", &alltoall_async);
   m.def("barrier_async", [](int set) {
-    return std::make_unique<Pending>(running_engine().barrier_async(ProcessSetId{set}), py::none());
+    return std::make_unique<Pending>(running_engine()->barrier_async(ProcessSetId{set}),
+                                     py::none());
   });
 }
 

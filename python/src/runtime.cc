@@ -5,6 +5,9 @@
 #include <pybind11/stl.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <thread>
+
 #include "base/errors.h"
 #include "blocking.h"
 #include "engine/internals.h"
@@ -21,6 +24,27 @@ namespace {
 namespace py = pybind11;
 
 pid_t owner = 0;  // the process that called init()
+
+// Who is inside of an operation is counted; shutdown() ends their waits by the check for
+// interrupts.
+std::atomic<int> inside_count = 0;
+std::atomic<bool> is_stopping = false;
+thread_local int inside_of_thread = 0;
+
+constexpr std::chrono::seconds kPatienceAtShutdown{10};
+
+/// Waits until nobody is inside. An operation that neither waits nor ends keeps what it works on.
+void wait_for_others() {
+  const auto end = std::chrono::steady_clock::now() + kPatienceAtShutdown;
+  while (inside_count > 0) {
+    if (std::chrono::steady_clock::now() > end)
+      throw_error(ErrorCode::timeout,
+                  "shutdown: another thread has not left its operation for {} seconds; nothing was "
+                  "shut down",
+                  kPatienceAtShutdown.count());
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+}
 
 void start(const std::string& transport, double timeout_seconds) {
   if (is_initialized()) {
@@ -39,14 +63,29 @@ void start(const std::string& transport, double timeout_seconds) {
 
 void stop() {
   if (!is_initialized() || owner != ::getpid()) return;
-  blocking([] { shutdown(); });
+  if (inside_of_thread > 0)
+    throw_error(
+        ErrorCode::failed_precondition,
+        "shutdown() was called by a signal handler, and this thread waits for an operation; "
+        "let the handler raise an exception, which ends the wait");
+  is_stopping = true;
+  try {
+    blocking([] {
+      wait_for_others();
+      shutdown();
+    });
+  } catch (...) {
+    is_stopping = false;
+    throw;
+  }
+  is_stopping = false;
 }
 
 /// A collective on the world's own communicator: no names and no threads, so all ranks call these
 /// in the same order, from one thread at a time.
 void allreduce_now(std::uintptr_t input, std::uintptr_t output, std::size_t count, int type, int op,
                    double prescale, double postscale) {
-  running_engine();
+  const Inside inside;
   as_operation([&] {
     blocking([&] {
       world().allreduce(reinterpret_cast<const void*>(input), reinterpret_cast<void*>(output),
@@ -69,10 +108,30 @@ void check_running() {
     throw_error(ErrorCode::failed_precondition, "init() has not been called; call it first");
 }
 
-Engine& running_engine() {
-  check_running();
-  return engine();
+// First counted, then looked: shutdown() does both the other way round.
+Inside::Inside() {
+  ++inside_count;
+  ++inside_of_thread;
+  try {
+    check_running();
+    if (is_stopping)
+      throw_error(ErrorCode::failed_precondition, "shutdown() was called by another thread");
+  } catch (...) {
+    leave();
+    throw;
+  }
 }
+
+Inside::~Inside() { leave(); }
+
+void Inside::leave() noexcept {
+  --inside_of_thread;
+  --inside_count;
+}
+
+bool has_to_leave() noexcept { return is_stopping && inside_of_thread > 0; }
+
+RunningEngine::RunningEngine() : engine_(&engine()) {}
 
 void bind_runtime(py::module_& m) {
   py::class_<Memory>(m, "Memory", py::buffer_protocol(), "Memory of kolo, seen as bytes.")
@@ -96,45 +155,45 @@ void bind_runtime(py::module_& m) {
   m.def("is_homogeneous", [] { return is_homogeneous(); });
   m.def("transport", [] { return world().transport(); });
   m.def("shared_memory", [](std::size_t bytes) {
-    running_engine();
+    const Inside inside;
     return Memory::shared(world(), bytes);
   });
   m.def("allreduce_now", &allreduce_now);
   m.def("barrier_now", [] {
-    running_engine();
+    const Inside inside;
     as_operation([] { blocking([] { world().barrier(); }); });
   });
 
   m.def("add_process_set", [](const std::vector<int>& ranks) {
-    Engine& engine = running_engine();
-    return static_cast<int>(blocking([&] { return engine.add_process_set(ranks); }));
+    const RunningEngine engine;
+    return static_cast<int>(blocking([&] { return engine->add_process_set(ranks); }));
   });
   m.def("remove_process_set", [](int set) {
-    Engine& engine = running_engine();
-    return blocking([&] { return engine.remove_process_set(ProcessSetId{set}); });
+    const RunningEngine engine;
+    return blocking([&] { return engine->remove_process_set(ProcessSetId{set}); });
   });
-  m.def("process_set_ranks", [](int set) { return running_engine().ranks_of(ProcessSetId{set}); });
-  m.def("process_set_rank", [](int set) { return running_engine().rank(ProcessSetId{set}); });
-  m.def("process_set_size", [](int set) { return running_engine().size(ProcessSetId{set}); });
+  m.def("process_set_ranks", [](int set) { return running_engine()->ranks_of(ProcessSetId{set}); });
+  m.def("process_set_rank", [](int set) { return running_engine()->rank(ProcessSetId{set}); });
+  m.def("process_set_size", [](int set) { return running_engine()->size(ProcessSetId{set}); });
   m.def("process_set_ids", [] {
     std::vector<int> ids;
-    for (const ProcessSetId id : running_engine().process_sets())
+    for (const ProcessSetId id : running_engine()->process_sets())
       ids.push_back(static_cast<int>(id));
     return ids;
   });
   m.def("join", [](int set) {
-    Engine& engine = running_engine();
-    return as_operation([&] { return blocking([&] { return engine.join(ProcessSetId{set}); }); });
+    const RunningEngine engine;
+    return as_operation([&] { return blocking([&] { return engine->join(ProcessSetId{set}); }); });
   });
 
   m.def("start_timeline", [](const std::string& path, bool mark_cycles) {
-    Engine& engine = running_engine();
-    runtime::Internals::timeline_of(engine)->mark_cycles(mark_cycles);
-    blocking([&] { engine.start_timeline(path); });
+    const RunningEngine engine;
+    runtime::Internals::timeline_of(*engine)->mark_cycles(mark_cycles);
+    blocking([&] { engine->start_timeline(path); });
   });
   m.def("stop_timeline", [] {
-    Engine& engine = running_engine();
-    blocking([&] { engine.stop_timeline(); });
+    const RunningEngine engine;
+    blocking([&] { engine->stop_timeline(); });
   });
 
   m.def("set_custodian_program",

@@ -150,7 +150,7 @@ Handle start_allreduce(const Place& place, Call& call) {
     tensors.push_back(
         {tf.data(given), call.output_like(i, given), shape_of(given), type_of(given)});
   }
-  return running_engine().grouped_allreduce_async(place.name, std::move(tensors), place.reduction);
+  return running_engine()->grouped_allreduce_async(place.name, std::move(tensors), place.reduction);
 }
 
 Handle start_reducescatter(const Place& place, Call& call) {
@@ -158,28 +158,28 @@ Handle start_reducescatter(const Place& place, Call& call) {
   Shape shape = shape_of(given);
   if (!shape.empty()) {
     const ProcessSetId set = place.reduction.process_set;
-    const std::int64_t members = running_engine().size(set);
-    const std::int64_t mine = running_engine().rank(set);
+    const std::int64_t members = running_engine()->size(set);
+    const std::int64_t mine = running_engine()->rank(set);
     shape[0] = shape[0] / members + (mine < shape[0] % members ? 1 : 0);
   }
   void* output = call.output(0, tf.type(given), shape, size_of(type_of(given)));
-  return running_engine().reducescatter_async(
+  return running_engine()->reducescatter_async(
       place.name, {tf.data(given), output, shape_of(given), type_of(given)}, place.reduction);
 }
 
 Handle start_allgather(const Place& place, Call& call) {
   const Tensor* given = call.input(0);
-  return running_engine().allgather_async(place.name, tf.data(given), shape_of(given),
-                                          type_of(given), call.rows_like(0, given),
-                                          place.reduction.process_set);
+  return running_engine()->allgather_async(place.name, tf.data(given), shape_of(given),
+                                           type_of(given), call.rows_like(0, given),
+                                           place.reduction.process_set);
 }
 
 Handle start_broadcast(const Place& place, Call& call) {
   const Tensor* given = call.input(0);
   void* output = call.output_like(0, given);
   if (const std::size_t bytes = tf.bytes(given)) std::memcpy(output, tf.data(given), bytes);
-  return running_engine().broadcast_async(place.name, output, shape_of(given), type_of(given),
-                                          place.root, place.reduction.process_set);
+  return running_engine()->broadcast_async(place.name, output, shape_of(given), type_of(given),
+                                           place.root, place.reduction.process_set);
 }
 
 Handle start_alltoall(const Place& place, Call& call) {
@@ -193,9 +193,9 @@ Handle start_alltoall(const Place& place, Call& call) {
                   place.name);
     parts.push_back(static_cast<std::size_t>(rows[i]));
   }
-  return running_engine().alltoall_async(place.name, tf.data(given), shape_of(given),
-                                         type_of(given), std::move(parts), call.rows_like(0, given),
-                                         place.reduction.process_set);
+  return running_engine()->alltoall_async(place.name, tf.data(given), shape_of(given),
+                                          type_of(given), std::move(parts),
+                                          call.rows_like(0, given), place.reduction.process_set);
 }
 
 void nothing_more(const Counts&, Call&) {}

@@ -118,7 +118,7 @@ xla::Error* run(xla::Frame* frame, Handle (*submit)(const xla::Frame&)) {
 Handle submit_allreduce(const xla::Frame& frame) {
   std::vector<TensorArg> tensors;
   for (std::int64_t i = 0; i < frame.arguments.count; ++i) tensors.push_back(tensor_at(frame, i));
-  return running_engine().grouped_allreduce_async(
+  return running_engine()->grouped_allreduce_async(
       text_of(frame, "name"), std::move(tensors),
       {static_cast<ReduceOp>(number_of(frame, "op")), {}, ProcessSetId{number_of(frame, "set")}});
 }
@@ -128,7 +128,7 @@ Handle submit_broadcast(const xla::Frame& frame) {
   const std::size_t bytes = element_count(tensor.shape) * size_of(tensor.type);
   std::copy_n(static_cast<const std::byte*>(tensor.input), bytes,
               static_cast<std::byte*>(tensor.output));
-  return running_engine().broadcast_async(
+  return running_engine()->broadcast_async(
       text_of(frame, "name"), tensor.output, std::move(tensor.shape), tensor.type,
       number_of(frame, "root"), ProcessSetId{number_of(frame, "set")});
 }
@@ -137,7 +137,7 @@ Handle submit_allgather(const xla::Frame& frame) {
   TensorArg tensor = tensor_at(frame, 0);
   const xla::Array& result = array_at(frame.results, 0);
   const std::size_t room = element_count(Shape(result.dimensions, result.dimensions + result.rank));
-  return running_engine().allgather_async(
+  return running_engine()->allgather_async(
       text_of(frame, "name"), tensor.input, std::move(tensor.shape), tensor.type,
       [output = tensor.output, room](std::span<const std::size_t> counts) {
         if (std::accumulate(counts.begin(), counts.end(), std::size_t{0}) != room)
