@@ -113,7 +113,7 @@ TrialLine parse_trial_line(std::string_view text) {
     }
   } else if (const Value* error = field(value, "error")) {
     line.kind = TrialLine::Kind::failure;
-    line.error = shortened(error->as_string(), kLongestFailure);
+    line.error = error->as_string();
   } else if (const Value* token = field(value, "hello")) {
     line.kind = TrialLine::Kind::hello;
     line.token = token->as_string();
