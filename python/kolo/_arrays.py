@@ -6,6 +6,7 @@ call them in the same order, from one thread at a time.
 
 from __future__ import annotations
 
+import sys
 from typing import Any, Tuple
 
 from kolo import _core
@@ -50,6 +51,7 @@ _TORCH = {
     "torch.float64": 9,
 }
 _torch_types: dict = {}
+_FOREIGN_ORDER = ">" if sys.byteorder == "little" else "<"  # in the array interface
 
 
 def _describe(array: Any) -> Tuple[int, int, int]:
@@ -73,6 +75,11 @@ def _describe(array: Any) -> Tuple[int, int, int]:
         if is_read_only:
             raise InvalidArgumentError("allreduce: the array is read-only")
         code = interface["typestr"]
+        if code[0] == _FOREIGN_ORDER:
+            raise InvalidArgumentError(
+                "allreduce: the numbers of the array are in the byte order of another machine; "
+                "convert it, by array.astype(array.dtype.newbyteorder('='))"
+            )
         key = (code[1], int(code[2:]))
         count = array.size
     else:

@@ -29,8 +29,11 @@ _TYPES = {
 
 
 def _prepared(array: Any, what: str, is_moved: bool = False) -> Tuple[np.ndarray, int]:
-    """Contiguous, and the number of its type. What is only moved may be of a type of that size."""
+    """Contiguous, in the byte order of this machine, and the number of its type. What is only moved
+    may be of a type of that size."""
     array = np.ascontiguousarray(array)
+    if not array.dtype.isnative:
+        array = array.astype(array.dtype.newbyteorder("="))
     name = array.dtype.name
     if is_moved and name == "uint16":
         name = "int16"

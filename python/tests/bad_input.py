@@ -7,11 +7,13 @@ import os
 import signal
 import threading
 
+import numpy as np
 import torch
 from ranks import RankTest, main
 
 import kolo
 import kolo.torch as hvd
+from kolo import _numpy_ops
 
 with_error = None
 try:
@@ -185,6 +187,20 @@ class Calls(RankTest):
         for wrong in (None, 3, b"abc", torch.ones(2, 3).t(), array.array("u", "ab")):
             with self.assertRaises(ValueError):
                 kolo.allreduce(wrong)
+
+    def test_byte_orders(self):
+        for kind in (">f4", ">i4", ">f8"):
+            with self.assertRaisesRegex(ValueError, "byte order of another machine"):
+                kolo.allreduce(np.full(3, 2, dtype=kind), op=kolo.Sum)
+            given = np.full(3, RANK + 2, dtype=kind)
+            total = sum(rank + 2 for rank in range(SIZE))
+            reduced = _numpy_ops.allreduce(given, op=kolo.Sum, name=f"order {kind}")
+            self.assertEqual(reduced.tolist(), [total] * 3)
+            self.assertEqual(_numpy_ops.broadcast(given, 0, f"order {kind}").tolist(), [2] * 3)
+            gathered = _numpy_ops.allgather(given[:1], f"order {kind}").tolist()
+            self.assertEqual(gathered, [rank + 2 for rank in range(SIZE)])
+        native = kolo.allreduce(np.full(3, 2, dtype="=f4"), op=kolo.Sum)
+        self.assertEqual(native.tolist(), [2 * SIZE] * 3)
 
     def test_init_and_shutdown_again(self):
         hvd.init()
