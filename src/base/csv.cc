@@ -26,15 +26,40 @@ std::string csv_line(std::span<const std::string> fields) {
 std::vector<std::string_view> csv_lines(std::string_view text) {
   std::vector<std::string_view> lines;
   std::size_t start = 0;
-  bool quoted = false;
+  // Quotes count where split_csv_line() takes them for such: at the beginning of a field.
+  bool inside = false, is_empty = true;
   for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '"') quoted = !quoted;
-    if (text[i] != '\n' || quoted) continue;
-    lines.push_back(text.substr(start, i - start));
-    start = i + 1;
+    const char c = text[i];
+    if (inside) {
+      inside = c != '"' || text.substr(i + 1).starts_with('"');
+      if (inside) is_empty = false;
+      if (inside && c == '"') ++i;
+    } else if (c == '"' && is_empty) {
+      inside = true;
+    } else if (c == '\n') {
+      lines.push_back(text.substr(start, i - start));
+      start = i + 1;
+      is_empty = true;
+    } else if (c != '\r') {
+      is_empty = c == ',';
+    }
   }
   if (start < text.size()) lines.push_back(text.substr(start));
   return lines;
+}
+
+std::string_view whole_csv_lines(std::string_view text) {
+  const auto lines = csv_lines(text);
+  const bool is_torn =
+      !lines.empty() && lines.back().data() + lines.back().size() == text.data() + text.size();
+  if (is_torn) text.remove_suffix(lines.back().size());
+  return text;
+}
+
+std::string_view without_byte_order_mark(std::string_view text) {
+  constexpr std::string_view kMark = "\xEF\xBB\xBF";
+  if (text.starts_with(kMark)) text.remove_prefix(kMark.size());
+  return text;
 }
 
 std::vector<std::string> split_csv_line(std::string_view line) {

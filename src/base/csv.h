@@ -17,6 +17,13 @@ std::string csv_line(std::span<const std::string> fields);
 /// The lines of a text, without their line feeds. A line feed inside quotes does not end a line.
 std::vector<std::string_view> csv_lines(std::string_view text);
 
+/// The text up to the line feed of its last whole line: a writer may have been killed in the middle
+/// of one.
+std::string_view whole_csv_lines(std::string_view text);
+
+/// Without the mark that some programs begin a file with.
+std::string_view without_byte_order_mark(std::string_view text);
+
 /// The fields of one line. Throws invalid_argument for a quote that is not closed.
 std::vector<std::string> split_csv_line(std::string_view line);
 

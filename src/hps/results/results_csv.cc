@@ -65,7 +65,7 @@ void take_field(ResultRow& row, const Column& column, const std::string& field) 
     case Kind::status: row.status = field; return;
     case Kind::submit:
     case Kind::gather:
-      if (is_number(field, number))
+      if (is_number(field, number) && std::isfinite(number))
         (column.kind == Kind::submit ? row.submitted : row.gathered) = number;
       return;
     case Kind::metadata:
@@ -78,6 +78,14 @@ void take_field(ResultRow& row, const Column& column, const std::string& field) 
       return;
     case Kind::ignored: return;
   }
+}
+
+/// Line feeds and the like as JSON writes them: each name of a column is one word of one line.
+std::string with_visible_controls(const std::string& name) {
+  const auto is_control = [](unsigned char c) { return c < 0x20; };
+  if (std::none_of(name.begin(), name.end(), is_control)) return name;
+  const std::string quoted = json_text(Json(name));
+  return quoted.substr(1, quoted.size() - 2);
 }
 
 /// The message of a failure. Other programs may have a metric of this name where nothing failed.
@@ -95,7 +103,7 @@ std::string metadata_name(const std::string& metric) {
       std::string_view(metric).substr(0, metric.find_last_not_of('_') + 1);
   const bool is_taken =
       std::find(std::begin(kOwnMetadata), std::end(kOwnMetadata), bare) != std::end(kOwnMetadata);
-  return is_taken ? metric + "_" : metric;
+  return with_visible_controls(is_taken ? metric + "_" : metric);
 }
 
 std::string field_of_value(const Value& value) {
@@ -157,19 +165,15 @@ Value nested_config(const Value& flat) {
 
 ResultsTable read_results(const fs::path& path) {
   const fs::path file = fs::is_directory(path) ? path / "results.csv" : path;
-  const std::string text = read_file(file);
+  const std::string content = read_file(file);
+  const std::string_view text = without_byte_order_mark(content), whole = whole_csv_lines(text);
   ResultsTable table;
+  table.torn = !whole.empty() && whole.size() < text.size();
   std::vector<Column> columns;
-  std::size_t line_number = 0;
-  for (std::size_t start = 0; start < text.size();) {
-    const auto end = text.find('\n', start);
-    if (end == std::string::npos && !columns.empty()) {
-      table.torn = true;
-      break;
-    }
-    const std::string_view line = std::string_view(text).substr(start, end - start);
-    start = end == std::string::npos ? text.size() : end + 1;
-    ++line_number;
+  std::int64_t line_number = 0, next_line = 1;
+  for (const std::string_view line : csv_lines(whole.empty() ? text : whole)) {
+    line_number = next_line;
+    next_line += 1 + std::count(line.begin(), line.end(), '\n');
     if (line.empty() || line == "\r") continue;
     std::vector<std::string> fields;
     try {

@@ -101,7 +101,7 @@ class ResultsWriter {
 
 /// The name behind "m:" of the column for a metric. One that is called as a column of kolo's own
 /// gets a "_" at its end, as do those that would be mistaken for it then: "error" is "error_", and
-/// "error_" is "error__".
+/// "error_" is "error__". Control characters are written as in JSON.
 std::string metadata_name(const std::string& metric);
 
 /// One field as it stands in the file, and the value of one.

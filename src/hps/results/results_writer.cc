@@ -66,7 +66,7 @@ ResultsWriter::ResultsWriter(fs::path path, const std::vector<std::string>& para
   open();
   const Lock lock(*this);
   const std::string text = read_file(path_);
-  const auto whole = text.rfind('\n') == std::string::npos ? 0 : text.rfind('\n') + 1;
+  const auto whole = whole_csv_lines(text).size();
   if (whole < text.size() && ::ftruncate(file_.get(), static_cast<off_t>(whole)) != 0)
     throw_errno("cannot cut off the torn last line of {}", path_.string());
   if (whole == 0) {
@@ -87,7 +87,8 @@ void ResultsWriter::open() {
 
 void ResultsWriter::read_columns() {
   const std::string text = read_file(path_);
-  columns_ = split_csv_line(std::string_view(text).substr(0, text.find('\n')));
+  const auto lines = csv_lines(without_byte_order_mark(text));
+  columns_ = lines.empty() ? std::vector<std::string>() : split_csv_line(lines.front());
   if (columns_.size() < fixed_.size() ||
       !std::equal(fixed_.begin(), fixed_.end(), columns_.begin()))
     throw_error(ErrorCode::failed_precondition,
@@ -109,14 +110,12 @@ void ResultsWriter::add_columns(const ResultRow& row) {
   if (added.empty()) return;
   const std::string text = read_file(path_);
   const std::string empty_fields(added.size(), ',');
-  std::string wider;
   columns_.insert(columns_.end(), added.begin(), added.end());
-  for (std::size_t start = 0; start < text.size();) {
-    const auto end = std::min(text.find('\n', start), text.size());
-    wider +=
-        start == 0 ? csv_line(columns_) : text.substr(start, end - start) + empty_fields + "\n";
-    start = end + 1;
-  }
+  std::string wider = csv_line(columns_);
+  auto lines = csv_lines(text);
+  lines.erase(lines.begin());
+  for (const std::string_view line : lines)
+    if (!line.empty() && line != "\r") wider.append(line).append(empty_fields).append("\n");
   write_file_atomically(path_, wider);
 }
 

@@ -51,6 +51,12 @@ TEST(CsvTest, ReadsWhatItWrites) {
 TEST(CsvTest, LinesEndOutsideOfQuotes) {
   EXPECT_THAT(csv_lines("a,b\n\"two\nlines\",2\n3"), ElementsAre("a,b", "\"two\nlines\",2", "3"));
   EXPECT_THAT(csv_lines(""), ElementsAre());
+  // A quote inside of a field that has none at its beginning is a letter, as for split_csv_line().
+  EXPECT_THAT(csv_lines("5\" disk,1\nb,\"\"\"\n\",2\n"),
+              ElementsAre("5\" disk,1", "b,\"\"\"\n\",2"));
+  EXPECT_EQ(whole_csv_lines("a,b\n\"1\n\",2\n\"[1,\n 2"), "a,b\n\"1\n\",2\n");
+  EXPECT_EQ(whole_csv_lines("torn"), "");
+  EXPECT_EQ(without_byte_order_mark("\xEF\xBB\xBFx"), "x");
 }
 
 TEST(CsvTest, AnOpenQuoteIsAnError) {

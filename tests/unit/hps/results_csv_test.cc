@@ -136,6 +136,48 @@ TEST(ResultsCsv, MetricsThatAppearLaterGetColumns) {
   EXPECT_EQ(table.rows[3].objectives, std::vector<double>{3});
 }
 
+TEST(ResultsCsv, LineFeedsInNamesDoNotBreakTheFile) {
+  EXPECT_EQ(metadata_name("a\nb\x1b"), "a\\nb\\u001b");
+  const TempDir folder;
+  const auto path = folder.path() / "results.csv";
+  // As another program may write it, with line feeds in names and in fields.
+  append_text(path,
+              "p:arch_seq,p:lr,p:opt,objective,job_id,job_status,m:timestamp_submit,"
+              "m:timestamp_gather,\"m:a\nb\",m:error,m:other\n"
+              "\"[1, 0, 2]\",0.1,a,0.5,0,DONE,0,1,\"x\ny\",,\n");
+  auto writer = writer_in(folder);
+  writer.append(row("1", 2));  // with a new column
+  auto again = writer_in(folder);
+  again.append(row("2", 3));
+  const auto table = read_results(path);
+  ASSERT_EQ(table.rows.size(), 3U);
+  EXPECT_EQ(table.rows[0].metadata.at("a\nb"), Value("x\ny"));
+  EXPECT_EQ(table.rows[1].metadata.at("epochs"), Value(3));
+  EXPECT_EQ(table.rows[2].objectives, std::vector<double>{3});
+  append_text(path, "1,2\n");
+  try {
+    (void)read_results(path);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_NE(error.message().find(":7:"), std::string::npos) << error.message();
+  }
+}
+
+TEST(ResultsCsv, ReadsMarksOfByteOrderAndTimesThatAreNone) {
+  const TempDir folder;
+  const auto path = folder.path() / "results.csv";
+  append_text(path,
+              "\xEF\xBB\xBFp:arch_seq,p:lr,p:opt,objective,job_id,job_status,"
+              "m:timestamp_submit,m:timestamp_gather\n"
+              "\"[1, 0, 2]\",0.1,a,0.5,0,DONE,nan,inf\n");
+  writer_in(folder).append(row("1", 2));
+  const auto table = read_results(path);
+  ASSERT_EQ(table.rows.size(), 2U);
+  EXPECT_EQ(table.rows[0].parameters.at_path("lr"), Value(0.1));
+  EXPECT_EQ(table.rows[0].submitted, 0);
+  EXPECT_EQ(table.rows[0].gathered, 0);
+}
+
 TEST(ResultsCsv, FieldsKeepTheirTypes) {
   for (const Value& value :
        {Value(3), Value(0.1), Value(true), Value("text"), Value("3"), Value("true"), Value("[x"),
@@ -150,8 +192,6 @@ TEST(ResultsCsv, NestsAndFlattensConfigurations) {
   EXPECT_EQ(nested_config(flat_config(nested)), nested);
 }
 
-}  // namespace
-}  // namespace kolo::hps
 TEST(ResultsCsv, RefusesNamesThatAreNestedTooDeeply) {
   for (const std::size_t slashes : {100U, 300U, 100'000U}) {
     std::string name = "a";
