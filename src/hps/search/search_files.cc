@@ -31,7 +31,18 @@ double seconds_now() {
 }
 
 /// What a search writes into its folder.
-constexpr const char* kFiles[] = {"results.csv", "kolo.log", "init_infos.json", "save", "search"};
+constexpr const char* kFiles[] = {"results.csv",     kOlderResults, "kolo.log",
+                                  "init_infos.json", "save",        "search"};
+
+/// The fields that a search reads again.
+void check_infos(const Json& infos, const std::string& file) {
+  if (!infos.is_object())
+    throw_error(ErrorCode::invalid_argument, "{}: it is no JSON object", file);
+  for (const char* key : {"id", "kind", "search", "problem", "job"})
+    if (infos.contains(key)) static_cast<void>(json_field<std::string>(infos, key, file));
+  for (const char* key : {"seed", "first_number", "continued"})
+    if (infos.contains(key)) static_cast<void>(json_field<std::uint64_t>(infos, key, file));
+}
 
 /// The columns of a space: an architecture is one, whatever its length.
 std::vector<std::string> columns_of(const search::Space& space) {
@@ -71,10 +82,11 @@ void SearchLog::write(const std::string& event, Json fields) noexcept {
 EarlierSearch look_at_folder(const fs::path& log_dir) {
   EarlierSearch earlier;
   earlier.has_database = fs::exists(log_dir / kDatabase);
-  earlier.has_results = fs::exists(log_dir / "results.csv");
-  if (fs::exists(log_dir / "init_infos.json"))
-    earlier.infos =
-        parse_json(read_file(log_dir / "init_infos.json"), (log_dir / "init_infos.json").string());
+  earlier.has_results = fs::exists(log_dir / "results.csv") || fs::exists(log_dir / kOlderResults);
+  const fs::path infos = log_dir / "init_infos.json";
+  if (!fs::exists(infos)) return earlier;
+  earlier.infos = parse_json(read_file(infos), infos.string());
+  check_infos(earlier.infos, infos.string());
   return earlier;
 }
 

@@ -31,12 +31,16 @@ class SearchLog {
   Fd file_;
 };
 
+/// A results.csv of the older layout that a search goes on from; it has written its rows anew.
+inline constexpr const char* kOlderResults = "results-older.csv";
+
 /// What an earlier search left in a folder.
 struct EarlierSearch {
   bool has_database = false;
   bool has_results = false;
   Json infos{};  ///< init_infos.json; null = there is none
 };
+/// Throws invalid_argument, naming the file, if init_infos.json is not what a search writes.
 EarlierSearch look_at_folder(const std::filesystem::path& log_dir);
 
 /// Moves everything that an earlier search left into log_dir/earlier-DATE. Throws

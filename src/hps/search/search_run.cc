@@ -31,9 +31,6 @@ namespace kolo::hps {
 namespace fs = std::filesystem;
 namespace {
 
-/// A results.csv of the older layout that this search goes on from.
-constexpr const char* kOlderResults = "results-older.csv";
-
 /// Rows of a results.csv as results that are known; those of another space are an error.
 std::vector<tune::KnownResult> known_results(const ResultsTable& table, const SearchPlan& plan,
                                              const fs::path& origin) {
@@ -55,6 +52,29 @@ std::vector<tune::KnownResult> known_results(const ResultsTable& table, const Se
   return known;
 }
 
+/// What of a results.csv without a database counts as this search's own.
+struct Continued {
+  std::int64_t evaluations = 0;   ///< so many of its first rows
+  std::int64_t first_number = 0;  ///< of evaluations that follow: none of its ids comes again
+};
+
+Continued continued_in(const Json& infos) {
+  Continued continued;
+  continued.first_number = infos.value("first_number", std::int64_t{0});
+  continued.evaluations = infos.value("continued", continued.first_number);
+  return continued;
+}
+
+Continued continued_of(const ResultsTable& table) {
+  Continued continued{.evaluations = std::ssize(table.rows), .first_number = 0};
+  // Ids of others, and such numbers that nothing counts up to, are never given here.
+  constexpr std::int64_t kMost = 1'000'000'000'000;
+  for (const auto& row : table.rows)
+    if (const Value id = value_of_field(row.job_id); id.is_integer() && id.as_integer() < kMost)
+      continued.first_number = std::max(continued.first_number, id.as_integer() + 1);
+  return continued;
+}
+
 /// The job that this search is; "" = none.
 std::string own_job() {
   const auto database = environment("KOLO_DB"), id = environment("KOLO_JOB_ID");
@@ -62,7 +82,7 @@ std::string own_job() {
 }
 
 /// What makes a search the one that a resume goes on with.
-Json infos_of(const SearchPlan& plan, const std::string& id, std::int64_t first_number) {
+Json infos_of(const SearchPlan& plan, const std::string& id, const Continued& continued) {
   return {{"kolo_search", 1},
           {"id", id},
           {"kind", plan.kind},
@@ -74,7 +94,8 @@ Json infos_of(const SearchPlan& plan, const std::string& id, std::int64_t first_
           {"evaluator", plan.evaluator.method},
           {"num_workers", workers_of(plan)},
           {"cache_key", plan.cache_key},
-          {"first_number", first_number},
+          {"first_number", continued.first_number},
+          {"continued", continued.evaluations},
           {"agents", plan.agents},
           {"job", own_job()}};
 }
@@ -205,11 +226,11 @@ void check_search(const SearchPlan& plan) {
 namespace {
 
 /// Evaluations of a results.csv without a database, which count as this search's own.
-std::optional<ResultsTable> continued_results(const SearchPlan& plan, std::int64_t first_number) {
-  if (first_number == 0) return std::nullopt;
+std::optional<ResultsTable> continued_results(const SearchPlan& plan, std::int64_t evaluations) {
+  if (evaluations == 0) return std::nullopt;
   const fs::path older = plan.log_dir / kOlderResults;
   auto table = read_results(fs::exists(older) ? older : plan.log_dir / "results.csv");
-  table.rows.resize(std::min(table.rows.size(), static_cast<std::size_t>(first_number)));
+  table.rows.resize(std::min(table.rows.size(), static_cast<std::size_t>(evaluations)));
   return table;
 }
 
@@ -234,15 +255,18 @@ void prepare_folder(SearchPlan& plan) {
                   plan.log_dir.string(), what);
     return;
   }
-  std::int64_t first_number = 0;
+  Continued continued;
   if (earlier.has_results && !earlier.has_database) {
-    const auto table = read_results(plan.log_dir);
-    static_cast<void>(known_results(table, plan, plan.log_dir / "results.csv"));
-    first_number = static_cast<std::int64_t>(table.rows.size());
-    if (table.older)  // its columns are others: it is written anew, as one of today's
-      fs::rename(plan.log_dir / "results.csv", plan.log_dir / kOlderResults);
+    // It has its other name already where a search was killed before the last line of this.
+    const fs::path results = plan.log_dir / "results.csv", older = plan.log_dir / kOlderResults;
+    const fs::path place = fs::exists(results) ? results : older;
+    const auto table = read_results(place);
+    static_cast<void>(known_results(table, plan, place));
+    continued = continued_of(table);
+    if (table.older && place == results)  // its columns are others: it is written anew
+      fs::rename(results, older);
   }
-  const Json infos = infos_of(plan, new_search_id(plan), first_number);
+  const Json infos = infos_of(plan, new_search_id(plan), continued);
   write_file_atomically(plan.log_dir / "init_infos.json", json_text(infos, 2) + "\n");
 }
 
@@ -251,19 +275,19 @@ SearchSummary run_search(SearchPlan plan) {
   read_warm_start(plan);
   if (plan.agents == 1) prepare_folder(plan);
   const Json infos = look_at_folder(plan.log_dir).infos;
-  const auto first_number = infos.value("first_number", std::int64_t{0});
+  const auto [evaluations, first_number] = continued_in(infos);
   std::string id = infos.value("id", plan.search);
   if (plan.agents > 1) id += fmt::format("-{}", plan.agent);
 
-  const auto continued = continued_results(plan, first_number);
+  const auto continued = continued_results(plan, evaluations);
   if (continued) {
     auto known = known_results(*continued, plan, plan.log_dir);
     plan.algorithm.known.insert(plan.algorithm.known.end(), known.begin(), known.end());
-    if (plan.max_evals > 0 && plan.max_evals <= first_number)
+    if (plan.max_evals > 0 && plan.max_evals <= evaluations)
       throw_error(ErrorCode::failed_precondition,
                   "{} has {} evaluations already; --max-evals must be more", plan.log_dir.string(),
-                  first_number);
-    if (plan.max_evals > 0) plan.max_evals -= first_number;
+                  evaluations);
+    if (plan.max_evals > 0) plan.max_evals -= evaluations;
   }
 
   auto files = std::make_shared<SearchFiles>(plan, first_number);

@@ -184,6 +184,67 @@ TEST(SearchRun, ContinuesAResultsFileOfDeepHyper) {
   EXPECT_EQ(table.rows.size(), 6U);
 }
 
+TEST(SearchRun, GoesOnAfterTheGreatestIdOfAResultsFile) {
+  const TempDir folder;
+  std::filesystem::create_directories(folder.path() / "log");
+  std::ofstream(folder.path() / "log/results.csv")
+      << "p:x,p:y,objective,job_id,job_status,m:timestamp_submit,m:timestamp_gather,m:error,m:"
+         "other\n"
+         "3,0.5,3.5,4,DONE,0,1,,\n"
+         "9,0.25,9.25,2,DONE,1,2,,\n"
+         "1,0.25,1.25,0.7,DONE,1,2,,\n";
+  auto plan = plan_in(folder, [](RunningJob& job) { return RunResult(value_of(job)); });
+  plan.resume = true;
+  for (const int evaluations : {6, 8}) {
+    plan.max_evals = evaluations;
+    EXPECT_EQ(run_search(plan).evaluations, evaluations);
+    std::set<std::string> ids;
+    for (const auto& row : read_results(folder.path() / "log").rows) ids.insert(row.job_id);
+    std::set<std::string> expected{"4", "2", "0.7"};
+    for (int i = 3; i < evaluations; ++i) expected.insert(std::to_string(i + 2));
+    EXPECT_EQ(ids, expected);
+  }
+}
+
+TEST(SearchRun, GoesOnWhenItWasKilledBetweenTheFilesOfItsBeginning) {
+  const TempDir folder;
+  std::filesystem::create_directories(folder.path() / "log");
+  std::ofstream(folder.path() / "log/results-older.csv") << "x,y,objective,elapsed_sec\n"
+                                                            "3,0.5,3.5,1.0\n"
+                                                            "9,0.25,9.25,2.0\n";
+  int runs = 0;
+  auto plan = plan_in(folder, [&](RunningJob& job) {
+    ++runs;
+    return RunResult(value_of(job));
+  });
+  plan.resume = true;
+  plan.max_evals = 6;
+  EXPECT_EQ(run_search(plan).evaluations, 6);
+  EXPECT_EQ(runs, 4);
+  plan.resume = false;  // what it went on from is no part of another search
+  EXPECT_EQ(run_search(plan).evaluations, 6);
+  EXPECT_FALSE(std::filesystem::exists(folder.path() / "log/results-older.csv"));
+}
+
+TEST(SearchRun, NamesTheFileWhoseFieldsAreWrong) {
+  for (const char* infos :
+       {R"({"kolo_search": 1, "first_number": -5})", R"({"seed": "a"})", R"({"kind": 3})",
+        R"({"search": null})", R"({"problem": []})", R"({"id": 1})", R"({"job": {}})", "[]"}) {
+    const TempDir folder;
+    auto plan = plan_in(folder, [](RunningJob& job) { return RunResult(value_of(job)); });
+    std::filesystem::create_directories(plan.log_dir);
+    std::ofstream(plan.log_dir / "init_infos.json") << infos;
+    plan.resume = true;
+    try {
+      run_search(plan);
+      FAIL() << infos;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::invalid_argument) << error.what();
+      EXPECT_NE(error.message().find("init_infos.json"), std::string::npos) << error.message();
+    }
+  }
+}
+
 TEST(SearchRun, LearnsFromAnEarlierSearch) {
   const TempDir folder;
   const auto warm = folder.path() / "warm.csv";
@@ -401,7 +462,7 @@ TEST(SearchRun, SaysWhyAResultCannotBeRead) {
             std::string::npos);
   EXPECT_EQ(first_error("printf '%0100000d\\n1\\n' 0"), "");
   const std::string deep = std::string(150, '[') + std::string(150, ']');
-  for (const std::string line :
+  for (const std::string& line :
        {"echo '{\"objective\": 1, \"deep\": " + deep + "}'",
         "echo '{\"objective\": 1, \"deep\": " + deep + "}' >&$KOLO_TRIAL_FD"})
     EXPECT_NE(first_error(line).find("nested more than 100 deep"), std::string::npos) << line;
