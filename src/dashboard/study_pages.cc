@@ -62,6 +62,17 @@ std::string summary_of_search(const std::string& name) {
   return {};
 }
 
+/// Goes on reading. Of a study that cannot be read nothing is kept, or half of it would be shown as
+/// if it were all.
+bool follow(StudyIndex& index, store::StudyStore& store, Deadline deadline) {
+  try {
+    return index.follow(store, deadline);
+  } catch (const Error& error) {
+    if (tune::is_of_one_study(error)) index = StudyIndex(index.study());
+    throw;
+  }
+}
+
 }  // namespace
 
 struct StudyPages::Open {
@@ -124,7 +135,7 @@ auto StudyPages::with_index(const std::string& name, Work work) {
     Kept& study = *found;
     const MutexLock lock(study.mutex);
     const bool being_read = std::find(unread_.begin(), unread_.end(), found) != unread_.end();
-    if (!being_read && !study.known.index.follow(store, Deadline::after(kAnswerWithin))) {
+    if (!being_read && !follow(study.known.index, store, Deadline::after(kAnswerWithin))) {
       unread_.push_back(found);
       changed_.notify_all();
     }
@@ -152,7 +163,7 @@ void StudyPages::read_on() {
       if (!open) open = std::make_unique<Open>(url_);
       const MutexLock lock(study.mutex);
       name = study.known.index.study().name;
-      done = study.known.index.follow(open->store, Deadline::after(kReadStep));
+      done = follow(study.known.index, open->store, Deadline::after(kReadStep));
     } catch (const Error& error) {  // the next question begins where it stood
       log::debug("dashboard: {}", error.what());
       open.reset();

@@ -316,9 +316,11 @@ TEST_F(Server, AStudyThatCannotBeReadIsLeftOut) {
   batch.to_seq = 3;
   store_->write(id, batch);
   const auto dashboard = serve();
-  const Json studies = json_in(get(dashboard, "/api/studies"));
-  ASSERT_EQ(studies.at("rows").size(), 1U) << studies;
-  EXPECT_EQ(studies.at("rows")[0][0], kScript);
+  for (int i = 0; i < 2; ++i) {
+    const Json studies = json_in(get(dashboard, "/api/studies"));
+    ASSERT_EQ(studies.at("rows").size(), 1U) << studies;
+    EXPECT_EQ(studies.at("rows")[0][0], kScript);
+  }
   EXPECT_THAT(get(dashboard, "/api/study?name=deep"), HasSubstr("nested more than"));
   const auto table = tune::studies_table(*store_);
   ASSERT_EQ(table.rows.size(), 1U);
