@@ -12,6 +12,7 @@ print(sampler.best.config)
 
 from __future__ import annotations
 
+import math
 from typing import Any, Dict, List, Optional, Sequence, Union
 
 from kolo import _core
@@ -162,10 +163,10 @@ class Sampler:
 
     @property
     def best(self) -> Asked:
-        """The best trial so far, by the first objective."""
-        told = [one for one in self._asked.values() if one.values]
+        """The best trial so far, by the first objective. What is not finite is never the best."""
+        told = [one for one in self._asked.values() if one.values and math.isfinite(one.values[0])]
         if not told:
-            raise NotFoundError("best: no result was told yet")
+            raise NotFoundError("best: no result that is a finite number was told yet")
         sign = -1.0 if self._directions[0] == "maximize" else 1.0
         return min(told, key=lambda one: sign * one.values[0])  # type: ignore[index]
 

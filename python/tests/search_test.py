@@ -3,6 +3,7 @@
 import contextlib
 import csv
 import io
+import math
 import os
 import pathlib
 import statistics
@@ -79,6 +80,17 @@ class AskAndTell(unittest.TestCase):
             sampler.tell(trials[0], 1.0)
         with self.assertRaises(kolo.Error):
             sampler.tell(99, 1.0)
+
+    def test_what_is_not_finite_is_never_best(self):
+        for directions, worst in (("minimize", -math.inf), ("maximize", math.inf)):
+            sampler = Sampler({"x": tune.uniform(0, 1)}, "random", directions)
+            for value in (math.nan, worst):
+                sampler.tell(sampler.ask(), value)
+            with self.assertRaises(LookupError):
+                sampler.best
+            sampler.tell(sampler.ask(), 2.0)
+            sampler.tell(sampler.ask(), math.nan)
+            self.assertEqual(sampler.best.values, [2.0])
 
     def test_bad_calls(self):
         for wrong in (
@@ -352,6 +364,19 @@ class Callbacks(unittest.TestCase):
         self.assertEqual([job["x"] for job in launched], [3, 2, 1])
         with self.assertRaises(hps.callback.SearchTerminationError):
             evaluator.gather("ALL")
+
+    def test_what_is_not_finite_does_not_improve(self):
+        stop = hps.callback.SearchEarlyStopping(patience=3)
+        log = hps.callback.LoggerCallback()
+        job = hps.Evaluator(lambda config: 0.0)  # any object
+        with contextlib.redirect_stdout(io.StringIO()) as out:
+            with self.assertRaises(hps.callback.SearchTerminationError):
+                for job.objective in (math.nan, math.inf, 1.0, math.nan, "F_nan", -math.inf, 0.5):
+                    log.on_done(job)
+                    stop.on_done(job)
+        self.assertEqual(job.objective, 0.5)
+        self.assertNotIn("inf -- this", out.getvalue())
+        self.assertEqual(stop._best, 1.0)
 
     def test_objectives_that_were_not_declared(self):
         results = self.search(lambda config: (config["x"], 2.0), 3, surrogate_model="DUMMY")

@@ -1,5 +1,6 @@
 """kolo.tune: spaces, trials of all kinds, schedulers, analysis."""
 
+import math
 import os
 import signal
 import threading
@@ -508,6 +509,38 @@ class TuneTest(StudyCase):
         frames = analysis.trial_dataframes
         self.assertEqual(len(frames[best.logdir]), len(best.results))
         self.assertEqual(set(frames), {trial.logdir for trial in analysis.trials})
+
+    def test_what_is_not_finite_is_never_best(self):
+        rows = [[math.nan, 2.0], [math.nan, -math.inf, 1.0], [math.nan], [0.5, math.inf]]
+
+        def report(config):
+            for step, value in enumerate(rows[config["row"]]):
+                with tune.checkpoint_dir(step):
+                    pass
+                tune.report(loss=value)
+
+        analysis = self.run_study(
+            report,
+            config={"row": tune.grid_search(list(range(len(rows))))},
+            metric="loss",
+            mode="min",
+        )
+        trials = sorted(analysis.trials, key=lambda trial: trial.config["row"])
+        self.assertEqual(analysis.best_config, {"row": 1})
+        self.assertEqual(analysis.get_best_config(scope="all"), {"row": 3})
+        self.assertEqual(analysis.get_best_config("loss", "max", "all"), {"row": 0})
+        self.assertEqual(trials[1].metric_analysis["loss"]["min"], 1.0)
+        best = [analysis.get_best_checkpoint(trials[row], "loss", "min") for row in (0, 1, 3)]
+        expected = [trials[row].checkpoints[-1][0] for row in (0, 1)] + [trials[3].checkpoints[0][0]]
+        self.assertEqual(best, expected)
+        reporter = tune.CLIReporter(metric="loss", mode="min", sort_by_metric=True)
+        self.assertIn("loss=1.0", "".join(reporter._best(trials)))
+        try:
+            import pandas  # noqa: F401
+        except ImportError:
+            return
+        frame = analysis.dataframe("loss", "min").set_index("config/row")["loss"]
+        self.assertEqual([frame[0], frame[1], frame[3]], [2.0, 1.0, 0.5])
 
     def test_misspelt_names_are_corrected(self):
         for options, meant in (

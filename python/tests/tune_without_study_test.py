@@ -3,6 +3,7 @@
 import contextlib
 import datetime
 import io
+import math
 import os
 import pickle
 import threading
@@ -11,7 +12,12 @@ import unittest
 from study_case import StudyCase
 
 from kolo import tune
-from kolo.tune.stopper import CombinedStopper, ExperimentPlateauStopper, TimeoutStopper
+from kolo.tune.stopper import (
+    CombinedStopper,
+    ExperimentPlateauStopper,
+    TimeoutStopper,
+    TrialPlateauStopper,
+)
 from kolo.tune.suggest import BasicVariantGenerator
 from kolo.tune.variant_generator import RecursiveDependencyError, generate_variants
 
@@ -214,6 +220,21 @@ class Studies(StudyCase):
         at_once = TimeoutStopper(datetime.timedelta(seconds=0))
         analysis = self.run_study(one, num_samples=50, stop=at_once, max_concurrent_trials=1)
         self.assertLess(len(analysis.trials), 50)
+
+    def test_what_is_not_finite_has_not_settled(self):
+        odd = (math.nan, math.inf, -math.inf)
+        for value in odd:
+            trial = TrialPlateauStopper("x", num_results=2, grace_period=2)
+            answers = [trial("0", {"x": x}) for x in (value, 1.0, 1.0)]
+            self.assertEqual(answers, [False, False, True])
+            self.assertFalse(any(trial("1", {"x": value}) for _ in range(4)))
+            for mode in ("min", "max"):
+                study = ExperimentPlateauStopper("x", top=2, mode=mode)
+                answers = [study("0", {"x": x}) for x in (value, value, 1.0, 1.0)]
+                self.assertEqual(answers, [False, False, False, True])
+        patient = ExperimentPlateauStopper("x", top=2, patience=3)
+        answers = [patient("0", {"x": x}) for x in (1.0, 1.0, *odd)]
+        self.assertEqual(answers, [False, False, False, True, True])
 
     def test_a_time_that_goes_on(self):
         stopper = TimeoutStopper(1000)

@@ -23,11 +23,16 @@ class Callback:
         """An evaluation of another search has ended. There are none of those here."""
 
 
-def _number(job: Any) -> Optional[float]:
+def _objective(job: Any) -> Optional[float]:
     """The objective, or the first of several; None if the evaluation failed."""
     value = job.objective[0] if isinstance(job.objective, (list, tuple)) else job.objective
-    is_number = isinstance(value, (int, float)) and not math.isnan(value)
-    return float(value) if is_number else None
+    return float(value) if hasattr(type(value), "__float__") else None
+
+
+def _number(job: Any) -> Optional[float]:
+    """The objective if it is finite: others are never the best."""
+    value = _objective(job)
+    return value if value is not None and math.isfinite(value) else None
 
 
 class _Best(Callback):
@@ -109,13 +114,14 @@ class ProfilingCallback(Callback):
 
 class SearchEarlyStopping(Callback):
     """Ends the search when the objective has not improved for ``patience`` evaluations.
-    ``objective_func(job)`` is what has to improve; failures do not count."""
+    ``objective_func(job)`` is what has to improve. Failures do not count; a number that is not finite
+    is no improvement."""
 
     def __init__(
         self, patience: int = 10, objective_func: Optional[Callable[[Any], float]] = None
     ) -> None:
         self._patience = patience
-        self._objective: Callable[[Any], Optional[float]] = objective_func or _number
+        self._objective: Callable[[Any], Optional[float]] = objective_func or _objective
         self._best: Optional[float] = None
         self._without = 0
 
@@ -123,7 +129,7 @@ class SearchEarlyStopping(Callback):
         value = self._objective(job)
         if value is None or isinstance(value, str):
             return
-        if self._best is None or value > self._best:
+        if math.isfinite(value) and (self._best is None or value > self._best):
             self._best, self._without = value, 0
             return
         self._without += 1

@@ -16,7 +16,7 @@ from kolo._errors import (
 )
 from kolo.tune._space import Constants
 from kolo.tune.checkpoint import Checkpoint
-from kolo.tune.trial import Trial, flatten, in_scope, trial_of
+from kolo.tune.trial import Trial, flatten, in_scope, is_finite, trial_of
 
 
 class Analysis:
@@ -120,7 +120,7 @@ class Analysis:
         best: Optional[Tuple[float, Trial]] = None
         for trial in self.trials:
             value = in_scope(trial.metric(metric), mode, scope)
-            if value is None or math.isnan(value):
+            if not isinstance(value, (int, float)) or math.isnan(value):
                 continue
             if filter_nan_and_inf and math.isinf(value):
                 continue
@@ -186,7 +186,7 @@ class Analysis:
         scored = [
             (p, v)
             for p, v in self.get_trial_checkpoints_paths(trial, metric)
-            if v is not None and not math.isnan(v)
+            if is_finite(v)
         ]
         if not scored:
             warnings.warn(f"{trial} has no checkpoint with a value of {metric!r}", stacklevel=2)
@@ -216,7 +216,7 @@ class Analysis:
         for trial in self.trials:
             result = trial.last_result
             if metric is not None and mode is not None and trial.results:
-                known = [r for r in trial.results if metric in flatten(r)]
+                known = [r for r in trial.results if is_finite(flatten(r).get(metric))]
                 if known:
                     choose = max if mode == "max" else min
                     result = choose(known, key=lambda r: flatten(r)[metric])

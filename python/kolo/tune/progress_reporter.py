@@ -9,7 +9,7 @@ from typing import Any, Dict, List, Optional, Sequence, Union
 from kolo._errors import InvalidArgumentError
 from kolo.tune.callback import Callback
 from kolo.tune.result import AUTO_RESULT_KEYS, TIME_TOTAL_S, TIMESTEPS_TOTAL, TRAINING_ITERATION
-from kolo.tune.trial import Trial, flatten
+from kolo.tune.trial import Trial, flatten, is_finite
 
 Columns = Union[None, Sequence[str], Dict[str, str]]
 
@@ -144,8 +144,7 @@ class TuneReporterBase(ProgressReporter):
 
     def _score(self, trial: Trial) -> Optional[float]:
         value = flatten(trial.last_result).get(self._metric or "")
-        is_number = isinstance(value, (int, float)) and not math.isnan(value)
-        return value if is_number else None
+        return value if is_finite(value) else None
 
     def _table(self, shown: List[Trial], trials: List[Trial]) -> List[str]:
         if self._sorts and self._metric:

@@ -1,12 +1,13 @@
-"""Rules that end a trial. The names are Ray Tune's."""
+"""Rules that end a trial. The names are Ray Tune's. Metrics that are not finite never look settled."""
 
 from __future__ import annotations
 
 import datetime
+import math
 import statistics
 import time
 from collections import defaultdict, deque
-from typing import Any, Callable, Deque, Dict, List, Optional, Union
+from typing import Any, Callable, Deque, Dict, Iterable, List, Optional, Union
 
 from kolo._errors import InvalidArgumentError
 
@@ -52,6 +53,12 @@ class MaximumIterationStopper(Stopper):
         return self._results[trial_id] >= self._max_iter
 
 
+def _spread(values: Iterable[float]) -> float:
+    """The standard deviation."""
+    listed = list(values)
+    return statistics.pstdev(listed) if all(map(math.isfinite, listed)) else math.inf
+
+
 class TrialPlateauStopper(Stopper):
     """Stops a trial whose metric does not move any more."""
 
@@ -85,7 +92,7 @@ class TrialPlateauStopper(Stopper):
                 return False
             if self._mode == "max" and value < self._threshold:
                 return False
-        return statistics.pstdev(values) <= self._std
+        return _spread(values) <= self._std
 
 
 class ExperimentPlateauStopper(Stopper):
@@ -111,13 +118,14 @@ class ExperimentPlateauStopper(Stopper):
         self._best: List[float] = []
 
     def __call__(self, trial_id: str, result: Dict[str, Any]) -> bool:
-        self._best.append(result[self._metric])
+        if math.isfinite(result[self._metric]):  # else it is no improvement
+            self._best.append(result[self._metric])
         self._best = sorted(self._best, reverse=self._mode == "max")[: self._top]
         self._iterations = self._iterations + 1 if self._is_flat() else 0
         return self.stop_all()
 
     def _is_flat(self) -> bool:
-        return len(self._best) == self._top and statistics.pstdev(self._best) <= self._std
+        return len(self._best) == self._top and _spread(self._best) <= self._std
 
     def stop_all(self) -> bool:
         return self._is_flat() and self._iterations >= self._patience

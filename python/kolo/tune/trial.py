@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import os
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
@@ -26,6 +27,19 @@ def flatten(value: Dict[str, Any], separator: str = "/", prefix: str = "") -> Di
 SCOPES = ("last", "all", "avg", "last-5-avg", "last-10-avg")
 
 
+def is_finite(value: Any) -> bool:
+    """Whether it is a number that may be the best of several."""
+    return isinstance(value, (int, float)) and math.isfinite(value)
+
+
+def _best_of(values: List[float], mode: str) -> float:
+    """The best of the finite ones; of others if there are none."""
+    finite = [value for value in values if is_finite(value)]
+    if not finite:
+        return values[-1]
+    return max(finite) if mode == "max" else min(finite)
+
+
 def in_scope(values: List[float], mode: str, scope: str) -> Optional[float]:
     """One number of all that were reported; None if there are none."""
     if not values:
@@ -33,7 +47,7 @@ def in_scope(values: List[float], mode: str, scope: str) -> Optional[float]:
     if scope == "last":
         return values[-1]
     if scope == "all":
-        return max(values) if mode == "max" else min(values)
+        return _best_of(values, mode)
     if scope == "avg":
         return sum(values) / len(values)
     if scope in ("last-5-avg", "last-10-avg"):
@@ -177,7 +191,11 @@ class Trial:
         analysis: Dict[str, Dict[str, Any]] = {}
         for name, values in self._numbers().items():
             scopes = {one: in_scope(values, "max", one) for one in SCOPES if one != "all"}
-            analysis[name] = {"max": max(values), "min": min(values), **scopes}
+            analysis[name] = {
+                "max": _best_of(values, "max"),
+                "min": _best_of(values, "min"),
+                **scopes,
+            }
         return analysis
 
     @property
