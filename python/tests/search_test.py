@@ -2,12 +2,15 @@
 
 import contextlib
 import csv
+import glob
 import io
 import math
 import os
 import pathlib
+import signal
 import statistics
 import tempfile
+import time
 import unittest
 
 import kolo
@@ -364,6 +367,51 @@ class Callbacks(unittest.TestCase):
         self.assertEqual([job["x"] for job in launched], [3, 2, 1])
         with self.assertRaises(hps.callback.SearchTerminationError):
             evaluator.gather("ALL")
+
+    def rows_of_file(self, pattern="results.csv"):
+        (path,) = glob.glob(os.path.join(self._folder.name, pattern))
+        with open(path) as file:
+            return list(csv.DictReader(file))
+
+    def test_what_was_evaluated_is_kept_when_a_search_is_ended(self):
+        class Broken(hps.callback.Callback):
+            def __init__(self, error):
+                self.left, self.error = 3, error
+
+            def on_done(self, job):
+                self.left -= 1
+                if self.left == 0:
+                    raise self.error
+
+        class Interrupts(Broken):
+            def on_done(self, job):
+                self.left -= 1
+                if self.left == 0:
+                    os.kill(os.getpid(), signal.SIGINT)
+
+        def run(config):
+            time.sleep(0.01)
+            return config["x"]
+
+        for callback, error in (
+            (Broken(ZeroDivisionError("broken")), ZeroDivisionError),
+            (Interrupts(None), KeyboardInterrupt),
+        ):
+            with self.assertRaises(error):
+                self.search(run, 1000, [callback], surrogate_model="DUMMY")
+            rows = self.rows_of_file()
+            self.assertGreaterEqual(len(rows), 3)
+            self.assertEqual(len(rows), len(self.last.rows))
+            self.assertEqual([row["objective"] for row in rows], [row["x"] for row in rows])
+        # The second search has left what the first has written.
+        self.assertEqual(len(self.rows_of_file("earlier-*/results.csv")), 3)
+
+    def test_a_second_search_keeps_the_results_of_the_first(self):
+        self.search(lambda config: 1.0, 3, surrogate_model="DUMMY")
+        self.search(lambda config: 2.0, 2, surrogate_model="DUMMY")
+        self.assertEqual([row["objective"] for row in self.rows_of_file()], ["2.0"] * 2)
+        earlier = self.rows_of_file("earlier-*/results.csv")
+        self.assertEqual([row["objective"] for row in earlier], ["1.0"] * 3)
 
     def test_what_is_not_finite_does_not_improve(self):
         stop = hps.callback.SearchEarlyStopping(patience=3)

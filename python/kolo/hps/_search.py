@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import inspect
 import math
 import os
@@ -15,6 +14,7 @@ from kolo import tune
 from kolo._errors import InvalidArgumentError, UnsupportedError, suggests
 from kolo.hps._evaluator import Evaluator, Job
 from kolo.hps._problem import HpProblem
+from kolo.hps._results import columns_of, move_aside, read_rows, write_rows
 from kolo.hps.callback import SearchTerminationError
 from kolo.search import Sampler
 from kolo.tune._session import EvaluationFailed
@@ -117,6 +117,7 @@ class _Times:
         self._names = names
         self._jobs: Dict[int, Job] = {}
         self.of: Dict[int, Dict[str, float]] = {}
+        self.ended: List[Any] = []
         self.is_over = False
 
     def _note(self, number: int, what: str) -> float:
@@ -131,6 +132,7 @@ class _Times:
 
     def on_trial_complete(self, trial: Any, **info: Any) -> None:
         now = self._note(trial.number, "timestamp_gather")
+        self.ended.append(trial)
         job = self._jobs.pop(trial.number, None) or Job(trial.number, trial.config, now)
         job.timestamp_gather = now
         result = trial.last_result
@@ -242,8 +244,7 @@ class Search:
             name=self.algorithm, points_to_evaluate=self._points, **self._settings
         )
         searcher.known = self._known
-        analysis = tune.run(
-            evaluation,
+        options: Dict[str, Any] = dict(
             _space=space,
             metric=names if count > 1 else "objective",
             mode=["max"] * count if count > 1 else "max",
@@ -261,8 +262,12 @@ class Search:
             verbose=self._verbose,
             seed=self._seed,
         )
-        self.rows = [self._row(t, names, times.of.get(t.number, {})) for t in analysis.trials]
-        self._write()
+        try:
+            analysis = tune.run(evaluation, **options)
+        except BaseException:  # Ctrl-C, or a callback: what was evaluated is kept
+            self._keep(times.ended, times)
+            raise
+        self._keep(analysis.trials, times)
         failed = [trial for trial in analysis.trials if trial.status == "ERROR"]
         if failed and len(failed) == len(self.rows):
             warnings.warn(
@@ -293,16 +298,15 @@ class Search:
             **{f"m:{name}": value for name, value in times.items()},
         }
 
-    def _write(self) -> None:
-        columns: List[str] = []
-        for row in self.rows:
-            columns += [name for name in row if name not in columns]
-        os.makedirs(self._log_dir, exist_ok=True)
-        path = os.path.join(self._log_dir, "results.csv")
-        with open(path, "w", newline="") as file:
-            writer = csv.DictWriter(file, columns)
-            writer.writeheader()
-            writer.writerows(self.rows)
+    def _keep(self, trials: List[Any], times: _Times) -> None:
+        """The rows of trials that have ended, here and in results.csv."""
+        names = self._names()
+        self.rows = [self._row(trial, names, times.of.get(trial.number, {})) for trial in trials]
+        if self.rows:
+            os.makedirs(self._log_dir, exist_ok=True)
+            path = os.path.join(self._log_dir, "results.csv")
+            move_aside(path)
+            write_rows(path, self.rows, columns_of(self.rows))
 
 
 class CBO(Search):
@@ -399,8 +403,7 @@ class CBO(Search):
     def _earlier(self, df: Any, what: str) -> List[Tuple[Dict[str, Any], List[float]]]:
         """Configurations and objectives of the results of another search."""
         if isinstance(df, (str, os.PathLike)):
-            with open(df, newline="") as file:
-                rows: List[Dict[str, Any]] = list(csv.DictReader(file))
+            rows: List[Dict[str, Any]] = read_rows(os.fspath(df))
         elif isinstance(df, (list, tuple)):
             rows = list(df)
         elif hasattr(df, "to_dict"):
