@@ -31,6 +31,12 @@ TEST(Log, LevelsHaveNames) {
   }
 }
 
+TEST(Log, WhatProgramsSayGivesTheTerminalNoOrders) {
+  log::set_level(log::Level::error);
+  EXPECT_THAT(printed_by([] { log::error("it said:\n\x1b]0;title\x07 {}", "\x1b[31mred"); }),
+              testing::EndsWith("error: it said:\n ]0;title   [31mred\n"));
+}
+
 TEST(Log, AFileHasWhatStandardErrorDoesNotShow) {
   const TempDir scratch;
   const auto path = scratch.path() / "log";
