@@ -1,4 +1,5 @@
 // The folder of a database, and reading jobs.
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -120,6 +121,8 @@ JobDatabase JobDatabase::init(const fs::path& folder, const std::string& url) {
   make_lasting_directories(whole.parent_path());
   fs::path beside = whole;
   beside += own_suffix();
+  if (::mkdir(beside.c_str(), 0777) != 0)
+    throw_errno("cannot create the folder {}", folder.string());
   try {
     make_in(beside, url);
     if (::rename(beside.c_str(), whole.c_str()) != 0) {
