@@ -22,6 +22,8 @@
 #include "tune/executor/executors.h"
 #include "tune/executor/self_executor.h"
 #include "tune/output/progress.h"
+#include "tune/protocol/trial_client.h"
+#include "tune/protocol/trial_protocol.h"
 #include "tune/study/cluster_study.h"
 #include "tune/study/resource_pool.h"
 #include "values.h"
@@ -312,6 +314,21 @@ void bind_study(py::module_& m) {
       } catch (const tune::Stopped&) {  // it was told so before
         return false;
       }
+    });
+  });
+  // What a program says at its end. Raises failed_precondition if it is no trial.
+  m.def("trial_report_last", [](py::handle metrics) {
+    const Value value = to_value(metrics);
+    blocking([&] {
+      try {
+        tune::session().report_last(value);
+      } catch (const tune::Stopped&) {  // nobody wants to know
+      }
+    });
+  });
+  m.def("trial_fail", [](const std::string& error) {
+    blocking([&] {
+      tune::TrialLink::from_environment(/*own_connection=*/false).send(tune::failure_line(error));
     });
   });
   m.def("trial_should_stop", [] { return tune::session().should_stop(); });

@@ -368,6 +368,24 @@ class Callbacks(unittest.TestCase):
         with self.assertRaises(hps.callback.SearchTerminationError):
             evaluator.gather("ALL")
 
+    def test_metadata_does_not_replace_objectives(self):
+        seen = []
+
+        class Own(hps.callback.Callback):
+            def on_done(self, job):
+                seen.append((job.objective, job.metadata))
+
+        def run(config):
+            more = {"objective": 99, "objective_0": 98, "objective_name": "loss"}
+            return {"objective": 1.0, "metadata": more}
+
+        self.search(run, 2, [Own()], surrogate_model="DUMMY")
+        self.assertEqual([row["objective"] for row in self.last.rows], [1.0] * 2)
+        expected = {"objective_": 99, "objective_0_": 98, "objective_name": "loss"}
+        for objective, metadata in seen:
+            self.assertEqual(objective, 1.0)
+            self.assertEqual({name: metadata.get(name) for name in expected}, expected)
+
     def rows_of_file(self, pattern="results.csv"):
         (path,) = glob.glob(os.path.join(self._folder.name, pattern))
         with open(path) as file:

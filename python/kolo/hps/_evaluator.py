@@ -80,7 +80,7 @@ class Job:
         row: Dict[str, Any] = {**self.config, "job_id": self.id}
         more = dict(self.result) if isinstance(self.result, dict) else {"objective": self.result}
         objective = more.pop("objective", None)
-        more.update(more.pop("metadata", {}))
+        more.update(more.pop("metadata", None) or {})
         times = {name: more.pop(name) for name in _TIMES if name in more}
         if isinstance(objective, (list, tuple)) or (objectives or 1) > 1:
             several = isinstance(objective, (list, tuple))
@@ -88,12 +88,15 @@ class Job:
             row.update({f"objective_{i}": value for i, value in enumerate(values)})
         else:
             row["objective"] = objective
-        row.update(
-            **more,
-            timestamp_submit=self.timestamp_submit,
-            timestamp_gather=self.timestamp_gather,
-        )
-        return {**row, **times}
+        own = {
+            "timestamp_submit": self.timestamp_submit,
+            "timestamp_gather": self.timestamp_gather,
+            **times,
+        }
+        # What a run function says besides gets a "_" where its name is taken.
+        taken = {**row, **own}
+        others = {f"{name}_" if name in taken else name: v for name, v in more.items()}
+        return {**row, **others, **own}
 
 
 def profile(run_function: Callable[..., Any]) -> Callable[..., Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 import os
+import re
 import time
 import warnings
 from contextlib import nullcontext
@@ -18,6 +19,10 @@ from kolo.hps._results import columns_of, move_aside, read_rows, write_rows
 from kolo.hps.callback import SearchTerminationError
 from kolo.search import Sampler
 from kolo.tune._session import EvaluationFailed
+
+
+_SEVERAL = re.compile(r"objective_\d+")
+_OBJECTIVE = re.compile(r"objective(_\d+)?")
 
 
 class RunningJob:
@@ -76,7 +81,14 @@ def split_result(result: Any) -> Tuple[Any, Dict[str, Any]]:
             f"the run function returned a dictionary without 'objective': {sorted(result)}"
         )
     more = {k: v for k, v in result.items() if k not in ("objective", "metadata")}
-    return result["objective"], {**more, **result.get("metadata", {})}
+    more.update(result.get("metadata") or {})
+    return result["objective"], {_metadata_name(name): value for name, value in more.items()}
+
+
+def _metadata_name(name: Any) -> Any:
+    """The names of objectives are taken: metadata of these names gets a "_" at the end."""
+    is_taken = isinstance(name, str) and _OBJECTIVE.fullmatch(name.rstrip("_"))
+    return f"{name}_" if is_taken else name
 
 
 def report_of(result: Any, objectives: int = 1) -> Dict[str, Any]:
@@ -102,9 +114,9 @@ def report_of(result: Any, objectives: int = 1) -> Dict[str, Any]:
     if any(not math.isfinite(number) for number in numbers):
         raise EvaluationFailed("F_nan")
     if undeclared:  # the search is for their mean; HpProblem(objectives=2) searches for the front
-        metadata = {"objective": sum(numbers) / len(numbers), **metadata}
+        metadata["objective"] = sum(numbers) / len(numbers)
     names = ["objective"] if len(numbers) == 1 else [f"objective_{i}" for i in range(len(numbers))]
-    return {**dict(zip(names, numbers)), **metadata}
+    return {**metadata, **dict(zip(names, numbers))}
 
 
 class _Times:
@@ -285,7 +297,7 @@ class Search:
         found = {name: "F" if failed else trial.last_result[name] for name in names}
         if failed and trial.error:
             found[names[0]] = _failure(trial)
-        several = {k: v for k, v in trial.last_result.items() if k.startswith("objective_")}
+        several = {k: v for k, v in trial.last_result.items() if _SEVERAL.fullmatch(k)}
         if names == ["objective"] and several:  # whose mean was searched for
             found = dict(sorted(several.items(), key=lambda item: int(item[0].split("_")[1])))
         if self._columns == "plain":
