@@ -36,8 +36,7 @@ EventFile::EventFile(const std::filesystem::path& directory, double wall_time) {
   path_ = directory / fmt::format("events.out.tfevents.{:010}.{}.{}.{}",
                                   static_cast<std::int64_t>(wall_time), host_name(), ::getpid(),
                                   serial++);
-  file_ = Fd(::open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
-  if (!file_.valid()) throw_errno("cannot create {}", path_.string());
+  file_ = open_plain_file(path_, O_WRONLY | O_CREAT | O_APPEND, 0644);
   Event event;
   event.set_wall_time(wall_time);
   event.set_file_version("brain.Event:2");

@@ -6,12 +6,10 @@
 // later rows would go to the file that was replaced.
 #include "tune/output/result_loggers.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 
 #include "base/csv.h"
 #include "base/errors.h"
@@ -29,31 +27,55 @@ using search::Value;
 constexpr std::size_t kFlushBytes = 64U << 10;
 constexpr std::string_view kConfig = "config";
 
+/// A program that names its metrics by its steps would have a table as wide as it is long.
+constexpr std::size_t kMostColumns = 300;
+
+/// So much text waits for a file that cannot be written. A resumed study has all of it in the
+/// database and writes the file anew.
+constexpr std::size_t kMostPending = 1U << 20;
+
 /// Appends to a file; the file appears with the first flush.
 class Appender {
  public:
   explicit Appender(fs::path path) : path_(std::move(path)) {}
 
-  [[nodiscard]] const fs::path& path() const noexcept { return path_; }
   std::string& pending() noexcept { return pending_; }
   void flush() {
     if (pending_.empty()) return;
-    if (!file_.valid()) {
-      file_ = Fd(::open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
-      if (!file_.valid()) throw_errno("cannot write {}", path_.string());
+    try {
+      if (!file_.valid()) file_ = open_trial_file(path_, 0644);
+      write_all(file_.get(), pending_, path_.string());
+    } catch (const Error&) {
+      if (pending_.size() > kMostPending) pending_.clear();
+      throw;
     }
-    write_all(file_.get(), pending_, path_.string());
+    size_ += pending_.size();
     pending_.clear();
+  }
+  /// All that was written. Throws failed_precondition if somebody else has written, too.
+  [[nodiscard]] std::string content() const {
+    require_trial_directory(path_.parent_path());
+    std::error_code none;
+    if (fs::file_size(path_, none) != size_ || none)
+      throw_error(ErrorCode::failed_precondition, "somebody else has changed {}", path_.string());
+    return read_plain_file(path_);
+  }
+  /// Puts another file in its place, to which the next flush appends.
+  void replace(const std::string& text) {
+    file_.reset();
+    write_file_atomically(path_, text);
+    size_ = text.size();
   }
   void flush_if_much() {
     if (pending_.size() >= kFlushBytes) flush();
   }
-  /// The next flush opens the file again, which may be another one.
+  /// The next flush opens the file again.
   void close() { file_.reset(); }
 
  private:
   fs::path path_;
   Fd file_;
+  std::size_t size_ = 0;
   std::string pending_;
 };
 
@@ -73,7 +95,8 @@ class JsonLogger final : public ResultLogger {
   Appender file_;
 };
 
-/// Unlike Tune's, metrics that appear later get a column: the file is then written anew.
+/// Unlike Tune's, metrics that appear later get a column: the file is then written anew. Metrics
+/// beyond kMostColumns are in result.json alone.
 class CsvLogger final : public ResultLogger {
  public:
   explicit CsvLogger(const LoggedTrial& trial) : file_(trial.directory / "progress.csv") {}
@@ -85,7 +108,8 @@ class CsvLogger final : public ResultLogger {
     });
     std::vector<std::string> added;
     for (const auto& [key, value] : row)
-      if (std::find(columns_.begin(), columns_.end(), key) == columns_.end()) added.push_back(key);
+      if (columns_.size() + added.size() < kMostColumns && !known_.contains(key))
+        added.push_back(key);
     if (!added.empty()) extend(added);
     std::string& out = file_.pending();
     for (std::size_t i = 0; i < columns_.size(); ++i) {
@@ -105,12 +129,13 @@ class CsvLogger final : public ResultLogger {
     std::string rows;
     if (!columns_.empty()) {
       flush();
-      const std::string old = read_file(file_.path());
+      const std::string old = file_.content();
       const auto lines = csv_lines(old);
       for (std::size_t i = 1; i < lines.size(); ++i)
         rows.append(lines[i]).append(added.size(), ',').append(1, '\n');
     }
     columns_.insert(columns_.end(), added.begin(), added.end());
+    known_.insert(added.begin(), added.end());
     std::string header;
     for (std::size_t i = 0; i < columns_.size(); ++i)
       header += (i > 0 ? "," : "") + csv_field(Value(columns_[i]));
@@ -119,12 +144,12 @@ class CsvLogger final : public ResultLogger {
       file_.pending() = header + file_.pending();
       return;
     }
-    file_.close();
-    write_file_atomically(file_.path(), header + rows);
+    file_.replace(header + rows);
   }
 
   Appender file_;
   std::vector<std::string> columns_;
+  std::set<std::string, std::less<>> known_;  // the same
 };
 
 std::optional<double> scalar_of(const Value& value) {
@@ -159,6 +184,7 @@ class TensorBoardLogger final : public ResultLogger {
 
  private:
   void open() {
+    require_trial_directory(trial_.directory);
     file_ = std::make_unique<events::EventFile>(trial_.directory, last_time_);
     std::vector<events::HParam> params;
     for (const auto& [key, value] : flatten(trial_.config)) {

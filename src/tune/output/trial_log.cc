@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/chrono.h>
+#include <unistd.h>
 
 #include <ctime>
 
@@ -36,7 +37,30 @@ void remove_results(const fs::path& directory) {
   for (const auto& path : old) fs::remove(path, none);
 }
 
+bool holds(const fs::path& path, const std::string& text) {
+  std::error_code none;
+  if (fs::file_size(path, none) != text.size() || none) return false;
+  try {
+    return read_plain_file(path) == text;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
 }  // namespace
+
+void require_trial_directory(const fs::path& directory) {
+  std::error_code none;
+  if (fs::symlink_status(directory, none).type() != fs::file_type::directory)
+    throw_error(ErrorCode::failed_precondition,
+                "{} is no directory but a file, a link or the like; remove what has this name",
+                directory.string());
+}
+
+Fd open_trial_file(const fs::path& path, mode_t mode) {
+  require_trial_directory(path.parent_path());
+  return open_plain_file(path, O_WRONLY | O_CREAT | O_APPEND, mode);
+}
 
 std::vector<LoggerInfo> loggers() {
   std::vector<LoggerInfo> all;
@@ -51,11 +75,11 @@ void require_loggers(const std::vector<std::string>& names) {
 void write_params(const fs::path& directory, const search::Value& config) {
   const std::string params = json_text(search::json_from_value(config), 2) + "\n";
   const fs::path path = directory / "params.json", next = directory / ".params.json";
-  std::error_code none;
-  if (fs::file_size(path, none) == params.size() && !none && read_file(path) == params) return;
+  require_trial_directory(directory);
+  if (holds(path, params)) return;
+  ::unlink(next.c_str());  // of a crash, or what an earlier run of the trial has put there
   {
-    const Fd file(::open(next.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
-    if (!file.valid()) throw_errno("cannot write {}", next.string());
+    const Fd file = open_plain_file(next, O_WRONLY | O_CREAT | O_EXCL, 0644);
     write_all(file.get(), params, next.string());
   }
   if (::rename(next.c_str(), path.c_str()) != 0) throw_errno("cannot write {}", path.string());
@@ -64,6 +88,7 @@ void write_params(const fs::path& directory, const search::Value& config) {
 TrialLog::TrialLog(LoggedTrial trial, const std::vector<std::string>& names, bool anew)
     : directory_(trial.directory) {
   fs::create_directories(directory_);
+  require_trial_directory(directory_);
   if (anew) remove_results(directory_);
   write_params(directory_, trial.config);
   for (const auto& name : names) loggers_.push_back(kTable.at(name).make(trial));
@@ -77,9 +102,8 @@ void TrialLog::failure(std::int64_t count, const std::string& error, double time
   const auto seconds = static_cast<std::time_t>(time);
   std::tm local{};
   ::localtime_r(&seconds, &local);
-  const Fd file(
-      ::open((directory_ / "error.txt").c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644));
-  if (!file.valid()) throw_errno("cannot write {}/error.txt", directory_.string());
+  // It repeats what the program has printed, which is nobody else's business either.
+  const Fd file = open_trial_file(directory_ / "error.txt", kPrivateFile);
   write_all(
       file.get(),
       fmt::format("Failure # {} (occurred at {:%Y-%m-%d_%H-%M-%S})\n{}\n", count, local, error),

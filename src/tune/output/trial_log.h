@@ -4,12 +4,15 @@
 // They repeat what the database holds. A resumed study rewrites the files that may lack something.
 #pragma once
 
+#include <sys/types.h>
+
 #include <filesystem>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/fd.h"
 #include "kolo/search/value.h"
 
 namespace kolo::tune {
@@ -42,6 +45,12 @@ std::vector<LoggerInfo> loggers();
 
 /// Throws not_found for unknown names.
 void require_loggers(const std::vector<std::string>& names);
+
+/// Opens a file of the trial to append to. Throws failed_precondition if something else has its
+/// name or that of its directory: the trial may put links and pipes there.
+Fd open_trial_file(const std::filesystem::path& path, mode_t mode);
+/// Throws failed_precondition unless the directory is there and no link to another one.
+void require_trial_directory(const std::filesystem::path& directory);
 
 /// Writes params.json in the directory of the trial. A reader sees either the old or the new file.
 void write_params(const std::filesystem::path& directory, const search::Value& config);

@@ -106,5 +106,47 @@ TEST_F(HostileTrial, FailsAloneWhenItsJsonIsBeyondReason) {
   EXPECT_TRUE(kolo({"report-html", "hostile", "-o", page}).ok());
 }
 
+/// One trial of the study does what a trial should.
+constexpr const char* kOnly = "[ $KOLO_PARAM_KIND = good ] && { kolo report loss=1; exit 0; }\n";
+
+TEST_F(HostileTrial, MayPutPipesInPlaceOfItsFiles) {
+  write(
+      "space.yaml",
+      "kind: {grid_search: [error.txt, result.json, progress.csv, stderr, .params.json, good]}\n");
+  const auto result = study(std::string(kOnly) +
+                                "cd $KOLO_TRIAL_DIR; rm -f params.json $KOLO_PARAM_KIND\n"
+                                "mkfifo $KOLO_PARAM_KIND; kolo report loss=2; exit 1",
+                            {"--max-failures", "1"});
+  EXPECT_THAT(result.output, HasSubstr("best: loss 1 ")) << result.errors;
+  EXPECT_FALSE(result.ok());
+  const Json all = trials("hostile");
+  ASSERT_EQ(all.size(), 6U);
+  EXPECT_EQ(all[5]["status"], "TERMINATED");
+  EXPECT_THAT(kolo({"resume", "hostile"}).errors, HasSubstr("5 of 6 trials failed"));
+}
+
+TEST_F(HostileTrial, DoesNotMakeTheStudyWriteTheUsersFiles) {
+  ::setenv("PRECIOUS", write("precious", "mine").c_str(), 1);
+  write("space.yaml",
+        "kind: {grid_search: [error.txt, result.json, progress.csv, .params.json, params.json]}\n");
+  const auto result = study(
+      "cd $KOLO_TRIAL_DIR; rm -f params.json $KOLO_PARAM_KIND; ln -s $PRECIOUS $KOLO_PARAM_KIND\n"
+      "kolo report loss=2; exit 1",
+      {"--max-failures", "1"});
+  EXPECT_EQ(read_file(scratch_.path() / "precious"), "mine") << result.errors;
+  for (const auto& trial : trials("hostile"))
+    EXPECT_THAT(trial["error"], HasSubstr("the program exited with status 1"));
+}
+
+TEST_F(HostileTrial, LeavesNothingThatOthersMayRead) {
+  ::umask(022);
+  EXPECT_FALSE(study("echo secret >&2; exit 1").ok());
+  const fs::path directory = trials("hostile")[0]["logdir"].get<std::string>();
+  EXPECT_THAT(read_file(directory / "error.txt"), HasSubstr("secret"));
+  EXPECT_EQ(fs::status(directory / "error.txt").permissions() &
+                (fs::perms::group_all | fs::perms::others_all),
+            fs::perms::none);
+}
+
 }  // namespace
 }  // namespace kolo::test

@@ -1,8 +1,12 @@
 #include "tune/output/trial_log.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
+#include "base/errors.h"
 #include "base/files.h"
 #include "base/json.h"
 
@@ -53,6 +57,47 @@ TEST(TrialLog, StartsAnewWhereItMayMissSomething) {
     log.end(true);
   }
   EXPECT_EQ(read_file(scratch.path() / "result.json"), "{\"a\": 1}\n");
+}
+
+TEST(TrialLog, HasAsManyColumnsAsATableMayHave) {
+  TempDir scratch;
+  TrialLog log({scratch.path(), Value(Value::Dict{}), {}}, {"csv", "json"}, false);
+  for (int step = 0; step < 400; ++step)
+    log.result(Value{{"loss", 1}, {fmt::format("loss_{}", step), step}});
+  log.end(true);
+  const std::string table = read_file(scratch.path() / "progress.csv");
+  EXPECT_EQ(std::count(table.begin(), table.end(), '\n'), 401);
+  const std::string header = table.substr(0, table.find('\n'));
+  EXPECT_EQ(std::count(header.begin(), header.end(), ','), 299);
+  EXPECT_THAT(read_file(scratch.path() / "result.json"), testing::HasSubstr("\"loss_399\": 399"));
+}
+
+TEST(TrialLog, WritesToFilesOfItsOwnAlone) {
+  TempDir scratch;
+  const auto directory = scratch.path() / "trial", precious = scratch.path() / "precious";
+  std::filesystem::create_directory(directory);
+  write_file_atomically(precious, "mine");
+  const Value config{{"lr", 0.1}};
+  for (const char* name : {"params.json", ".params.json"})
+    std::filesystem::create_symlink(precious, directory / name);
+  write_params(directory, config);
+  EXPECT_TRUE(std::filesystem::is_regular_file(directory / "params.json"));
+  TrialLog log({directory, config, {}}, {"json", "csv"}, false);
+  log.result(Value{{"a", 1}});
+  for (const char* name : {"result.json", "progress.csv", "error.txt"})
+    std::filesystem::create_symlink(precious, directory / name);
+  EXPECT_THROW(log.flush(), Error);
+  EXPECT_THROW(log.failure(1, "oh", 0), Error);
+  EXPECT_EQ(read_file(precious), "mine");
+}
+
+TEST(TrialLog, DoesNotReadWhatOthersHaveMadeOfItsTable) {
+  TempDir scratch;
+  TrialLog log({scratch.path(), Value(Value::Dict{}), {}}, {"csv"}, false);
+  log.result(Value{{"a", 1}});
+  log.flush();
+  std::filesystem::resize_file(scratch.path() / "progress.csv", std::uintmax_t{1} << 40);
+  EXPECT_THROW(log.result(Value{{"a", 2}, {"b", 3}}), Error);
 }
 
 }  // namespace
