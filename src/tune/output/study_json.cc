@@ -208,8 +208,9 @@ Json trial_json(const TrialFacts& facts, const StudySpec& spec,
 
 Json files_json(const TrialResult& trial) {
   Json files = Json::array();
+  std::error_code unknown;  // a trial may leave a link that leads to itself
   for (const char* file : {"stdout", "stderr", "error.txt", "progress.csv", "result.json"})
-    if (const auto path = trial.directory / file; std::filesystem::exists(path))
+    if (const auto path = trial.directory / file; std::filesystem::exists(path, unknown))
       files.push_back({file, path.string()});
   return files;
 }

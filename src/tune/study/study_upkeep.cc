@@ -9,6 +9,7 @@
 #include "kolo/tune.h"
 #include "tune/study/study.h"
 #include "tune/study/study_claim.h"
+#include "tune/trial/checkpoints.h"
 
 namespace kolo::tune {
 namespace fs = std::filesystem;
@@ -81,7 +82,8 @@ std::uintmax_t StudyFiles::bytes() const {
 StudyFiles files_of_study(store::StudyStore& store, const store::StudyRecord& study) {
   StudyFiles files{study.directory, {}};
   const auto add = [&files](const std::string& name) {
-    if (fs::symlink_status(files.directory / name).type() != fs::file_type::not_found)
+    std::error_code none;
+    if (fs::symlink_status(files.directory / name, none).type() != fs::file_type::not_found)
       files.entries.push_back(name);
   };
   for (const auto& trial : store.trials(study.id)) {
@@ -129,11 +131,7 @@ void copy_study(const std::string& name, const std::string& new_name, const std:
   make_lasting_directories(to.directory);
   for (const auto& entry : to.entries) {
     const fs::path path = upkeep.files.directory / entry;
-    with_files("copy", path, [&] {
-      fs::copy(path, to.directory / entry,
-               fs::copy_options::recursive | fs::copy_options::copy_symlinks |
-                   fs::copy_options::overwrite_existing);
-    });
+    with_files("copy", path, [&] { copy_files(path, to.directory / entry, CopiedLinks::stay); });
   }
   with_files("write", to.directory, [&] { sync_tree_to_disk(to.directory); });
   upkeep.store.copy(upkeep.study.id, new_name, to.directory.string());

@@ -9,6 +9,7 @@
 #include "base/errors.h"
 #include "base/files.h"
 #include "base/metric_order.h"
+#include "tune/output/trial_log.h"
 
 namespace kolo::tune {
 namespace fs = std::filesystem;
@@ -26,7 +27,8 @@ fs::path unfinished(const fs::path& trial_dir) {
 fs::path finish(const fs::path& made, const fs::path& trial_dir, std::int64_t iteration) {
   const std::string name = fmt::format("{}{:0{}}", kCheckpointPrefix, iteration, kIterationDigits);
   fs::path path = trial_dir / name;
-  for (int n = 2; fs::exists(path); ++n) path = trial_dir / fmt::format("{}-{}", name, n);
+  for (int n = 2; fs::symlink_status(path).type() != fs::file_type::not_found; ++n)
+    path = trial_dir / fmt::format("{}-{}", name, n);
   fs::rename(made, path);
   return path;
 }
@@ -94,10 +96,33 @@ void write_and_discard(const fs::path& trial_dir,
   fs::remove_all(directory, none);
 }
 
+void copy_files(const fs::path& from, const fs::path& to, CopiedLinks links) {
+  std::error_code none;
+  const auto type = fs::symlink_status(from).type();
+  if (type == fs::file_type::directory) {
+    fs::create_directory(to, from);
+    for (const auto& entry : fs::directory_iterator(from))
+      copy_files(entry.path(), to / entry.path().filename(), links);
+  } else if (type == fs::file_type::regular ||
+             (type == fs::file_type::symlink && links == CopiedLinks::become_files &&
+              fs::is_regular_file(from, none))) {
+    fs::copy_file(from, to, fs::copy_options::overwrite_existing);
+  } else if (type == fs::file_type::symlink) {
+    fs::remove(to);
+    fs::copy_symlink(from, to);
+  }
+}
+
 fs::path clone_checkpoint(const fs::path& source, const fs::path& trial_dir,
                           std::int64_t iteration) {
+  std::error_code none;
+  if (fs::symlink_status(trial_dir, none).type() != fs::file_type::not_found)
+    require_trial_directory(trial_dir);
   return make_checkpoint(trial_dir, iteration, [&](const fs::path& directory) {
-    fs::copy(source, directory, fs::copy_options::recursive);
+    const fs::path whole = fs::canonical(source);  // may be named by a link
+    // The other trial may remove the files that links lead to.
+    copy_files(whole, fs::is_directory(whole) ? directory : directory / whole.filename(),
+               CopiedLinks::become_files);
   });
 }
 

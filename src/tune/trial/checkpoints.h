@@ -33,6 +33,16 @@ std::filesystem::path make_checkpoint(
 void write_and_discard(const std::filesystem::path& trial_dir,
                        const std::function<void(const std::filesystem::path& directory)>& write);
 
+/// What becomes of links in a folder that is copied.
+enum class CopiedLinks {
+  stay,          ///< links
+  become_files,  ///< where they lead to files; others stay links
+};
+/// Copies a file, or a folder with all in it; files of the same names are replaced. Pipes and
+/// sockets are left out, since they belong to programs that run. Throws filesystem_error.
+void copy_files(const std::filesystem::path& from, const std::filesystem::path& to,
+                CopiedLinks links);
+
 /// Copies the checkpoint of another trial.
 std::filesystem::path clone_checkpoint(const std::filesystem::path& source,
                                        const std::filesystem::path& trial_dir,

@@ -138,6 +138,22 @@ TEST_F(HostileTrial, DoesNotMakeTheStudyWriteTheUsersFiles) {
     EXPECT_THAT(trial["error"], HasSubstr("the program exited with status 1"));
 }
 
+TEST_F(HostileTrial, LeavesAStudyThatCanBeShownAndCopied) {
+  const auto result = study(
+      "cd $KOLO_TRIAL_DIR; rm -f stdout; ln -s stdout stdout; ln -s nowhere gone; mkfifo pipe\n"
+      "mkdir deep; ln -s . deep/again; echo 1 > deep/file; kolo report loss=1");
+  ASSERT_TRUE(result.ok()) << result.errors;
+  const auto page = kolo({"report-html", "hostile", "-o", (scratch_.path() / "r.html").string()});
+  EXPECT_TRUE(page.ok()) << page.errors;
+  const auto copy = kolo({"copy", "hostile", "other"});
+  ASSERT_TRUE(copy.ok()) << copy.errors;
+  const fs::path directory = trials("other")[0]["logdir"].get<std::string>();
+  EXPECT_EQ(directory.parent_path().filename(), "other");
+  EXPECT_EQ(read_file(directory / "deep/file"), "1\n");
+  EXPECT_TRUE(fs::is_symlink(directory / "gone"));
+  EXPECT_FALSE(fs::exists(directory / "pipe"));
+}
+
 TEST_F(HostileTrial, LeavesNothingThatOthersMayRead) {
   ::umask(022);
   EXPECT_FALSE(study("echo secret >&2; exit 1").ok());

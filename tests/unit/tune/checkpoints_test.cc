@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <cmath>
 #include <fstream>
 #include <stdexcept>
 
+#include "base/errors.h"
 #include "base/files.h"
 #include "support/power_failures.h"
 #include "tune/trial/checkpoint_paths.h"
@@ -95,6 +97,33 @@ TEST(Checkpoints, ClonesAreCopies) {
   const auto copy = clone_checkpoint(path, target.path(), 3);
   fs::remove_all(path);
   EXPECT_EQ(read_file(copy / "deep/a"), "1");
+}
+
+TEST(Checkpoints, ClonesHaveTheLinksOfTheOther) {
+  TempDir source, target;
+  const auto path = source.path() / "ckpt";
+  fs::create_directories(path);
+  write_file_atomically(source.path() / "shared", "1");
+  fs::create_symlink(".", path / "again");
+  fs::create_symlink("nowhere", path / "gone");
+  fs::create_symlink("loop", path / "loop");
+  fs::create_symlink("../shared", path / "weights");
+  ASSERT_EQ(::mkfifo((path / "pipe").c_str(), 0600), 0);
+  const auto copy = clone_checkpoint(path, target.path(), 3);
+  fs::remove_all(source.path());
+  EXPECT_EQ(read_file(copy / "weights"), "1");  // which the other may remove
+  EXPECT_EQ(fs::read_symlink(copy / "again"), ".");
+  EXPECT_EQ(fs::read_symlink(copy / "gone"), "nowhere");
+  EXPECT_FALSE(fs::exists(copy / "pipe"));
+}
+
+TEST(Checkpoints, ClonesAreMadeInTheTrialsOwnDirectory) {
+  TempDir source, target;
+  const auto path = make_checkpoint(source.path(), 3, [](const fs::path&) {});
+  fs::create_directory(target.path() / "precious");
+  fs::create_directory_symlink("precious", target.path() / "trial");
+  EXPECT_THROW(clone_checkpoint(path, target.path() / "trial", 3), Error);
+  EXPECT_TRUE(fs::is_empty(target.path() / "precious"));
 }
 
 TEST(Checkpoints, TheWorstGoFirstAndTheNewestNever) {
