@@ -3,19 +3,19 @@
 namespace kolo::tune {
 
 void Actions::perform(TrialExecutor& executor, const std::function<void()>& flush,
-                      const std::function<void(const std::filesystem::path&)>& prepare) {
+                      const std::function<bool(const StartOrder&)>& prepare) {
   for (const auto& [id, answer] : answers_) executor.answer(id, answer);
   answers_.clear();
   // Before new runs make checkpoints, perhaps of the same names.
   if (!removals_.empty()) flush();
-  for (const auto& path : removals_) {
-    std::error_code ignored;  // what is left of it is in nobody's way
+  for (const auto& [path, trial_dir] : removals_) {
+    if (!lies_inside(path, trial_dir)) continue;  // the trial has changed its directory since
+    std::error_code ignored;                      // what is left of it is in nobody's way
     std::filesystem::remove_all(path, ignored);
   }
   removals_.clear();
   for (auto& order : starts_) {
-    prepare(order.directory);
-    executor.start(std::move(order));
+    if (prepare(order)) executor.start(std::move(order));
   }
   starts_.clear();
   for (const auto& [id, ranks] : resizes_) executor.resize(id, ranks);

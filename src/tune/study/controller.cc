@@ -6,6 +6,7 @@
 #include "tune/study/controller.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <thread>
 
 #include "base/errors.h"
@@ -17,6 +18,7 @@
 #include "tune/study/study_view.h"
 
 namespace kolo::tune {
+namespace fs = std::filesystem;
 namespace {
 
 using namespace std::chrono_literals;
@@ -309,17 +311,32 @@ void Controller::commit() {
 
 void Controller::act(std::size_t backlog) {
   const auto flush = [this] { patiently([this] { state_.journal.flush(); }); };
-  state_.actions.perform(executor_, flush, [this](const std::filesystem::path& directory) {
-    if (!state_.makes_directories) return;
-    patiently([&directory] {
-      std::error_code error;
-      std::filesystem::create_directories(directory, error);
-      if (error)
-        throw_error(ErrorCode::io, "cannot make {}: {}", directory.string(), error.message());
-    });
-  });
+  state_.actions.perform(executor_, flush,
+                         [this](const StartOrder& order) { return prepare(order); });
   const auto trials_wait = [this] { return !inbox_->empty(); };
   if (state_.announce.work_off(backlog, trials_wait)) state_.journal.files_complete();
+}
+
+/// A disk that is full or away is waited for. What an earlier run of the trial has put in place of
+/// its directory concerns this trial alone.
+bool Controller::prepare(const StartOrder& order) {
+  if (!state_.makes_directories) return true;
+  patiently([&directory = order.directory] {
+    std::error_code error, none;
+    fs::create_directories(directory, error);
+    const auto type = fs::symlink_status(directory, none).type();
+    if (error && (type == fs::file_type::not_found || type == fs::file_type::none))
+      throw_error(ErrorCode::io, "cannot make {}: {}", directory.string(), error.message());
+  });
+  try {
+    require_trial_directory(order.directory);
+  } catch (const Error& error) {
+    Message end{Message::Kind::ended, order.id};
+    end.error = error.message();
+    inbox_->put(std::move(end));
+    return false;
+  }
+  return true;
 }
 
 StudyView Controller::view(std::size_t rows) const {

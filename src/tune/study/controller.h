@@ -55,6 +55,8 @@ class Controller {
 
   void commit();
   void act(std::size_t backlog);
+  /// Makes the trial's directory. False: something else has its name, and the trial fails.
+  bool prepare(const StartOrder& order);
   /// Repeats `write` while a database or a folder cannot be written, for as long as
   /// Options::storage_patience; then throws what it throws.
   void patiently(const std::function<void()>& write);

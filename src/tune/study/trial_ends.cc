@@ -96,7 +96,7 @@ void TrialEnds::wait_as(StudyTrial& trial, TrialPhase phase) {
 void TrialEnds::remove_leftovers(const StudyTrial& trial) {
   for (auto& path : state_.trials.leftovers_of(trial)) {
     log::info("removing {}: no report refers to it", path.string());
-    state_.actions.remove(std::move(path));
+    state_.actions.remove(std::move(path), trial.record.directory);
   }
 }
 

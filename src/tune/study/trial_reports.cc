@@ -35,10 +35,26 @@ std::string failure_in(const Value& result, const std::vector<Objective>& object
   return {};
 }
 
+/// Why the trial may not name this checkpoint; "" = it may, or it has named none.
+std::string fault_in(const std::filesystem::path& checkpoint, const StudyTrial& trial) {
+  if (checkpoint.empty()) return {};
+  const std::filesystem::path directory = trial.record.directory;
+  return fault_of_checkpoint(checkpoint_path(checkpoint, directory), directory);
+}
+
 }  // namespace
+
+void TrialReports::refuse(StudyTrial& trial, const std::string& why) {
+  ends_.saved(trial);  // it will not
+  if (trial.phase != TrialPhase::ending)
+    ends_.tell_end(trial, trial.phase == TrialPhase::stopping ? Fate::lost : Fate::failed, why);
+  state_.actions.answer(trial.run_id(), {Reply::stop});
+}
 
 void TrialReports::on_report(StudyTrial& trial, Message& message) {
   const RunId id = trial.run_id();
+  if (const auto fault = fault_in(message.checkpoint, trial); !fault.empty())
+    return refuse(trial, fault);
   if (message.iteration && *message.iteration <= trial.run_iteration)
     return made_again(trial, message);
   ends_.saved(trial);  // whoever reports again saves no longer
@@ -54,10 +70,7 @@ void TrialReports::on_report(StudyTrial& trial, Message& message) {
   try {
     ruling = record(trial, message);
   } catch (const Error& error) {
-    const bool was_to_stop = trial.phase == TrialPhase::stopping;
-    ends_.tell_end(trial, was_to_stop ? Fate::lost : Fate::failed, error.message());
-    state_.actions.answer(id, {Reply::stop});
-    return;
+    return refuse(trial, error.message());
   }
   follow(trial, ruling, message.saves_on_request);
   ends_.apply_rulings();
@@ -173,6 +186,7 @@ void TrialReports::hold(StudyTrial& trial, const std::string& reason) {
 }
 
 void TrialReports::on_checkpoint(StudyTrial& trial, const std::filesystem::path& path) {
+  if (const auto fault = fault_in(path, trial); !fault.empty()) return refuse(trial, fault);
   add_checkpoint(trial, path, trial.run_iteration);
   ends_.saved(trial);
   state_.actions.answer(trial.run_id(), {});
@@ -192,7 +206,8 @@ void TrialReports::add_checkpoint(StudyTrial& trial, const std::filesystem::path
     const Checkpoint old = std::move(trial.checkpoints[*place]);
     trial.checkpoints.erase(trial.checkpoints.begin() + static_cast<std::ptrdiff_t>(*place));
     state_.journal.checkpoint_removed(old);
-    if (state_.trials.may_remove(trial, old.path)) state_.actions.remove(old.path);
+    if (state_.trials.may_remove(trial, old.path))
+      state_.actions.remove(old.path, trial.record.directory);
   }
   state_.announce.trial_saved(trial);
 }
@@ -200,6 +215,10 @@ void TrialReports::add_checkpoint(StudyTrial& trial, const std::filesystem::path
 void TrialReports::on_end(StudyTrial& trial, Message& message) {
   const bool counts =
       trial.fate == Fate::open || (trial.phase == TrialPhase::stopping && trial.fate == Fate::done);
+  if (const auto fault = fault_in(message.checkpoint, trial); !fault.empty()) {
+    message.checkpoint.clear();
+    if (message.error.empty() && counts) message.error = fault;
+  }
   if (message.last_words && message.error.empty() && counts)
     take_last_result(trial, message);
   else if (!message.checkpoint.empty())

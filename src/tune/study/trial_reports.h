@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 
 #include "tune/study/study_state.h"
 #include "tune/study/trial_ends.h"
@@ -27,6 +28,8 @@ class TrialReports {
   /// Lets the search decide about the metrics and writes both into the journal. Throws what is
   /// wrong with the metrics; nothing is recorded then.
   Ruling record(StudyTrial& trial, const Message& message);
+  /// Its report cannot be used: the run is told to end.
+  void refuse(StudyTrial& trial, const std::string& why);
   void repeat(StudyTrial& trial, const Message& message);
   void made_again(StudyTrial& trial, const Message& message);
   void follow(StudyTrial& trial, const Ruling& ruling, bool saves_on_request);

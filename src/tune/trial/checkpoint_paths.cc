@@ -1,6 +1,10 @@
 #include "tune/trial/checkpoint_paths.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+
+#include "base/text_table.h"
 
 namespace kolo::tune {
 namespace fs = std::filesystem;
@@ -10,11 +14,14 @@ fs::path without_trailing_slash(fs::path path) {
   return path.has_filename() || !path.has_relative_path() ? path : path.parent_path();
 }
 
-/// As far as it exists, with symbolic links followed. Empty if that cannot be found out.
-fs::path resolved(const fs::path& path) {
-  std::error_code error;
-  fs::path found = fs::weakly_canonical(path, error);
-  return error ? fs::path() : without_trailing_slash(std::move(found));
+/// Links above the directory are the user's, and one in its own place is the trial's. Empty if it
+/// is no directory.
+fs::path resolved_trial_dir(const fs::path& directory) {
+  std::error_code none;
+  const auto type = fs::symlink_status(directory, none).type();
+  if (type != fs::file_type::directory && type != fs::file_type::not_found) return {};
+  const fs::path above = resolved(directory.parent_path());
+  return above.empty() ? above : above / directory.filename();
 }
 
 /// `outer` is `inner` or above it; both resolved.
@@ -28,8 +35,25 @@ fs::path checkpoint_path(const fs::path& named, const fs::path& trial_dir) {
   return without_trailing_slash((trial_dir / named).lexically_normal());
 }
 
+fs::path resolved(const fs::path& path) {
+  std::error_code error;
+  fs::path found = fs::weakly_canonical(path, error);
+  return error ? fs::path() : without_trailing_slash(std::move(found));
+}
+
+std::string fault_of_checkpoint(const fs::path& path, const fs::path& trial_dir) {
+  const fs::path found = resolved(path);
+  constexpr std::size_t kLetters = 200;
+  const auto name = fmt::format("its checkpoint {}", shortened(path.string(), kLetters));
+  if (found.empty())
+    return name + " is no path that can be followed; name a file or a folder of the trial";
+  if (is_prefix(found, resolved(trial_dir.parent_path())))
+    return name + " is a folder with the whole study in it; name a folder of the trial";
+  return {};
+}
+
 bool lies_inside(const fs::path& path, const fs::path& directory) {
-  const fs::path inner = resolved(path), outer = resolved(directory);
+  const fs::path inner = resolved(path), outer = resolved_trial_dir(directory);
   return !inner.empty() && !outer.empty() && inner != outer && is_prefix(outer, inner);
 }
 

@@ -2,10 +2,12 @@
 //
 // A study removes only what lies inside a trial's own directory, which the study made. Every other
 // path that a trial names belongs to the user: it is remembered and never removed. The comparisons
-// follow symbolic links, so that a link inside the directory does not lead out of it.
+// follow symbolic links, so that a link inside the directory does not lead out of it. The directory
+// itself must be none: a trial may put a link to any other folder in its place.
 #pragma once
 
 #include <filesystem>
+#include <string>
 
 namespace kolo::tune {
 
@@ -13,7 +15,16 @@ namespace kolo::tune {
 std::filesystem::path checkpoint_path(const std::filesystem::path& named,
                                       const std::filesystem::path& trial_dir);
 
-/// Below `directory`, and not that directory itself.
+/// Why a trial may not name this path, as returned by checkpoint_path(), as one of its checkpoints;
+/// "" = it may. Nobody knows what else a path refers to that cannot be followed, and in a folder
+/// with the whole study no trial could have anything removed.
+std::string fault_of_checkpoint(const std::filesystem::path& path,
+                                const std::filesystem::path& trial_dir);
+
+/// As far as it exists, with symbolic links followed. Empty if that cannot be found out.
+std::filesystem::path resolved(const std::filesystem::path& path);
+
+/// Below `directory`, that of a trial, and not that directory itself.
 bool lies_inside(const std::filesystem::path& path, const std::filesystem::path& directory);
 
 /// The same, or one inside the other: to remove one would harm the other.

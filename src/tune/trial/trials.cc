@@ -149,15 +149,20 @@ void Trials::note_values(const StudyTrial& trial) {
 }
 
 void Trials::note_checkpoint(const StudyTrial& trial, const std::filesystem::path& path) {
-  if (!lies_inside(path, trial.record.directory)) elsewhere_.insert(path);
+  const std::filesystem::path directory = trial.record.directory;
+  if (!lies_inside(path, directory) && fault_of_checkpoint(path, directory).empty())
+    elsewhere_.insert_or_assign(path, resolved(path));
 }
 
 bool Trials::may_remove(const StudyTrial& trial, const std::filesystem::path& path) const {
   const auto needs = [&path](const std::filesystem::path& kept) { return share_files(path, kept); };
+  const auto needs_still = [&needs](const auto& named) {
+    return needs(named.second) || (!resolved(named.first).empty() && needs(named.first));
+  };
   return lies_inside(path, trial.record.directory) &&
          std::none_of(trial.checkpoints.begin(), trial.checkpoints.end(),
                       [&](const Checkpoint& kept) { return needs(kept.path); }) &&
-         std::none_of(elsewhere_.begin(), elsewhere_.end(), needs);
+         std::none_of(elsewhere_.begin(), elsewhere_.end(), needs_still);
 }
 
 std::vector<std::filesystem::path> Trials::leftovers_of(const StudyTrial& trial) const {

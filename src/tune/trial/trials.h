@@ -10,7 +10,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <vector>
 
 #include "kolo/search/trial.h"
@@ -91,8 +90,9 @@ class Trials {
   const StudyTrial* best_of_past_ = nullptr;
   std::map<std::int64_t, StudyTrial*> live_;
   std::map<std::int64_t, StudyTrial*> changed_;
-  /// Checkpoints that trials have named outside of their own directories.
-  std::set<std::filesystem::path> elsewhere_;
+  /// Checkpoints that trials have named outside of their own directories, and where each led to:
+  /// a trial may change links later.
+  std::map<std::filesystem::path, std::filesystem::path> elsewhere_;
   TrialCounts counts_{};
   std::int64_t occupied_ = 0;
   const StudyTrial* best_ = nullptr;

@@ -138,6 +138,55 @@ TEST_F(HostileTrial, DoesNotMakeTheStudyWriteTheUsersFiles) {
     EXPECT_THAT(trial["error"], HasSubstr("the program exited with status 1"));
 }
 
+TEST_F(HostileTrial, DoesNotMakeAnotherFolderItsOwn) {
+  const fs::path precious = scratch_.path() / "precious";
+  fs::create_directories(precious / "one");
+  fs::create_directories(precious / "two");
+  fs::create_directories(precious / "checkpoint_000001");
+  ::setenv("PRECIOUS", precious.c_str(), 1);
+  const auto result = study(
+      "mv $KOLO_TRIAL_DIR $KOLO_TRIAL_DIR.moved; ln -s $PRECIOUS $KOLO_TRIAL_DIR\n"
+      "for name in one two three; do kolo report loss=1 --checkpoint $PRECIOUS/$name; done; exit 1",
+      {"--keep-checkpoints", "1", "--max-failures", "1"});
+  for (const char* name : {"one", "two", "checkpoint_000001"})
+    EXPECT_TRUE(fs::exists(precious / name)) << name << ": " << result.errors;
+  for (const char* name : {"result.json", "error.txt", "params.json"})
+    EXPECT_FALSE(fs::exists(precious / name)) << name;
+  EXPECT_THAT(trials("hostile")[0]["error"], HasSubstr("is no directory but a file, a link"));
+}
+
+TEST_F(HostileTrial, FailsAloneWhenItsDirectoryIsNone) {
+  write("space.yaml", "kind: {grid_search: [touch, ln -s /nonexistent/x, mkfifo, good]}\n");
+  const auto result =
+      study(std::string(kOnly) + "rm -rf $KOLO_TRIAL_DIR; $KOLO_PARAM_KIND $KOLO_TRIAL_DIR; exit 1",
+            {"--max-failures", "1"});
+  EXPECT_THAT(result.output, HasSubstr("best: loss 1 ")) << result.errors;
+  const Json all = trials("hostile");
+  ASSERT_EQ(all.size(), 4U);
+  for (std::size_t i = 0; i < 3; ++i)
+    EXPECT_THAT(all[i]["error"], HasSubstr("is no directory but a file, a link")) << i;
+}
+
+TEST_F(HostileTrial, DoesNotKeepTheCheckpointsOfOthers) {
+  write("space.yaml", "kind: {grid_search: [long, /, .., loop, good]}\n");
+  const auto result = study(
+      "cd $KOLO_TRIAL_DIR; path=$KOLO_PARAM_KIND; ln -s loop loop\n"
+      "[ $path = long ] && path=$(printf 'a%.0s' $(seq 300))\n"
+      "[ $path = good ] || { kolo report loss=2 --checkpoint $path; sleep 60; }\n"
+      "for n in 1 2 3; do mkdir $n; kolo report loss=1 --checkpoint $n; done",
+      {"--keep-checkpoints", "1", "--max-concurrent", "1"});
+  EXPECT_THAT(result.output, HasSubstr("best: loss 1 ")) << result.errors;
+  const Json all = trials("hostile");
+  ASSERT_EQ(all.size(), 5U);
+  const char* const reasons[] = {"no path that can be followed", "the whole study",
+                                 "the whole study", "no path that can be followed"};
+  for (std::size_t i = 0; i < 4; ++i) EXPECT_THAT(all[i]["error"], HasSubstr(reasons[i])) << i;
+  const fs::path good = all[4]["logdir"].get<std::string>();
+  EXPECT_FALSE(fs::exists(good / "1"));
+  EXPECT_FALSE(fs::exists(good / "2"));
+  EXPECT_TRUE(fs::exists(good / "3"));
+}
+
 TEST_F(HostileTrial, LeavesAStudyThatCanBeShownAndCopied) {
   const auto result = study(
       "cd $KOLO_TRIAL_DIR; rm -f stdout; ln -s stdout stdout; ln -s nowhere gone; mkfifo pipe\n"

@@ -178,6 +178,58 @@ TEST(CheckpointPaths, OnlyWhatIsInsideTheTrialsDirectoryIsTheStudys) {
   EXPECT_FALSE(share_files(trial / "ckpt", trial / "ckpt-2"));
 }
 
+TEST(CheckpointPaths, ALinkInPlaceOfTheTrialsDirectoryMakesNothingItsOwn) {
+  TempDir scratch;
+  const fs::path trial = scratch.path() / "study/trial", precious = scratch.path() / "precious";
+  fs::create_directories(precious / "sub");
+  fs::create_directories(trial.parent_path());
+  EXPECT_TRUE(lies_inside(trial / "sub", trial));  // before it is made
+  fs::create_directory_symlink(precious, trial);
+  for (const fs::path& path : {precious / "sub", trial / "sub", trial, precious})
+    EXPECT_FALSE(lies_inside(path, trial)) << path;
+}
+
+TEST(CheckpointPaths, SomeAreNone) {
+  TempDir scratch;
+  const fs::path trial = scratch.path() / "study/trial";
+  fs::create_directories(trial);
+  fs::create_symlink("loop", trial / "loop");
+  fs::create_directory_symlink("../..", trial / "up");
+  const auto fault = [&](const fs::path& named) {
+    return fault_of_checkpoint(checkpoint_path(named, trial), trial);
+  };
+  for (const fs::path& path : {fs::path("/"), fs::path(".."), fs::path("../.."), fs::path("up"),
+                               fs::path("loop"), fs::path(std::string(300, 'a')), scratch.path()})
+    EXPECT_NE(fault(path), "") << path;
+  for (const fs::path& path : {fs::path("."), fs::path("ckpt"), fs::path("../other"),
+                               fs::path("/nowhere/at/all"), fs::path("up/precious")})
+    EXPECT_EQ(fault(path), "") << path;
+}
+
+TEST(CheckpointPaths, WhatATrialDoesToItsLinksKeepsNothingOfOthers) {
+  TempDir scratch;
+  Trials trials;
+  for (const char* name : {"one", "two"}) {
+    auto trial = std::make_unique<StudyTrial>();
+    trial->record.number = trials.size();
+    trial->record.directory = (scratch.path() / name).string();
+    fs::create_directories(scratch.path() / name / "ckpt");
+    trials.add(std::move(trial));
+  }
+  const fs::path link = scratch.path() / "one/link", needed = scratch.path() / "two/ckpt";
+  fs::create_directory_symlink(needed, link);
+  trials.note_checkpoint(trials.at(0), link);
+  EXPECT_FALSE(trials.may_remove(trials.at(1), needed));
+  fs::remove(link);
+  fs::create_symlink("link", link);
+  EXPECT_FALSE(trials.may_remove(trials.at(1), needed));  // it was named
+  fs::create_directory(scratch.path() / "two/other");
+  EXPECT_TRUE(trials.may_remove(trials.at(1), scratch.path() / "two/other"));
+  trials.note_checkpoint(trials.at(0), "/");
+  trials.note_checkpoint(trials.at(0), scratch.path() / std::string(300, 'a'));
+  EXPECT_TRUE(trials.may_remove(trials.at(1), scratch.path() / "two/other"));
+}
+
 TEST(CheckpointPaths, NothingThatIsReferredToIsRemoved) {
   TempDir scratch;
   Trials trials;
