@@ -10,6 +10,7 @@
 #include <array>
 #include <chrono>
 #include <cstring>
+#include <utility>
 
 #include "base/errors.h"
 
@@ -26,7 +27,13 @@ constexpr auto kRetryAfter = std::chrono::milliseconds(100);
 constexpr std::size_t kMostStrangers = 128;
 constexpr std::size_t kLongestHello = 4096;
 /// A channel with so many questions is read again when half of them have answers.
-constexpr int kMostUnanswered = 256;
+constexpr std::size_t kMostUnanswered = 256;
+/// A run with so much that has no answer or is not whole yet is not read; a line costs its bytes
+/// and what the study needs to work on it. One line fits in any case.
+constexpr std::size_t kMostBytes = 32U << 20;
+constexpr std::size_t kCostOfLine = 1024;
+/// A run may have so many connections, and more of them wait.
+constexpr std::size_t kMostConnections = 64;
 /// Rounds of reading for a run that has ended; what it left fits into far fewer.
 constexpr int kLastRounds = 1000;
 
@@ -62,7 +69,21 @@ void TrialChannels::watch(const Fd& fd, ChannelId number) {
 
 void TrialChannels::add(ChannelId number, Channel channel) {
   watch(channel.socket, number);
+  if (channel.run) channel.run->channels.insert(number);
   channels_.emplace(number, std::make_shared<Channel>(std::move(channel)));
+}
+
+void TrialChannels::remove(ChannelId number) {
+  waiting_.erase(number);
+  const auto node = channels_.extract(number);
+  if (node.empty() || !node.mapped()->run) return;
+  Channel& channel = *node.mapped();
+  Run& run = *channel.run;
+  run.channels.erase(number);
+  run.bytes -= std::exchange(channel.counted, 0);
+  if (!channel.questions.empty())
+    gone_.emplace(number, Gone{channel.run, std::move(channel.questions)});
+  settle(run);
 }
 
 TrialChannels::Opened TrialChannels::open(RunId id) {
@@ -71,22 +92,26 @@ TrialChannels::Opened TrialChannels::open(RunId id) {
     throw_errno("cannot make a socket for a trial");
   Opened opened{Fd(ends[1]), {}, next_++};
   for (int i = 0; i < 4; ++i) opened.token += fmt::format("{:08x}", random_());
-  tokens_[opened.token] = id;
-  add(opened.channel, {Fd(ends[0]), id, {}});
+  const auto run = std::make_shared<Run>(Run{id});
+  tokens_[opened.token] = run;
+  add(opened.channel, {Fd(ends[0]), run});
   return opened;
 }
 
 void TrialChannels::close(RunId id, const Take& take, const Refuse& refuse) {
-  for (auto& [number, channel] : channels_)
-    if (channel->id == id) {
-      channel->may_rest = false;
-      wake(number, *channel);
+  for (const auto& [token, run] : tokens_)
+    if (run->id == id) {
+      run->ends = true;
+      settle(*run);
     }
   // Whoever has connected for this trial but was not heard yet is heard first.
+  hear_waiting(take, refuse);
   for (int round = 0; round < kLastRounds && read_round(take, refuse); ++round) {
   }
-  std::erase_if(tokens_, [&](const auto& entry) { return entry.second == id; });
-  std::erase_if(channels_, [&](const auto& entry) { return entry.second->id == id; });
+  const auto is_of_run = [id](const auto& run) { return run && run->id == id; };
+  std::erase_if(tokens_, [&](const auto& entry) { return is_of_run(entry.second); });
+  std::erase_if(channels_, [&](const auto& entry) { return is_of_run(entry.second->run); });
+  std::erase_if(gone_, [&](const auto& entry) { return is_of_run(entry.second.run); });
 }
 
 bool TrialChannels::accept_all() {
@@ -97,7 +122,7 @@ bool TrialChannels::accept_all() {
       return any;
     }
     drop_a_stranger();
-    add(next_++, {std::move(socket), std::nullopt, {}});
+    add(next_++, {std::move(socket), nullptr});
   }
 }
 
@@ -117,10 +142,21 @@ void TrialChannels::resume_accepting() {
 
 /// Makes place for one more connection: the one that has been silent for longest goes.
 void TrialChannels::drop_a_stranger() {
-  const auto is_stranger = [](const auto& entry) { return !entry.second->id; };
+  const auto is_stranger = [](const auto& entry) { return !entry.second->run; };
   const auto count = std::count_if(channels_.begin(), channels_.end(), is_stranger);
   if (static_cast<std::size_t>(count) >= kMostStrangers)
-    channels_.erase(std::find_if(channels_.begin(), channels_.end(), is_stranger));
+    remove(std::find_if(channels_.begin(), channels_.end(), is_stranger)->first);
+}
+
+void TrialChannels::hear_waiting(const Take& take, const Refuse& refuse) {
+  for (const ChannelId number : std::set(waiting_)) {
+    const auto found = channels_.find(number);
+    if (found == channels_.end()) continue;
+    const auto channel = found->second;
+    waiting_.erase(number);
+    set_reading(number, *channel, true);
+    if (!take_lines(number, *channel, 0, take, refuse)) remove(number);
+  }
 }
 
 bool TrialChannels::read_round(const Take& take, const Refuse& refuse) {
@@ -145,7 +181,8 @@ bool TrialChannels::read_round(const Take& take, const Refuse& refuse) {
       channel = found->second;
     }
     if (read(number, *channel, take, refuse)) continue;
-    channels_.erase(number);
+    remove(number);
+    hear_waiting(take, refuse);
   }
   return any;
 }
@@ -156,48 +193,105 @@ bool TrialChannels::read(ChannelId number, Channel& channel, const Take& take,
   const ssize_t got = ::recv(channel.socket.get(), buffer.data(), buffer.size(), MSG_DONTWAIT);
   if (got < 0) return errno == EAGAIN || errno == EINTR;
   if (got == 0) return false;
+  const std::size_t searched = channel.partial.size();
   channel.partial.append(buffer.data(), static_cast<std::size_t>(got));
+  return take_lines(number, channel, searched, take, refuse);
+}
+
+bool TrialChannels::take_lines(ChannelId number, Channel& channel, std::size_t searched,
+                               const Take& take, const Refuse& refuse) {
   std::size_t start = 0;
-  for (auto end = channel.partial.find('\n'); end != std::string::npos;
+  for (auto end = channel.partial.find('\n', searched); end != std::string::npos;
        end = channel.partial.find('\n', start)) {
     const std::string_view text(channel.partial.data() + start, end - start);
     start = end + 1;
     if (text.empty()) continue;
     try {
       TrialLine line = parse_trial_line(text);
-      if (line.kind == TrialLine::Kind::hello && !channel.id) {
-        const auto found = tokens_.find(line.token);
-        if (found == tokens_.end()) return false;  // a stranger
-        channel.id = found->second;
-        continue;
+      if (!channel.run) {
+        const Welcome answer = welcome(number, channel, line);
+        if (answer == Welcome::yes) continue;
+        return answer == Welcome::later;  // its hello is read again then
       }
-      if (!channel.id) return false;
       if (line.kind == TrialLine::Kind::report || line.kind == TrialLine::Kind::checkpoint)
-        count_question(channel);
-      take(number, *channel.id, std::move(line));
+        count_question(channel, text.size());
+      take(number, channel.run->id, std::move(line));
     } catch (const std::exception& error) {  // whatever it is, only this trial is to blame
-      if (channel.id) refuse(*channel.id, error.what());
+      if (channel.run) refuse(channel.run->id, error.what());
     }
   }
   channel.partial.erase(0, start);
-  if (channel.partial.size() <= (channel.id ? kLongestLine : kLongestHello)) return true;
-  if (channel.id) refuse(*channel.id, "it sent a line without an end");
+  if (!channel.run) return channel.partial.size() <= kLongestHello;
+  channel.run->bytes += channel.partial.size();
+  channel.run->bytes -= std::exchange(channel.counted, channel.partial.size());
+  settle(*channel.run);
+  if (channel.partial.size() <= kLongestLine) return true;
+  refuse(channel.run->id, "it sent a line without an end");
   return false;
 }
 
-void TrialChannels::count_question(Channel& channel) {
-  if (++channel.unanswered < kMostUnanswered || channel.rests || !channel.may_rest) return;
-  channel.rests = ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, channel.socket.get(), nullptr) == 0;
+TrialChannels::Welcome TrialChannels::welcome(ChannelId number, Channel& channel,
+                                              const TrialLine& line) {
+  const auto found = line.kind == TrialLine::Kind::hello ? tokens_.find(line.token) : tokens_.end();
+  if (found == tokens_.end()) return Welcome::no;
+  const auto& run = found->second;
+  if (run->channels.size() >= kMostConnections && !run->ends) {
+    set_reading(number, channel, false);
+    waiting_.insert(number);
+    return Welcome::later;
+  }
+  channel.run = run;
+  run->channels.insert(number);
+  return Welcome::yes;
 }
 
-void TrialChannels::wake(ChannelId number, Channel& channel) {
-  if (std::exchange(channel.rests, false)) watch(channel.socket, number);
+void TrialChannels::count_question(Channel& channel, std::size_t bytes) {
+  channel.questions.push_back(bytes + kCostOfLine);
+  channel.run->bytes += channel.questions.back();
+  ++channel.run->unanswered;
+}
+
+void TrialChannels::count_answer(Run& run, Questions& questions) {
+  if (questions.empty()) return;
+  run.bytes -= questions.front();
+  --run.unanswered;
+  questions.pop_front();
+}
+
+/// A run that has too much is read again when answers have made room. Where none is due, because
+/// the lines of its channels are not whole yet, one of these channels goes on.
+void TrialChannels::settle(const Run& run) {
+  const bool is_full = run.bytes >= kMostBytes;
+  bool one_goes_on = is_full && run.unanswered == 0;
+  for (const ChannelId number : run.channels) {
+    Channel& channel = *channels_.at(number);
+    const bool goes_on = !is_full || (one_goes_on && !channel.partial.empty());
+    if (is_full && goes_on) one_goes_on = false;
+    const std::size_t most = channel.rests ? kMostUnanswered / 2 + 1 : kMostUnanswered;
+    set_reading(number, channel, run.ends || (goes_on && channel.questions.size() < most));
+  }
+}
+
+void TrialChannels::set_reading(ChannelId number, Channel& channel, bool reads) {
+  if (reads != channel.rests) return;
+  if (reads)
+    watch(channel.socket, number);
+  else if (::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, channel.socket.get(), nullptr) != 0)
+    return;
+  channel.rests = !reads;
 }
 
 void TrialChannels::answer(ChannelId number, std::string_view line) {
+  if (const auto gone = gone_.find(number); gone != gone_.end()) {
+    const auto run = gone->second.run;
+    count_answer(*run, gone->second.questions);
+    if (gone->second.questions.empty()) gone_.erase(gone);
+    return settle(*run);
+  }
   const auto found = channels_.find(number);
-  if (found == channels_.end()) return;
-  if (--found->second->unanswered <= kMostUnanswered / 2) wake(number, *found->second);
+  if (found == channels_.end() || !found->second->run) return;
+  count_answer(*found->second->run, found->second->questions);
+  settle(*found->second->run);
   send(number, line);
 }
 

@@ -2,15 +2,18 @@
 // another.
 //
 // A trial that reports faster than the study answers is not read for a while, so that its own
-// socket fills up and not the memory of the study.
+// socket fills up and not the memory of the study. The same holds for all connections of a trial
+// together.
 //
 // One thread at a time.
 #pragma once
 
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
 #include <random>
+#include <set>
 #include <string>
 
 #include "base/fd.h"
@@ -59,34 +62,63 @@ class TrialChannels {
   void answer(ChannelId channel, std::string_view line);
 
  private:
+  /// What all connections of a run have together.
+  struct Run {
+    RunId id;
+    std::set<ChannelId> channels{};
+    std::size_t bytes = 0;       // of lines that have no answer or are not whole yet
+    std::size_t unanswered = 0;  // lines
+    bool ends = false;           // it is heard to its end, however much that is
+  };
+  /// What the lines of a channel that have no answer cost, oldest first.
+  using Questions = std::deque<std::size_t>;
   struct Channel {
     Fd socket;
-    std::optional<RunId> id;  // unknown until the hello of a connection
-    std::string partial;
-    int unanswered = 0;
-    bool rests = false;    // is not read
-    bool may_rest = true;  // until its run has ended
+    std::shared_ptr<Run> run;  // unknown until the hello of a connection
+    std::string partial{};
+    std::size_t counted = 0;  // of it, in run->bytes
+    Questions questions{};
+    bool rests = false;  // is not read
+  };
+  /// A channel whose other side has closed, while the study still works on its lines.
+  struct Gone {
+    std::shared_ptr<Run> run;
+    Questions questions;
   };
   void watch(const Fd& fd, ChannelId number);
   void add(ChannelId number, Channel channel);
-  void count_question(Channel& channel);
-  void wake(ChannelId number, Channel& channel);
+  void remove(ChannelId number);
+  /// Decides which channels of a run are read.
+  void settle(const Run& run);
+  void set_reading(ChannelId number, Channel& channel, bool reads);
+  static void count_question(Channel& channel, std::size_t bytes);
+  static void count_answer(Run& run, Questions& questions);
   /// Whether there was a connection.
   bool accept_all();
   void pause_accepting();
   void resume_accepting();
   void drop_a_stranger();
+  /// Connections of runs that had too many.
+  void hear_waiting(const Take& take, const Refuse& refuse);
   /// Whether anything was read or accepted.
   bool read_round(const Take& take, const Refuse& refuse);
   /// False: the other side has closed.
   bool read(ChannelId number, Channel& channel, const Take& take, const Refuse& refuse);
+  /// False: the other side is a stranger, or says too much. No line ends before `searched`.
+  bool take_lines(ChannelId number, Channel& channel, std::size_t searched, const Take& take,
+                  const Refuse& refuse);
+  enum class Welcome { yes, later, no };
+  /// The first line of a connection, which must say whose it is.
+  Welcome welcome(ChannelId number, Channel& channel, const TrialLine& line);
 
   SocketDirectory directory_;
   std::filesystem::path path_;
   Fd epoll_, listener_, retry_;
   std::random_device random_;  // kept: making one takes longer than a token
   std::map<ChannelId, std::shared_ptr<Channel>> channels_;
-  std::map<std::string, RunId> tokens_;
+  std::map<ChannelId, Gone> gone_;
+  std::set<ChannelId> waiting_;  // strangers whose run has as many channels as it may have
+  std::map<std::string, std::shared_ptr<Run>> tokens_;
   ChannelId next_ = 2;  // the first numbers are the listener and the timer
 };
 

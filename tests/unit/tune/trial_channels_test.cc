@@ -7,6 +7,7 @@
 #include <sys/un.h>
 
 #include <cstring>
+#include <deque>
 
 #include "support/few_descriptors.h"
 
@@ -140,6 +141,107 @@ TEST_F(TrialChannelsTest, WhatIsWrongWithALineIsItsTrialsAlone) {
   while (is_ready(0)) read_ready();
   EXPECT_EQ(refused_.size(), 3U);
   EXPECT_EQ(lines_, 1);
+}
+
+/// Sends all that the socket takes, from a place on.
+void send_more(const Fd& socket, const std::string& text, std::size_t& sent) {
+  for (ssize_t now = 1; now > 0 && sent < text.size();) {
+    now = ::send(socket.get(), text.data() + sent, text.size() - sent, MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (now > 0) sent += static_cast<std::size_t>(now);
+  }
+}
+
+TEST_F(TrialChannelsTest, LongLinesOfManyConnectionsWaitForEachOther) {
+  constexpr std::size_t kHelpers = 12, kLine = 8U << 20;
+  const auto trial = channels_.open({1, 1});
+  const std::string hello = hello_line(trial.token, false);
+  const std::string line = report_line(Value{{"note", std::string(kLine, 'x')}}, "");
+  std::vector<Fd> helpers;
+  std::vector<std::size_t> sent(kHelpers, 0);
+  std::deque<ChannelId> asking;
+  const TrialChannels::Take take = [&](ChannelId channel, RunId, const TrialLine&) {
+    asking.push_back(channel);
+    ++lines_;
+  };
+  for (std::size_t i = 0; i < kHelpers; ++i) say(helpers.emplace_back(helper()), hello);
+  // Without answers no more is read than the study has memory for.
+  const auto read_all = [&] {
+    for (int idle = 0; idle < 3; ++idle)
+      while (true) {
+        for (std::size_t i = 0; i < kHelpers; ++i) send_more(helpers[i], line, sent[i]);
+        if (!is_ready(0)) break;
+        channels_.read_ready(take, refuse_);
+        idle = 0;
+      }
+  };
+  read_all();
+  EXPECT_GT(lines_, 0);
+  EXPECT_LE(lines_ * kLine, 56U << 20);
+  // Those that have left count until they are answered.
+  std::size_t left = 0;
+  for (const auto& socket : helpers) left += socket.valid() ? 1 : 0;
+  EXPECT_EQ(left, kHelpers);
+  while (!asking.empty()) {
+    channels_.answer(asking.front(), answer_line({}));
+    asking.pop_front();
+    read_all();
+  }
+  EXPECT_EQ(lines_, static_cast<int>(kHelpers));
+  EXPECT_TRUE(refused_.empty());
+}
+
+TEST_F(TrialChannelsTest, ReportsOfConnectionsThatHaveClosedCountToo) {
+  const auto trial = channels_.open({1, 1});
+  const std::string line =
+      hello_line(trial.token, false) + report_line(Value{{"note", std::string(100'000, 'x')}}, "");
+  std::deque<ChannelId> asking;
+  const TrialChannels::Take take = [&](ChannelId channel, RunId, const TrialLine&) {
+    asking.push_back(channel);
+  };
+  std::vector<Fd> open;
+  for (int i = 0; i < 1000; ++i) {
+    std::size_t sent = 0;
+    Fd socket = helper();
+    send_more(socket, line, sent);
+    if (sent < line.size()) open.push_back(std::move(socket));
+    while (is_ready(0)) channels_.read_ready(take, refuse_);
+    if (asking.size() + 10 < static_cast<std::size_t>(i)) break;  // it is not read any more
+  }
+  EXPECT_LT(asking.size(), 400U);
+  const std::size_t before = asking.size();
+  while (!asking.empty()) {
+    channels_.answer(asking.front(), answer_line({}));
+    asking.pop_front();
+  }
+  while (is_ready(0)) channels_.read_ready(take, refuse_);
+  EXPECT_GT(before + asking.size(), before);  // it is heard again
+}
+
+TEST_F(TrialChannelsTest, ARunMayHaveSoManyConnectionsAndTheOthersWait) {
+  const auto trial = channels_.open({1, 1}), other = channels_.open({2, 1});
+  const auto greet = [&](const std::string& token) {
+    Fd socket = helper();
+    say(socket, hello_line(token, false));
+    while (is_ready(0)) read_ready();
+    return socket;
+  };
+  std::vector<Fd> known;
+  for (int i = 0; i < 100; ++i) {
+    known.push_back(greet(trial.token));
+    say(known.back(), report_line(Value{{"loss", 1}}, ""));
+  }
+  while (is_ready(0)) read_ready();
+  EXPECT_EQ(lines_, 63);  // and the one that the trial has inherited
+  const Fd stranger = greet(other.token);
+  say(stranger, report_line(Value{{"loss", 1}}, ""));
+  while (is_ready(0)) read_ready();
+  EXPECT_EQ(lines_, 64);
+  // Those that wait are heard when others have left.
+  known.erase(known.begin(), known.begin() + 20);
+  while (is_ready(0)) read_ready();
+  EXPECT_EQ(lines_, 84);
+  channels_.close({1, 1}, take_, refuse_);
+  EXPECT_EQ(lines_, 101);
 }
 
 }  // namespace
