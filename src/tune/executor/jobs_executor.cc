@@ -233,9 +233,9 @@ class JobsExecutor final : public TrialExecutor {
           end(kills, leaves_jobs);
           if (look) gather();
         });
-      } catch (const Error& error) {
+      } catch (const std::exception& error) {
         done = true;  // it does not pass
-        const std::string why = "the job database failed: " + error.message();
+        const std::string why = fmt::format("the job database failed: {}", error.what());
         for (const auto& [trial, task] : std::exchange(tasks_, {})) fail(task.run.id, why);
         for (const auto& order : orders) fail(order.id, why);
       }
@@ -373,10 +373,11 @@ class JobsExecutor final : public TrialExecutor {
         else if (message)
           inbox_->put(std::move(*message));
       });
-    } catch (const Error& error) {
-      task.run.refuse(error.message());
+    } catch (const std::exception& error) {  // whatever it is, only this trial is to blame
+      task.run.refuse(error.what());
       if (!std::exchange(task.is_told_to_end, true))
-        jobs_.kill({task.job}, false, "the study cannot read its reports: " + error.message());
+        jobs_.kill({task.job}, false,
+                   fmt::format("the study cannot read its reports: {}", error.what()));
     }
   }
 

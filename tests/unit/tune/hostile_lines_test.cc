@@ -1,0 +1,80 @@
+// Lines of trials that are wrong, and files of them that are none.
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <fstream>
+
+#include "base/errors.h"
+#include "base/files.h"
+#include "tune/protocol/report_file.h"
+#include "tune/protocol/trial_protocol.h"
+
+namespace kolo::tune {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::ElementsAre;
+
+class ReportFileTest : public testing::Test {
+ protected:
+  void append(const std::string& text) { std::ofstream(path_, std::ios::app) << text; }
+  void read(bool has_ended = false) {
+    file_.read(has_ended, [this](const TrialLine& line) {
+      losses_.push_back(line.metrics.at_path("loss").as_integer());
+    });
+  }
+
+  TempDir scratch_;
+  fs::path path_ = scratch_.path() / "reports.jsonl";
+  ReportFile file_{path_};
+  std::vector<std::int64_t> losses_;
+};
+
+TEST_F(ReportFileTest, IsReadAsItGrows) {
+  read();
+  append("{\"loss\": 1}\n\n{\"loss\": 2}\n{\"lo");
+  read();
+  EXPECT_THAT(losses_, ElementsAre(1, 2));
+  append("ss\": 3}\n{\"loss\": 4}");
+  read();
+  EXPECT_THAT(losses_, ElementsAre(1, 2, 3));
+  read(/*has_ended=*/true);
+  EXPECT_THAT(losses_, ElementsAre(1, 2, 3, 4));
+}
+
+TEST_F(ReportFileTest, ALineThatIsRefusedIsReadOnce) {
+  append("{\"loss\": 1}\n7\n{\"loss\": 2}\n");
+  EXPECT_THROW(read(), Error);
+  EXPECT_THAT(losses_, ElementsAre(1));
+  read();
+  EXPECT_THAT(losses_, ElementsAre(1, 2));
+}
+
+TEST_F(ReportFileTest, LongLinesAreWhole) {
+  append("{\"note\": \"" + std::string(1'000'000, 'x') + "\", \"loss\": 1}\n{\"loss\": 2}\n");
+  read();
+  EXPECT_THAT(losses_, ElementsAre(1, 2));
+}
+
+TEST_F(ReportFileTest, MayHaveAnySizeInOneLine) {
+  append("{\"loss\": 1}\n");
+  ASSERT_EQ(::truncate(path_.c_str(), off_t{1} << 40), 0);
+  for (int look = 0; look < 3; ++look)
+    EXPECT_THAT([this] { read(); },
+                testing::ThrowsMessage<Error>(testing::HasSubstr("a line is longer")));
+  EXPECT_THAT(losses_, ElementsAre(1));
+}
+
+TEST_F(ReportFileTest, IsNoPipeAndNoLink) {
+  ASSERT_EQ(::mkfifo(path_.c_str(), 0600), 0);
+  EXPECT_THROW(read(), Error);
+  fs::remove(path_);
+  fs::create_symlink("/dev/zero", path_);
+  EXPECT_THROW(read(), Error);
+}
+
+}  // namespace
+}  // namespace kolo::tune
