@@ -11,12 +11,21 @@
 #include <sstream>
 
 #include "base/errors.h"
+#include "base/text_table.h"
 #include "tune/protocol/value_text.h"
 
 namespace kolo::tune {
 namespace {
 
 constexpr const char* kVersionKey = "kolo";
+/// What a trial says of its failure is cut to so many letters; a line that is wrong is shown for as
+/// long as people read it.
+constexpr std::size_t kLongestFailure = 8192, kLongestShown = 200;
+
+std::string shown(std::string_view text) {
+  // A letter of UTF-8 has four bytes at most.
+  return shortened(std::string(text.substr(0, 4 * kLongestShown + 4)), kLongestShown);
+}
 
 const Value* field(const Value& line, std::string_view key) {
   const auto& fields = line.as_dict();
@@ -46,11 +55,11 @@ Value decode_line(std::string_view text) {
     throw_error(ErrorCode::invalid_argument, "{}", error.message());
   }
   if (!value.is_dict())
-    throw_error(ErrorCode::invalid_argument, "a line must be a JSON object, not {}", text);
+    throw_error(ErrorCode::invalid_argument, "a line must be a JSON object, not {}", shown(text));
   if (const Value* version = field(value, kVersionKey);
       version != nullptr && (!version->is_integer() || version->as_integer() != kTrialProtocol))
     throw_error(ErrorCode::invalid_argument, "version {} of the trial protocol is not known",
-                version->to_string());
+                shown(version->to_string()));
   return value;
 }
 
@@ -106,14 +115,15 @@ TrialLine parse_trial_line(std::string_view text) {
     require_shallow(*metrics, "a report");
     line.metrics = *metrics;
     if (const Value* iteration = field(value, "iteration")) {
-      if (!iteration->is_integer())
+      if (!iteration->is_integer() || iteration->as_integer() < 1)
         throw_error(ErrorCode::invalid_argument,
-                    "the iteration of a report must be a whole number");
+                    "the iteration of a report must be a whole number from 1 on, not {}",
+                    shown(iteration->to_string()));
       line.iteration = iteration->as_integer();
     }
   } else if (const Value* error = field(value, "error")) {
     line.kind = TrialLine::Kind::failure;
-    line.error = error->as_string();
+    line.error = shortened(error->as_string(), kLongestFailure);
   } else if (const Value* token = field(value, "hello")) {
     line.kind = TrialLine::Kind::hello;
     line.token = token->as_string();
@@ -124,7 +134,7 @@ TrialLine parse_trial_line(std::string_view text) {
     throw_error(ErrorCode::invalid_argument,
                 "a line with \"kolo\" needs \"report\", \"result\", \"checkpoint\", \"hello\" or "
                 "\"error\": {}",
-                text);
+                shown(text));
   }
   return line;
 }

@@ -10,6 +10,7 @@
 
 #include "base/errors.h"
 #include "base/log.h"
+#include "base/text_table.h"
 #include "tune/protocol/value_text.h"
 #include "tune/trial/trial_names.h"
 
@@ -217,7 +218,9 @@ void TrialEnds::let_go(std::int64_t number) {
   state_.announce.later([this, number] { state_.trials.let_go(number); });
 }
 
-void TrialEnds::fail_run(StudyTrial& trial, const std::string& error, bool may_restart) {
+void TrialEnds::fail_run(StudyTrial& trial, const std::string& why, bool may_restart) {
+  constexpr std::size_t kLetters = 8192;  // programs may say far more, and nobody reads it
+  const std::string error = shortened(why, kLetters);
   auto& record = trial.record;
   const auto& options = state_.options;
   ++record.failures;

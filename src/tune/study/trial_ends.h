@@ -39,7 +39,7 @@ class TrialEnds {
 
  private:
   void become_copy(StudyTrial& trial, const Ruling& ruling);
-  void fail_run(StudyTrial& trial, const std::string& error, bool may_restart);
+  void fail_run(StudyTrial& trial, const std::string& why, bool may_restart);
   void wait_as(StudyTrial& trial, TrialPhase phase);
   [[nodiscard]] search::Outcome outcome_of(const StudyTrial& trial, Fate fate) const;
 

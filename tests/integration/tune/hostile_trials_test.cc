@@ -213,5 +213,21 @@ TEST_F(HostileTrial, LeavesNothingThatOthersMayRead) {
             fs::perms::none);
 }
 
+TEST_F(HostileTrial, FailsWithAnErrorThatCanBeRead) {
+  write("space.yaml", "kind: {grid_search: [error, number, object]}\n");
+  study(
+      "{ case $KOLO_PARAM_KIND in error) printf '{\"kolo\": 1, \"error\": \"';; number) printf "
+      "'[7';;\n"
+      "object) printf '{\"kolo\": 1, \"';; esac\n"
+      "head -c 5000000 /dev/zero | tr '\\0' 1; case $KOLO_PARAM_KIND in error) echo '\"}';;\n"
+      "number) echo ']';; object) echo '\": 1}';; esac; } >&$KOLO_TRIAL_FD; exit 1");
+  const Json all = trials("hostile");
+  ASSERT_EQ(all.size(), 3U);
+  for (const auto& trial : all) {
+    EXPECT_EQ(trial["status"], "ERROR");
+    EXPECT_LT(trial["error"].get<std::string>().size(), 20'000U);
+  }
+}
+
 }  // namespace
 }  // namespace kolo::test

@@ -18,6 +18,27 @@ namespace {
 namespace fs = std::filesystem;
 using testing::ElementsAre;
 
+TEST(HostileLines, IterationsBeginAtOne) {
+  EXPECT_EQ(parse_trial_line(R"({"kolo": 1, "report": {}, "iteration": 1})").iteration, 1);
+  for (const char* line : {R"({"kolo": 1, "report": {}, "iteration": 0})",
+                           R"({"kolo": 1, "report": {}, "iteration": -1000000000})",
+                           R"({"kolo": 1, "report": {}, "iteration": 1.5})"})
+    EXPECT_THROW(parse_trial_line(line), Error) << line;
+}
+
+TEST(HostileLines, ErrorsShowTheirBeginning) {
+  const std::string much(5'000'000, 'x');
+  for (const std::string& line :
+       {"[\"" + much + "\"]", R"({"kolo": 1, ")" + much + "\": 1}", R"({"kolo": ")" + much + "\"}"})
+    try {
+      parse_trial_line(line);
+      ADD_FAILURE();
+    } catch (const Error& error) {
+      EXPECT_LT(error.message().size(), 1000U);
+    }
+  EXPECT_LT(parse_trial_line(R"({"kolo": 1, "error": ")" + much + "\"}").error.size(), 10'000U);
+}
+
 class ReportFileTest : public testing::Test {
  protected:
   void append(const std::string& text) { std::ofstream(path_, std::ios::app) << text; }
