@@ -3,10 +3,13 @@
 // that thread wakes it through an eventfd. When a run has ended, its channels and its report file
 // are read to the end before the end is told, so that no report comes after it. Answers go to the
 // connections in the order in which these asked, since helpers of a trial report over their own. A
-// run that cannot be started is told as one that has ended with an error.
+// run that cannot be started is told as one that has ended with an error. One for which there are
+// no descriptors now waits until others have ended.
 #include "tune/executor/process_executor.h"
 
+#include <fcntl.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -34,6 +37,27 @@ namespace {
 constexpr int kLookAtReportsMs = 500;
 /// A trial that has lost its host so often may be the reason, and fails.
 constexpr int kHostsToLose = 3;
+/// What a run takes: its socket and the files of its log. Some more stay free for its helpers and
+/// for the database: a trial whose helper is not heard would wait with its descriptors.
+constexpr std::size_t kDescriptorsOfRun = 4, kSpareDescriptors = 16;
+constexpr int kLookForDescriptorsMs = 200;
+
+/// The lowest that is free; where none was closed before, that is how many there are.
+std::size_t descriptors_in_use(const Fd& any) {
+  const Fd lowest(::fcntl(any.get(), F_DUPFD_CLOEXEC, 0));
+  return lowest.valid() ? static_cast<std::size_t>(lowest.get()) : 0;
+}
+
+bool has_descriptors(const Fd& any, std::size_t wanted) {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) == 0 && wanted + kSpareDescriptors > limit.rlim_cur)
+    return false;
+  std::vector<Fd> spare(kSpareDescriptors);
+  return std::all_of(spare.begin(), spare.end(), [&any](Fd& one) {
+    one = Fd(::fcntl(any.get(), F_DUPFD_CLOEXEC, 0));
+    return one.valid();
+  });
+}
 
 TrialHostsSetup hosts_setup(const ExecutorSetup& setup) {
   TrialHostsSetup hosts;
@@ -70,7 +94,63 @@ class ProcessExecutor final : public TrialExecutor {
 
   void start(StartOrder order) override {
     const MutexLock lock(mutex_);
-    Run& run = runs_[order.id.trial] = Run{.program = {order.id}};
+    runs_[order.id.trial] = Run{.program = {order.id}};
+    postponed_.push_back(std::move(order));
+    begin_postponed();
+    is_elastic() || !postponed_.empty() ? wake() : wake_if_needed();
+  }
+
+  void answer(RunId id, Answer answer) override {
+    const MutexLock lock(mutex_);
+    Run* run = find(id);
+    if (run == nullptr) return;
+    if (!run->asking.empty()) {
+      channels_.answer(run->asking.front(), answer_line(answer));
+      run->asking.pop_front();
+    }
+    // Whoever does not listen would go on for nothing.
+    if (answer.reply != Reply::proceed && !run->listens) end_tasks(*run);
+  }
+
+  void stop(RunId id) override {
+    const MutexLock lock(mutex_);
+    Run* run = find(id);
+    if (run == nullptr) return;
+    if (end_postponed(id)) return;
+    channels_.send(run->channel, stop_line());
+    if (!run->listens) end_tasks(*run);
+  }
+
+  void resize(RunId id, int ranks) override {
+    const MutexLock lock(mutex_);
+    if (find(id) == nullptr) return;
+    tasks_.resize(id, ranks);
+    wake();  // it may be done already
+  }
+
+  void kill(RunId id) override {
+    const MutexLock lock(mutex_);
+    if (find(id) != nullptr && !end_postponed(id)) kill_tasks(id);
+  }
+
+  void forget(RunId id) override {
+    const MutexLock lock(mutex_);
+    if (find(id) != nullptr) runs_.erase(id.trial);
+  }
+  [[nodiscard]] bool can_kill() const noexcept override { return true; }
+
+ private:
+  struct Run {
+    ProgramRun program{};
+    ChannelId channel = 0;
+    std::deque<ChannelId> asking{};       // who waits for answers, in order
+    bool listens = false;                 // reads what the study says
+    bool is_told_to_end = false;          // by SIGTERM, which then is no failure
+    std::optional<ReportFile> reports{};  // of a trial on another host
+  };
+
+  void begin(const StartOrder& order) KOLO_REQUIRES(mutex_) {
+    Run& run = runs_[order.id.trial];
     RunProcess process{.id = order.id};
     try {
       TrialCommand command = setup_.command(order);
@@ -98,60 +178,31 @@ class ProcessExecutor final : public TrialExecutor {
       process.environment.insert(process.environment.end(), command.environment.begin(),
                                  command.environment.end());
       tasks_.start(std::move(process));
-      is_elastic() ? wake() : wake_if_needed();
     } catch (const std::exception& error) {
       tasks_.hosts().give_back(process.placements);  // none if tasks_ has them
       inbox_->put(run.program.end(error.what(), {}, setup_));
     }
   }
 
-  void answer(RunId id, Answer answer) override {
-    const MutexLock lock(mutex_);
-    Run* run = find(id);
-    if (run == nullptr) return;
-    if (!run->asking.empty()) {
-      channels_.answer(run->asking.front(), answer_line(answer));
-      run->asking.pop_front();
+  /// If no other run could end, waiting would not help.
+  void begin_postponed() KOLO_REQUIRES(mutex_) {
+    while (!postponed_.empty()) {
+      const std::size_t begun = runs_.size() - std::min(runs_.size(), postponed_.size());
+      if (begun > 0 && !has_descriptors(wake_, descriptors_ + kDescriptorsOfRun * (begun + 1)))
+        return;
+      const StartOrder order = std::move(postponed_.front());
+      postponed_.pop_front();
+      begin(order);
     }
-    // Whoever does not listen would go on for nothing.
-    if (answer.reply != Reply::proceed && !run->listens) end_tasks(*run);
   }
 
-  void stop(RunId id) override {
-    const MutexLock lock(mutex_);
-    Run* run = find(id);
-    if (run == nullptr) return;
-    channels_.send(run->channel, stop_line());
-    if (!run->listens) end_tasks(*run);
+  /// Whether the run had not begun; it never will then.
+  bool end_postponed(RunId id) KOLO_REQUIRES(mutex_) {
+    if (std::erase_if(postponed_, [id](const StartOrder& order) { return order.id == id; }) == 0)
+      return false;
+    inbox_->put({Message::Kind::ended, id});
+    return true;
   }
-
-  void resize(RunId id, int ranks) override {
-    const MutexLock lock(mutex_);
-    if (find(id) == nullptr) return;
-    tasks_.resize(id, ranks);
-    wake();  // it may be done already
-  }
-
-  void kill(RunId id) override {
-    const MutexLock lock(mutex_);
-    if (find(id) != nullptr) kill_tasks(id);
-  }
-
-  void forget(RunId id) override {
-    const MutexLock lock(mutex_);
-    if (find(id) != nullptr) runs_.erase(id.trial);
-  }
-  [[nodiscard]] bool can_kill() const noexcept override { return true; }
-
- private:
-  struct Run {
-    ProgramRun program{};
-    ChannelId channel = 0;
-    std::deque<ChannelId> asking{};       // who waits for answers, in order
-    bool listens = false;                 // reads what the study says
-    bool is_told_to_end = false;          // by SIGTERM, which then is no failure
-    std::optional<ReportFile> reports{};  // of a trial on another host
-  };
 
   /// A trial here inherits one end of a socket.
   void connect(const StartOrder& order, Run& run, RunProcess& process) KOLO_REQUIRES(mutex_) {
@@ -243,6 +294,7 @@ class ProcessExecutor final : public TrialExecutor {
         if (woken > 0 || ready == 0 ||
             std::any_of(polls.begin() + 2, polls.end(), [](auto& one) { return one.revents != 0; }))
           hear_ends();
+        begin_postponed();
       } catch (const std::exception& error) {
         fail_all(error.what());
       }
@@ -250,7 +302,9 @@ class ProcessExecutor final : public TrialExecutor {
   }
 
   [[nodiscard]] int poll_timeout_ms() KOLO_REQUIRES(mutex_) {
-    const int timeout = tasks_.poll_timeout_ms();
+    int timeout = tasks_.poll_timeout_ms();
+    if (!postponed_.empty())
+      timeout = timeout < 0 ? kLookForDescriptorsMs : std::min(timeout, kLookForDescriptorsMs);
     if (setup_.shape.hosts.empty() || std::none_of(runs_.begin(), runs_.end(), [](const auto& run) {
           return run.second.reports.has_value();
         }))
@@ -261,6 +315,7 @@ class ProcessExecutor final : public TrialExecutor {
   /// Something has failed that concerns all: no descriptor, no memory. The runs fail, and the study
   /// goes on.
   void fail_all(const std::string& error) KOLO_REQUIRES(mutex_) {
+    postponed_.clear();
     for (const auto& [trial, run] : runs_) {
       tasks_.kill(run.program.id);
       inbox_->put(run.program.end(error, {}, setup_));
@@ -275,8 +330,8 @@ class ProcessExecutor final : public TrialExecutor {
         run.listens = false;
         if (auto message = run.program.take(std::move(line))) inbox_->put(std::move(*message));
       });
-    } catch (const Error& error) {
-      refuse(run.program.id, error.message());
+    } catch (const std::exception& error) {  // whatever it is, only this trial is to blame
+      refuse(run.program.id, error.what());
     }
   }
 
@@ -345,8 +400,10 @@ class ProcessExecutor final : public TrialExecutor {
   TrialTasks tasks_ KOLO_GUARDED_BY(mutex_);
   TrialChannels channels_ KOLO_GUARDED_BY(mutex_);
   std::unordered_map<std::int64_t, Run> runs_ KOLO_GUARDED_BY(mutex_);
+  std::deque<StartOrder> postponed_ KOLO_GUARDED_BY(mutex_);  // until there are descriptors
   std::unordered_map<std::int64_t, int> hosts_lost_ KOLO_GUARDED_BY(mutex_);  // of trials
   int most_at_once_ KOLO_GUARDED_BY(mutex_) = trials_at_once(setup_.shape);   // as was told
+  const std::size_t descriptors_ = descriptors_in_use(wake_);                 // without runs
   const TrialChannels::Take take_ =
       [this](ChannelId channel, RunId id, TrialLine line)
           KOLO_REQUIRES(mutex_) { take(channel, id, std::move(line)); };

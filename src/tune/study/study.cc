@@ -8,6 +8,7 @@
 #include "tune/study/study.h"
 
 #include <fmt/format.h>
+#include <sys/resource.h>
 
 #include "base/clock.h"
 #include "base/env.h"
@@ -26,9 +27,19 @@ namespace {
 /// A path that holds wherever a trial starts.
 std::string checkpoint_to_restore(const std::string& path) {
   if (path.empty()) return path;
-  if (!fs::exists(path))
+  std::error_code none;
+  if (!fs::exists(path, none))
     throw_error(ErrorCode::not_found, "the checkpoint {} to restore does not exist", path);
   return fs::absolute(path).string();
+}
+
+/// Each running trial takes a few descriptors, and the usual limit is meant for programs that call
+/// select(). Those of the trials keep it: who starts them was started before.
+void use_all_descriptors() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max) return;
+  limit.rlim_cur = limit.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 store::StudyRecord create(store::StudyStore& store, const StudySetup& setup,
@@ -181,6 +192,7 @@ void Study::prepare(Checked& checked) {
       setup.make_executor({inbox_, record_.first_name, unique_name(record_), record_.directory,
                            std::chrono::duration_cast<std::chrono::milliseconds>(
                                clock_duration(setup.options.grace.count()))});
+  use_all_descriptors();
   std::optional<search::Direction> first_objective;
   std::vector<std::string> metrics;
   for (const auto& objective : checked.steering.objectives()) {

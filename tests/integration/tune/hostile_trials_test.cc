@@ -229,5 +229,19 @@ TEST_F(HostileTrial, FailsWithAnErrorThatCanBeRead) {
   }
 }
 
+// A machine may give a process few descriptors, whatever it asks for.
+TEST_F(HostileTrial, WaitsForDescriptors) {
+  const std::string space = (scratch_.path() / "space.yaml").string();
+  const auto result =
+      run_command({"sh", "-c",
+                   "ulimit -n 40; exec kolo tune --space " + space +
+                       " --name few --metric loss --mode min --num-samples 24 --total-cpus 24 -- "
+                       "sh -c 'kolo report loss=1; sleep 0.5; kolo report loss=2'"},
+                  Deadline::after(std::chrono::seconds(60)));
+  EXPECT_TRUE(result.ok()) << result.errors;
+  for (const auto& trial : trials("few"))
+    EXPECT_EQ(trial["status"], "TERMINATED") << trial["error"];
+}
+
 }  // namespace
 }  // namespace kolo::test
