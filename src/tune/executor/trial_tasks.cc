@@ -1,23 +1,25 @@
 // A run begins when all its hosts have answered; in a cluster, when all its slots are granted. In a
 // cluster one run asks for slots at a time, since each answer changes what is free for the next.
 // The first failure is kept as the reason and ends the other ranks, whose failures are its
-// consequences. The loss of another host replaces that reason, because it explains what the ranks
-// have said before. A run is forgotten, and its places go back, only when nothing of any rank can
-// be left; places given back earlier would let two trials run on the same slots.
+// consequences. The loss of a host, or of the custodian of this one, replaces that reason, because
+// it explains what the ranks have said before. A run is forgotten, and its places go back, only
+// when nothing of any rank can be left; places given back earlier would let two trials run on the
+// same slots.
 #include "tune/executor/trial_tasks.h"
 
-#include <fcntl.h>
 #include <signal.h>
 #include <sys/wait.h>
 
 #include <algorithm>
 
 #include "base/errors.h"
+#include "base/files.h"
 #include "base/log.h"
 #include "base/secret.h"
 #include "base/subprocess.h"
 #include "launch/environment.h"
 #include "launch/meeting_place.h"
+#include "tune/output/trial_log.h"
 
 namespace kolo::tune {
 namespace fs = std::filesystem;
@@ -232,16 +234,18 @@ void TrialTasks::handle(const exec::Event& event) {
   }
 }
 
-/// What cannot be written is lost, as on a disk that is full.
+/// What cannot be written is lost, as on a disk that is full, or where the trial has put a pipe in
+/// place of the file.
 void TrialTasks::write_output(Rank& rank, const RunProcess& process, std::size_t number,
                               const exec::Output& output) {
   const bool is_out = output.stream == exec::Stream::out;
   Fd& file = is_out ? rank.out_file : rank.err_file;
-  if (!file.valid())
-    file = Fd(::open(file_of_rank(is_out ? process.out : process.err, number).c_str(),
-                     O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666));
-  if (file.valid()) [[maybe_unused]]
-    const auto written = ::write(file.get(), output.bytes.data(), output.bytes.size());
+  try {
+    if (!file.valid())
+      file = open_trial_file(file_of_rank(is_out ? process.out : process.err, number), 0666);
+    write_all(file.get(), output.bytes, "what a trial prints");
+  } catch (const Error&) {
+  }
 }
 
 void TrialTasks::rank_exited(Run& run, std::size_t rank, int status) {
@@ -269,7 +273,7 @@ void TrialTasks::lose(TrialHost& host, const std::string& reason) {
                                 ? "the process that starts and watches trials was lost: " + reason
                                 : fmt::format("host {} was lost: {}", host.name, reason);
   // A host that does not come back is told once.
-  if (!host.is_local && host.hello) log::warning("{}", error);
+  if (host.is_local || host.hello) log::warning("{}", error);
   std::vector<std::int64_t> trials;
   for (auto& [trial, run] : runs_) {
     if (run.slots) run.slots->lose(host.link.get());
@@ -289,7 +293,7 @@ void TrialTasks::lose(TrialHost& host, const std::string& reason) {
         lose_worker(run, i, 1, "was lost with its host: " + reason);
         note_shrunk(run);
         trials.push_back(trial);
-        run.end.was_cut_off = !host.is_local && run.leader->is_over();
+        run.end.was_cut_off = run.leader->is_over();
         continue;
       }
       if (run.server)
@@ -297,7 +301,7 @@ void TrialTasks::lose(TrialHost& host, const std::string& reason) {
       if (!first) first = i;
     }
     if (!first) continue;
-    if (!host.is_local && run.is_begun) {
+    if (run.is_begun) {
       // Whatever the other ranks have said, it was this.
       run.end.was_cut_off = true;
       run.end.error.clear();

@@ -54,7 +54,7 @@ struct RunEnd {
   RunId id;
   std::string error{};          ///< why it failed; "" = it did not
   bool was_terminated = false;  ///< by SIGTERM or SIGINT
-  bool was_cut_off = false;     ///< it failed because another host was lost
+  bool was_cut_off = false;     ///< it failed because a host, or its custodian, was lost
   RunOutput said{};             ///< of a failure: the standard error of the rank that failed first
 };
 

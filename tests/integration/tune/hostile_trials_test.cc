@@ -203,6 +203,23 @@ TEST_F(HostileTrial, LeavesAStudyThatCanBeShownAndCopied) {
   EXPECT_FALSE(fs::exists(directory / "pipe"));
 }
 
+TEST_F(HostileTrial, DoesNotEndOthersWithTheProcessThatWatchesThem) {
+  write("space.yaml", "kind: {grid_search: [once, good]}\n");
+  ::setenv("ONCE", (scratch_.path() / "once").c_str(), 1);
+  const auto result =
+      study(std::string(kOnly) + "mkdir $ONCE 2>/dev/null && kill -9 $PPID; kolo report loss=2");
+  EXPECT_TRUE(result.ok()) << result.errors;
+  for (const auto& trial : trials("hostile")) EXPECT_EQ(trial["status"], "TERMINATED");
+}
+
+TEST_F(HostileTrial, FailsWhenItEndsTheProcessThatWatchesItEachTime) {
+  const auto result = study("kill -9 $PPID; sleep 60");
+  EXPECT_FALSE(result.ok());
+  const Json all = trials("hostile");
+  EXPECT_EQ(all[0]["status"], "ERROR");
+  EXPECT_THAT(all[0]["error"], HasSubstr("the process that starts and watches trials was lost"));
+}
+
 TEST_F(HostileTrial, LeavesNothingThatOthersMayRead) {
   ::umask(022);
   EXPECT_FALSE(study("echo secret >&2; exit 1").ok());
