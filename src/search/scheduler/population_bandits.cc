@@ -65,10 +65,10 @@ class PopulationBandits final : public Population {
   void on_report_in(Slot slot, const Result& result, double score) override {
     Report& last = reports_[slot];
     double reward = -score;
-    if (std::isfinite(last.reward) && std::isfinite(reward) && result.time > last.time) {
-      observations_.push_back({last.time, last.reward,
-                               (reward - last.reward) / (result.time - last.time),
-                               to_unit(config_of(slot))});
+    // Of rewards near the largest numbers the difference may be none.
+    const double gain = (reward - last.reward) / (result.time - last.time);
+    if (std::isfinite(gain) && result.time > last.time) {
+      observations_.push_back({last.time, last.reward, gain, to_unit(config_of(slot))});
       if (observations_.size() > kMaxObservations) observations_.pop_front();
     }
     last = {result.time, reward};
@@ -103,7 +103,7 @@ class PopulationBandits final : public Population {
   Value vary(Slot target, Slot source, Random& random) override {
     reports_[target] = reports_[source];
     auto d = static_cast<Eigen::Index>(mutations().size());
-    Eigen::VectorXd best(d);
+    Eigen::VectorXd best = to_unit(config_of(source));  // where no other can be told to be better
     if (observations_.size() < 2) {
       for (double& x : best) x = random.uniform();
       return from_unit(config_of(source), best, random);
@@ -119,7 +119,7 @@ class PopulationBandits final : public Population {
     for (int restart = 0; restart < kRestarts; ++restart) {
       Eigen::VectorXd start(d);
       for (double& x : start) x = random.uniform();
-      if (restart == 0) start = to_unit(config_of(source));
+      if (restart == 0) start = best;
       auto [value, place] = climb(start, scaled.now, told, all, kappa);
       if (value > best_value) {
         best_value = value;
@@ -133,7 +133,13 @@ class PopulationBandits final : public Population {
     Eigen::MatrixXd inputs;  // time in intervals, reward, parameters
     Eigen::VectorXd gains;
     Eigen::VectorXd now;  // the time and reward to predict at
-    double lowest = 0, range = 1;
+    double lowest = 0, highest = 0;
+
+    /// Finite, whatever the rewards are: their difference may be larger than any number.
+    [[nodiscard]] double share(double reward) const {
+      const double range = highest / 2 - lowest / 2;
+      return range > 0 && std::isfinite(reward) ? (reward / 2 - lowest / 2) / range : 0;
+    }
   };
 
   Scaled scale(const Report& now) const {
@@ -141,25 +147,26 @@ class PopulationBandits final : public Population {
     Scaled scaled;
     scaled.inputs.resize(n, static_cast<Eigen::Index>(mutations().size()) + 2);
     scaled.gains.resize(n);
-    double lowest = now.reward;
-    double highest = now.reward;
+    const double any = observations_.front().reward;
+    scaled.lowest = scaled.highest = std::isfinite(now.reward) ? now.reward : any;
     for (const auto& seen : observations_) {
-      lowest = std::min(lowest, seen.reward);
-      highest = std::max(highest, seen.reward);
+      scaled.lowest = std::min(scaled.lowest, seen.reward);
+      scaled.highest = std::max(scaled.highest, seen.reward);
     }
-    scaled.lowest = lowest;
-    scaled.range = highest > lowest ? highest - lowest : 1;
     for (Eigen::Index i = 0; i < n; ++i) {
       const auto& seen = observations_[static_cast<std::size_t>(i)];
-      scaled.inputs.row(i) << seen.time / interval(), (seen.reward - lowest) / scaled.range,
+      scaled.inputs.row(i) << seen.time / interval(), scaled.share(seen.reward),
           seen.parameters.transpose();
       scaled.gains[i] = seen.gain;
     }
+    // Neither a sum nor a square of them becomes larger than any number.
+    const double largest = scaled.gains.cwiseAbs().maxCoeff();
+    if (largest > 0) scaled.gains /= largest;
     scaled.gains.array() -= scaled.gains.mean();
     double deviation = std::sqrt(scaled.gains.squaredNorm() / static_cast<double>(n));
     if (deviation > 0) scaled.gains /= deviation;
     scaled.gains = scaled.gains.cwiseMax(-2.0).cwiseMin(2.0);
-    scaled.now = Eigen::Vector2d(now.time / interval(), (now.reward - lowest) / scaled.range);
+    scaled.now = Eigen::Vector2d(now.time / interval(), scaled.share(now.reward));
     return scaled;
   }
 
@@ -168,10 +175,10 @@ class PopulationBandits final : public Population {
     Eigen::MatrixXd inputs = scaled.inputs;
     for (Slot slot : live()) {
       const Report& report = reports_[slot];
-      if (slot == target || !std::isfinite(report.reward)) continue;
+      if (slot == target || !std::isfinite(report.reward) || !std::isfinite(report.time)) continue;
       inputs.conservativeResize(inputs.rows() + 1, Eigen::NoChange);
-      inputs.row(inputs.rows() - 1) << report.time / interval(),
-          (report.reward - scaled.lowest) / scaled.range, to_unit(config_of(slot)).transpose();
+      inputs.row(inputs.rows() - 1) << report.time / interval(), scaled.share(report.reward),
+          to_unit(config_of(slot)).transpose();
     }
     return inputs;
   }

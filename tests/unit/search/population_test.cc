@@ -254,6 +254,34 @@ TEST(PopulationBandits, FindsTheRateThatGainsMost) {
   EXPECT_LT(apart, 0.2);  // chance: 0.29
 }
 
+TEST(PopulationBandits, ChoosesNumbersWhateverWasReported) {
+  const double huge = 1e308, none = std::nan("");
+  for (const double reward : {huge, none, static_cast<double>(INFINITY)}) {
+    auto options = population({{"synch", true}});
+    options.mutations = Space::Builder().add("lr", uniform(0.25, 0.5)).build();
+    auto pb2 = make_scheduler("pb2", options);
+    constexpr std::uint64_t kTrials = 4;
+    for (std::uint64_t i = 0; i < kTrials; ++i)
+      pb2->add(id(i), Value{{"lr", 0.25 + 0.05 * static_cast<double>(i)}});
+    for (int round = 1; round <= 10; ++round) {
+      std::vector<Decision> decisions;
+      for (std::uint64_t i = 0; i < kTrials; ++i) {
+        const bool is_odd = (static_cast<std::uint64_t>(round) + i) % 2 == 1;
+        decisions.push_back(report(*pb2, i, 10.0 * round,
+                                   round < 3 ? 1.0
+                                   : is_odd  ? reward
+                                             : -huge));
+      }
+      for (auto& later : pb2->take_decisions()) decisions.push_back(std::move(later.second));
+      for (const auto& decision : decisions) {
+        if (decision.action != Action::clone) continue;
+        const double chosen = decision.config->at_path("lr").as_number();
+        EXPECT_TRUE(chosen >= 0.25 && chosen <= 0.5) << chosen << " after " << reward;
+      }
+    }
+  }
+}
+
 TEST(PopulationBandits, VariesNumbersOnly) {
   auto options = population();
   options.mutations = Space::Builder().add("kind", choice({"a", "b"})).build();
