@@ -39,6 +39,10 @@ def sometimes(config):
     return "F_odd" if config["n"] % 2 else float(config["n"])
 
 
+def inverse(config):
+    return 1 / config["x"]
+
+
 class AskAndTell(unittest.TestCase):
     def test_every_algorithm(self):
         space = {"x": tune.uniform(-2, 2), "n": tune.randint(0, 5), "c": tune.choice(["a", "b"])}
@@ -555,6 +559,45 @@ class Evaluators(unittest.TestCase):
             )
         with self.assertRaises(ValueError):
             evaluator.gather("SOME")
+
+    def test_an_evaluation_that_raises_loses_no_other(self):
+        for method in ("serial", "thread", "process"):
+            evaluator = Evaluator.create(inverse, method)
+            evaluator.submit([{"x": x} for x in (1, 0, 2, 0)])
+            for _ in range(2):
+                with self.assertRaises(ZeroDivisionError):
+                    evaluator.gather("ALL")
+            self.assertEqual([job.result for job in evaluator.gather("ALL")], [1.0, 0.5])
+            self.assertEqual(len(evaluator.jobs_done), 2)
+            self.assertEqual(evaluator.gather("ALL"), [])
+
+    def test_other_metrics_get_columns_of_their_own(self):
+        metadata = [{"a": 1, "x": 5}, {"b": 2}, {"b": 3}, {"c": 4, "job_id": 6}]
+        evaluator = Evaluator(lambda c: {"objective": 1, "metadata": metadata[c["x"]]}, "serial")
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "results.csv")
+            with open(path, "w") as file:
+                file.write("of somebody else")
+            for places in ([0, 1], [2], [3]):
+                evaluator.submit([{"x": x} for x in places])
+                evaluator.gather("ALL")
+                evaluator.dump_evals(folder)
+            with open(path) as file:
+                rows = list(csv.DictReader(file))
+            (earlier,) = glob.glob(os.path.join(folder, "earlier-*", "results.csv"))
+            with open(earlier) as file:
+                self.assertEqual(file.read(), "of somebody else")
+        names = ("x", "job_id", "a", "b", "c", "x_", "job_id_")
+        self.assertEqual(
+            [tuple(row[name] for name in names) for row in rows],
+            [
+                ("0", "0", "1", "", "", "5", ""),
+                ("1", "1", "", "2", "", "", ""),
+                ("2", "2", "", "3", "", "", ""),
+                ("3", "3", "", "", "4", "", "6"),
+            ],
+        )
+        self.assertTrue(all(row["timestamp_gather"] for row in rows))
 
     def test_results_are_written(self):
         @hps.profile

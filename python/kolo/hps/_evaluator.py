@@ -16,6 +16,7 @@ from kolo._errors import (
     constructor_suggests,
     unknown_name,
 )
+from kolo.hps._results import columns_of, move_aside, read_rows, write_rows
 
 _METHODS = {
     "serial": "thread",
@@ -141,7 +142,7 @@ class Evaluator:
         self._pool: Any = None
         self._running: Dict[Any, Job] = {}
         self._submitted = 0
-        self._has_dumped = False
+        self._columns: Dict[str, List[str]] = {}  # of the files that were written
 
     @staticmethod
     def create(
@@ -176,7 +177,8 @@ class Evaluator:
         yield {}
 
     def gather(self, type: str, size: int = 1) -> List[Job]:
-        """The evaluations that have ended: "ALL" waits for all, "BATCH" for at least ``size``."""
+        """The evaluations that have ended: "ALL" waits for all, "BATCH" for at least ``size``. What an
+        evaluation has raised is raised here; the next call has the others."""
         if type not in ("ALL", "BATCH"):
             raise InvalidArgumentError(f"gather: {type!r} is neither 'ALL' nor 'BATCH'")
         wanted = len(self._running) if type == "ALL" else min(size, len(self._running))
@@ -185,8 +187,13 @@ class Evaluator:
         while len(ended) < wanted:
             done, pending = wait(pending, return_when=FIRST_COMPLETED)
             ended |= done
+        order = sorted(ended, key=lambda one: self._running[one].id)
+        for future in order:
+            if future.exception() is not None:
+                del self._running[future]
+                raise future.exception()
         gathered = []
-        for future in sorted(ended, key=lambda one: self._running[one].id):
+        for future in order:
             job = self._running.pop(future)
             job.result = future.result()
             job.timestamp_gather = self._now()
@@ -206,15 +213,21 @@ class Evaluator:
     def dump_evals(self, log_dir: str = ".", filename: str = "results.csv") -> None:
         """Writes what was gathered since the last time, below what is there."""
         rows = [job.row(self.num_objective) for job in self.jobs_done]
+        if not rows:
+            return
+        path = os.path.abspath(os.path.join(log_dir, filename))
+        known = self._columns.get(path) if os.path.exists(path) else None
+        columns = columns_of(rows, known or ())
+        if known is None:
+            move_aside(path)
+            write_rows(path, rows, columns)
+        elif columns == known:
+            with open(path, "a", newline="") as file:
+                csv.DictWriter(file, columns).writerows(rows)
+        else:
+            write_rows(path, [*read_rows(path), *rows], columns)
+        self._columns[path] = columns
         self.jobs_done = []
-        if rows:
-            path = os.path.join(log_dir, filename)
-            with open(path, "a" if self._has_dumped else "w", newline="") as file:
-                writer = csv.DictWriter(file, list(rows[0]))
-                if not self._has_dumped:
-                    writer.writeheader()
-                writer.writerows(rows)
-            self._has_dumped = True
 
     def _now(self) -> float:
         return time.monotonic() - self._begin
