@@ -1,5 +1,7 @@
 #include "trainables.h"
 
+#include <unistd.h>
+
 #include "blocking.h"
 #include "kolo/tune/session.h"
 #include "values.h"
@@ -9,14 +11,29 @@ namespace {
 
 namespace py = pybind11;
 
+/// Ends a process that a trial has forked: behind the trial, threads wait for it that are not
+/// there.
+void leave_fork(pid_t trial, const py::object& error) {
+  if (::getpid() != trial)
+    call_python(py::module_::import("kolo.tune._session").attr("leave_fork"), error);
+}
+
 /// Calls Python with the lock. An exception becomes the failure of the trial, except the one by
 /// which a trial that has to stop unwinds.
 template <class Action>
 auto with_python(Action&& action) {
-  return with_lock([&] {
+  return with_lock([&, process = ::getpid()] {
     try {
-      return action();
+      if constexpr (std::is_void_v<decltype(action())>) {
+        action();
+        leave_fork(process, py::none());
+      } else {
+        auto result = action();
+        leave_fork(process, py::none());
+        return result;
+      }
     } catch (py::error_already_set& error) {
+      leave_fork(process, error.value());
       if (error.matches(py::module_::import("kolo.tune._session").attr("TrialStopped")))
         throw tune::Stopped{};
       throw std::runtime_error(describe_exception(error));

@@ -75,18 +75,53 @@ sys.exit(3)
 """
 
 
+# Each way in which a forked process may come out of the function of a trial.
+FORKS = """
+import os, sys
+from kolo import tune
+
+def train(config):
+    child = os.fork()
+    if child == 0:
+        print("a fork has ended")
+        if config["way"] == "raise":
+            raise ValueError("in a fork")
+        if config["way"] == "exit":
+            sys.exit(7)
+        return
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    tune.report(status=status)
+
+analysis = tune.run(
+    train,
+    config={"way": tune.grid_search(["return", "raise", "exit"])},
+    local_dir=sys.argv[1],
+    loggers=[],
+    verbose=0,
+    max_concurrent_trials=1,
+)
+found = {trial.config["way"]: trial.last_result["status"] for trial in analysis.trials}
+assert found == {"return": 0, "raise": 1, "exit": 7}, found
+print("this is not flushed")
+sys.exit(3)
+"""
+
+
 class Exit(unittest.TestCase):
-    def ends_as_it_says(self, program):
+    def ends_as_it_says(self, program, output="this is not flushed\n"):
         with tempfile.TemporaryDirectory() as folder:
             done = subprocess.run(
                 [sys.executable, "-c", program, folder], capture_output=True, text=True, timeout=60
             )
         self.assertEqual(
-            (done.returncode, done.stdout), (3, "this is not flushed\n"), done.stderr
+            (done.returncode, done.stdout), (3, output), done.stderr
         )
 
     def test_trials_that_were_left_behind(self):
         self.ends_as_it_says(LEFT_BEHIND)
+
+    def test_forks_of_trials(self):
+        self.ends_as_it_says(FORKS, "a fork has ended\n" * 3 + "this is not flushed\n")
 
     def test_a_study_in_another_thread(self):
         for _ in range(3):

@@ -41,6 +41,23 @@ def describe_exception(error: BaseException, trace: Optional[types.TracebackType
     return f"{type(error).__name__}: {error}{where}"
 
 
+def leave_fork(error: Optional[BaseException]) -> None:
+    """Ends a process that a trial has forked, as if its program had ended by this."""
+    code: Any = 0
+    if isinstance(error, SystemExit):
+        code = 0 if error.code is None else error.code
+    elif error is not None:
+        traceback.print_exception(type(error), error, error.__traceback__)
+        code = 1
+    if not isinstance(code, int):
+        print(code, file=sys.stderr)
+        code = 1
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(Exception):
+            stream.flush()
+    os._exit(code & 0xFF)
+
+
 _thread = threading.local()
 
 
