@@ -1,5 +1,7 @@
 """Programs that end while threads of kolo are in Python: with their own exit status and all output."""
 
+import contextlib
+import os
 import subprocess
 import sys
 import tempfile
@@ -105,6 +107,67 @@ assert found == {"return": 0, "raise": 1, "exit": 7}, found
 print("this is not flushed")
 sys.exit(3)
 """
+
+
+# Its trial does not end.
+PROCESSES = """
+import sys, time
+from kolo import tune
+
+def train(config):
+    while True:
+        time.sleep(60)
+
+class Tells(tune.Callback):
+    def on_trial_start(self, iteration, trials, trial, **info):
+        print("started", flush=True)
+
+tune.run(
+    train,
+    executor="process",
+    callbacks=[Tells()],
+    local_dir=sys.argv[1],
+    name=sys.argv[2],
+    loggers=[],
+    verbose=0,
+)
+"""
+
+
+class Abandoned(unittest.TestCase):
+    def test_folders_of_studies_that_were_killed(self):
+        with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as ends:
+            place = os.path.join(folder, "tmp")
+            os.mkdir(place)
+
+            def study(name):
+                started = subprocess.Popen(
+                    [sys.executable, "-c", PROCESSES, folder, name],
+                    env={**os.environ, "TMPDIR": place},
+                    stdout=subprocess.PIPE,
+                )
+                ends.callback(started.communicate)
+                ends.callback(started.kill)
+                started.stdout.readline()
+                return started
+
+            def folders():
+                return {name for name in os.listdir(place) if name.startswith(".kolo-trial-")}
+
+            alive = study("alive")
+            kept = folders()
+            self.assertEqual(len(kept), 1)
+            killed = study("killed")
+            self.assertEqual(len(folders()), 2)
+            killed.kill()
+            killed.wait()
+            left = folders()
+            self.assertEqual(len(left), 2)
+            study("next")
+            now = folders()
+            self.assertEqual(len(now), 2)
+            self.assertEqual(now & left, kept)
+            self.assertIsNone(alive.poll())
 
 
 class Exit(unittest.TestCase):

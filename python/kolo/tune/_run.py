@@ -7,7 +7,6 @@ import inspect
 import itertools
 import os
 import sys
-import tempfile
 import time
 import warnings
 from typing import Any, Callable, Dict, Mapping, Optional, Sequence, Union
@@ -27,6 +26,7 @@ from kolo.tune._arguments import (
     stop_rules,
 )
 from kolo.tune._custom import CustomScheduler, CustomSearch, watched
+from kolo.tune._handover import handover_folder
 from kolo.tune._output import file_names
 from kolo.tune._prepared import Prepared
 from kolo.tune._space import Constants, plain, prepare
@@ -354,7 +354,7 @@ def _run_prepared(options: Dict[str, Any], trainable: Prepared) -> Dict[str, Any
         _core.set_custodian_program(str(program))
     if options["executor"] == "thread":
         return _core.run_study(options)
-    with tempfile.TemporaryDirectory(prefix=".kolo-trial-", dir=_shared_folder(options)) as folder:
+    with handover_folder(_shared_folder(options)) as folder:
         path = os.path.join(folder, "trainable")
         with open(path, "wb") as file:
             # A tuple, whose first element is the trainable.

@@ -1,0 +1,52 @@
+"""The folder by which a study hands its trainable to its processes.
+
+It goes with the study. That of a study which was killed is removed by the next one of this host: its
+owner holds a lock on a file of it, which the system takes away when the owner has ended.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import glob
+import os
+import shutil
+import tempfile
+from typing import Iterator, Optional
+
+_PREFIX = ".kolo-trial-"
+_OWNER = "owner"
+
+
+@contextlib.contextmanager
+def handover_folder(directory: Optional[str]) -> Iterator[str]:
+    """A new folder in there, which the hosts of a cluster see, or where temporary files are."""
+    if directory is None:  # trials on a cluster may begin when their study has ended
+        _remove_abandoned(tempfile.gettempdir())
+    with tempfile.TemporaryDirectory(prefix=_PREFIX, dir=directory) as folder:
+        # The file has its name when it is locked: nobody finds it without its owner.
+        part = os.path.join(folder, f"{_OWNER}.part")
+        with open(part, "w") as file:
+            with contextlib.suppress(OSError):  # a file system without locks: nothing is removed
+                fcntl.flock(file, fcntl.LOCK_EX)
+                os.rename(part, os.path.join(folder, _OWNER))
+            yield folder
+
+
+def _remove_abandoned(parent: str) -> None:
+    for folder in glob.glob(os.path.join(glob.escape(parent), f"{_PREFIX}*")):
+        with contextlib.suppress(OSError):  # of somebody else, or just removed by another study
+            if os.lstat(folder).st_uid == os.getuid() and _is_abandoned(folder):
+                shutil.rmtree(folder, ignore_errors=True)
+
+
+def _is_abandoned(folder: str) -> bool:
+    """Raises if it has no owner's file."""
+    file = os.open(os.path.join(folder, _OWNER), os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    finally:
+        os.close(file)
+    return True
