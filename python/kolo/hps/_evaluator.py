@@ -177,8 +177,8 @@ class Evaluator:
         yield {}
 
     def gather(self, type: str, size: int = 1) -> List[Job]:
-        """The evaluations that have ended: "ALL" waits for all, "BATCH" for at least ``size``. What an
-        evaluation has raised is raised here; the next call has the others."""
+        """The evaluations that have ended: "ALL" waits for all, "BATCH" for at least ``size``. What
+        an evaluation has raised is raised here; the next call has the others."""
         if type not in ("ALL", "BATCH"):
             raise InvalidArgumentError(f"gather: {type!r} is neither 'ALL' nor 'BATCH'")
         wanted = len(self._running) if type == "ALL" else min(size, len(self._running))

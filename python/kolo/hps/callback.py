@@ -114,8 +114,8 @@ class ProfilingCallback(Callback):
 
 class SearchEarlyStopping(Callback):
     """Ends the search when the objective has not improved for ``patience`` evaluations.
-    ``objective_func(job)`` is what has to improve. Failures do not count; a number that is not finite
-    is no improvement."""
+    ``objective_func(job)`` is what has to improve. Failures do not count; a number that is not
+    finite is no improvement."""
 
     def __init__(
         self, patience: int = 10, objective_func: Optional[Callable[[Any], float]] = None

@@ -16,7 +16,7 @@ from kolo.hps._search import RunningJob, split_result
 
 
 def _report(result: Dict[str, Any]) -> None:
-    """To the study, beside what is printed by the run function, its threads and its exit functions."""
+    """To the study, beside what the run function prints, and its threads and exit functions."""
     try:
         _core.trial_report_last(result)
     except FailedPreconditionError:  # of a rank that has no connection, or by hand
@@ -25,7 +25,7 @@ def _report(result: Dict[str, Any]) -> None:
 
 
 def _fail(text: str) -> None:
-    """The evaluation has failed as the text says; without a study, the exit status alone says it."""
+    """The evaluation has failed as the text says; without a study, the exit status says it."""
     with contextlib.suppress(FailedPreconditionError):
         _core.trial_fail(text)
 

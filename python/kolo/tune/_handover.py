@@ -1,6 +1,6 @@
 """The folder by which a study hands its trainable to its processes.
 
-It goes with the study. That of a study which was killed is removed by the next one of this host: its
+It goes with the study. That of a study which was killed is removed by the next one of this host: the
 owner holds a lock on a file of it, which the system takes away when the owner has ended.
 """
 

@@ -1,4 +1,4 @@
-"""Rules that end a trial. The names are Ray Tune's. Metrics that are not finite never look settled."""
+"""Rules that end a trial. The names are Ray Tune's. What is not finite has never settled."""
 
 from __future__ import annotations
 
