@@ -203,6 +203,15 @@ inline T truncated(double value) {
   return static_cast<T>(value);
 }
 
+/// In a type that holds the number of ranks: as an 8-bit integer, 256 of them would be 0.
+template <class A>
+inline A divided(A value, int64_t divisor) {
+  if constexpr (sizeof(A) < sizeof(int))
+    return static_cast<A>(static_cast<int>(value) / static_cast<int>(divisor));
+  else
+    return static_cast<A>(value / static_cast<A>(divisor));
+}
+
 struct Unscaled {
   template <class A>
   static A before(A value, const ReduceScale&) {
@@ -226,7 +235,7 @@ struct Scaled {
     if constexpr (kIsFloating<A>)
       return value * static_cast<A>(scale.after);
     else if (scale.after_factor == 1.0)
-      return static_cast<A>(value / static_cast<A>(scale.divisor));
+      return divided(value, scale.divisor);
     else
       return truncated<A>(static_cast<double>(value) * scale.after_factor /
                           static_cast<double>(scale.divisor));

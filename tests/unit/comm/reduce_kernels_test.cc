@@ -242,6 +242,31 @@ TEST(ReduceKernels, PartialResultsStayInFloat32) {
   }
 }
 
+// The number of ranks need not fit the type of the elements.
+template <class T>
+void expect_exact_averages(DataType type) {
+  for (const std::int64_t divisor : {127, 128, 255, 256, 257, 32767, 32768, 65536, 1 << 24}) {
+    for (const std::size_t count : {std::size_t{3}, std::size_t{700}}) {
+      std::vector<T> in(count), out(count);
+      for (std::size_t i = 0; i < count; ++i) in[i] = static_cast<T>(i * 37 + 100);
+      const void* inputs[] = {in.data()};
+      void* outputs[] = {out.data()};
+      reduce(inputs, outputs, count, {type, ReduceOp::sum, 1.0, 1.0, divisor});
+      for (std::size_t i = 0; i < count; ++i)
+        ASSERT_EQ(static_cast<std::int64_t>(out[i]), static_cast<std::int64_t>(in[i]) / divisor)
+            << to_string(type) << " by " << divisor;
+    }
+  }
+}
+
+TEST(ReduceKernels, AveragesOfIntegersDivideByAnyNumberOfRanks) {
+  expect_exact_averages<std::uint8_t>(DataType::uint8);
+  expect_exact_averages<std::int8_t>(DataType::int8);
+  expect_exact_averages<std::int16_t>(DataType::int16);
+  expect_exact_averages<std::int32_t>(DataType::int32);
+  expect_exact_averages<std::int64_t>(DataType::int64);
+}
+
 TEST(ReduceKernels, CopiesAnyLengthAndAlignment) {
   for (std::size_t bytes : {0UL, 1UL, 63UL, 64UL, 65UL, 4097UL, (1UL << 22) + 13}) {
     const Bytes from = make_values(DataType::uint8, bytes + 3, 12, test::Range::wild);
