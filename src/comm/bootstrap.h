@@ -4,6 +4,7 @@
 // process alone. A Bootstrap also carries news of ranks that died, as far as its launcher tells.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -67,8 +68,10 @@ class Bootstrap {
 /// A job of one rank.
 std::shared_ptr<Bootstrap> make_lone_bootstrap();
 
-/// What the environment says: kolo run, mpirun, srun, or alone. Throws invalid_argument for an
-/// environment that contradicts itself, unavailable if the meeting place cannot be reached.
-std::shared_ptr<Bootstrap> make_bootstrap_from_environment(Deadline deadline);
+/// What the environment says: kolo run, mpirun, srun, or alone. The others are met within
+/// `patience`, which begins when there is a group to meet: a worker of an elastic job may wait for
+/// one much longer. Throws invalid_argument for an environment that contradicts itself, unavailable
+/// if the meeting place cannot be reached.
+std::shared_ptr<Bootstrap> make_bootstrap_from_environment(std::chrono::milliseconds patience);
 
 }  // namespace kolo::comm

@@ -44,9 +44,9 @@ std::chrono::milliseconds timeout_of(const ContextOptions& options) {
 }
 
 /// Meeting the others for the first time has a limit of its own, which `kolo run` passes on.
-Deadline start_deadline(std::chrono::milliseconds timeout) {
+std::chrono::milliseconds start_patience(std::chrono::milliseconds timeout) {
   const auto given = setting_seconds("START_TIMEOUT");
-  return Deadline::after(given && given->count() > 0 ? *given : timeout);
+  return given && given->count() > 0 ? *given : timeout;
 }
 
 std::size_t segment_bytes(const ContextOptions& options, const Topology& topology) {
@@ -81,7 +81,7 @@ Context::Context(ContextOptions options) : state_(std::make_unique<State>()) {
   State& state = *state_;
   state.bootstrap = options.bootstrap != nullptr
                         ? options.bootstrap
-                        : comm::make_bootstrap_from_environment(start_deadline(timeout));
+                        : comm::make_bootstrap_from_environment(start_patience(timeout));
   const Topology& topology = state.bootstrap->topology();
   if (options.bootstrap == nullptr) log::set_rank(topology.size() > 1 ? topology.rank() : -1);
   state.liveness = std::make_shared<comm::Liveness>(state.bootstrap);

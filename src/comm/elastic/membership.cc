@@ -127,7 +127,7 @@ Next Membership::await_next() {
   }
 }
 
-std::shared_ptr<Bootstrap> Membership::join(Deadline deadline) {
+std::shared_ptr<Bootstrap> Membership::join(std::chrono::milliseconds patience) {
   // Whoever started this process counts on it to let the group change.
   if (!notice_ && setting_integer("ELASTIC_ONLY").value_or(0) != 0)
     throw_error(ErrorCode::failed_precondition,
@@ -145,7 +145,7 @@ std::shared_ptr<Bootstrap> Membership::join(Deadline deadline) {
       rendezvous::ClientOptions{door_.with_port(plan.port), secret_of(secret_, plan.generation),
                                 Topology(plan.rank, plan.host_of_rank), "kolo run (elastic)", -1,
                                 nullptr},
-      deadline);
+      Deadline::after(patience));
 }
 
 void Membership::finished() {

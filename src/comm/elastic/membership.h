@@ -37,8 +37,9 @@ class Membership {
   /// Throws timeout if the launcher says nothing for much longer than it should.
   Next await_next();
   /// Enters the next group and returns what its ranks meet by. Leaves the last one if nobody has.
-  /// Throws cancelled if there is none for this worker.
-  std::shared_ptr<Bootstrap> join(Deadline deadline);
+  /// However long that group is in coming, there is `patience` from then on to reach its meeting
+  /// place. Throws cancelled if there is none for this worker.
+  std::shared_ptr<Bootstrap> join(std::chrono::milliseconds patience);
   /// The work is done, for good.
   void finished();
 
