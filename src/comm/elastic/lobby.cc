@@ -2,8 +2,6 @@
 
 #include <sys/epoll.h>
 
-#include <array>
-
 #include "base/errors.h"
 #include "base/log.h"
 
@@ -39,7 +37,8 @@ Lobby::Lobby(const Secret& secret, const std::vector<SocketAddress>& listen,
 
 std::vector<Lobby::Event> Lobby::receive() {
   std::vector<Event> events;
-  std::array<epoll_event, 64> ready{};
+  // All that can be read, so that no worker that has spoken seems to be silent; each once.
+  std::vector<epoll_event> ready(connections_.size() + 1);
   const int count = ::epoll_wait(epoll_.get(), ready.data(), static_cast<int>(ready.size()), 0);
   for (int i = 0; i < count; ++i) {
     const epoll_event& event = ready[static_cast<std::size_t>(i)];

@@ -14,7 +14,7 @@ void Member::take(const FromLauncher& message) {
     asked_to_change_ = std::max(asked_to_change_, change->generation);
   } else if (const auto* over = std::get_if<Over>(&message)) {
     over_ = std::max(over_, over->generation);
-  } else {
+  } else if (std::holds_alternative<Retire>(message)) {
     must_leave_ = true;
   }
 }

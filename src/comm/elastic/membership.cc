@@ -6,12 +6,16 @@
 
 #include <poll.h>
 #include <signal.h>
+#include <sys/socket.h>
+
+#include <algorithm>
 
 #include "base/env.h"
 #include "base/errors.h"
 #include "base/interrupt.h"
 #include "base/log.h"
 #include "base/process_owned.h"
+#include "base/signals_blocked.h"
 #include "comm/rendezvous/caller.h"
 #include "comm/rendezvous/client.h"
 
@@ -22,6 +26,7 @@ using namespace std::chrono_literals;
 
 /// The launcher ends a wait by itself; this much later it is taken to be stuck.
 constexpr auto kLauncherGrace = 60s;
+constexpr auto kSendTime = 5s;
 constexpr std::chrono::milliseconds kElasticTimeout = 600s;
 /// A wait looks around this often for an interpreter whose user presses Ctrl-C.
 constexpr int kSliceMs = 50;
@@ -63,6 +68,32 @@ Membership::Membership(const Launched& launched, Deadline deadline)
   rendezvous::Caller caller(door_, rendezvous::Purpose::membership, worker_, deadline,
                             std::string(kLauncher));
   socket_ = caller.prove(secret_, deadline);
+  const SignalsBlocked blocked;  // they are for the program's own threads
+  pulse_ = std::thread([this] { tell_that_it_is_alive(); });
+}
+
+Membership::~Membership() {
+  {
+    MutexLock lock(mutex_);
+    is_stopping_ = true;
+  }
+  changed_.notify_all();
+  pulse_.join();
+}
+
+/// A process that is stopped, or whose machine is, tells nothing; one that takes long for its step
+/// does.
+void Membership::tell_that_it_is_alive() {
+  MutexLock lock(mutex_);
+  while (!is_stopping_) {
+    changed_.wait_for(lock, kPulse);
+    if (is_stopping_ || !socket_.valid()) continue;
+    try {
+      send_all(socket_.get(), encode(FromWorker(Alive{})), Deadline::after(kSendTime), kLauncher);
+    } catch (const Error&) {
+      ::shutdown(socket_.get(), SHUT_RDWR);  // the worker's own thread sees that it is gone
+    }
+  }
 }
 
 void Membership::heed_notice() {
@@ -70,9 +101,10 @@ void Membership::heed_notice() {
 }
 
 void Membership::send(const FromWorker& message) {
+  MutexLock lock(mutex_);
   if (!socket_.valid()) return;
   try {
-    send_all(socket_.get(), encode(message), Deadline::after(5s), kLauncher);
+    send_all(socket_.get(), encode(message), Deadline::after(kSendTime), kLauncher);
   } catch (const Error&) {
     socket_.reset();
     member_.notice();
@@ -91,10 +123,15 @@ void Membership::receive() {
       continue;
     }
     log::warning("kolo run is gone; this worker ends with the step");
+    MutexLock lock(mutex_);
     socket_.reset();
     member_.notice();
   }
-  while (auto frame = parser_.next()) member_.take(decode_from_launcher(*frame));
+  while (auto frame = parser_.next()) {
+    const FromLauncher message = decode_from_launcher(*frame);
+    if (std::holds_alternative<Wait>(message)) told_to_wait_ = Deadline::Clock::now();
+    member_.take(message);
+  }
 }
 
 Wish Membership::wish() {
@@ -109,7 +146,7 @@ void Membership::leave_group(int blamed) {
 }
 
 Next Membership::await_next() {
-  const Deadline deadline = Deadline::after(patience_);
+  const auto begin = Deadline::Clock::now();
   // Others stop for a new worker from then on.
   if (!std::exchange(has_reported_, true)) send(member_.leave_group(-1));
   while (true) {
@@ -118,7 +155,7 @@ Next Membership::await_next() {
       if (next == Next::leave) send(Leaving{});
       return next;
     }
-    if (deadline.passed())
+    if (Deadline::at(std::max(begin, told_to_wait_) + patience_).passed())
       throw_error(ErrorCode::timeout, "worker {}: {} has formed no group within {} s", worker_,
                   kLauncher, std::chrono::duration_cast<std::chrono::seconds>(patience_).count());
     throw_if_interrupted();

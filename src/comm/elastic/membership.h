@@ -1,12 +1,15 @@
 // This process as a worker of an elastic job: its connection to the launcher, which outlives the
-// groups (and Contexts) that the worker is in. One thread at a time.
+// groups (and Contexts) that the worker is in. One thread at a time. A thread of its own tells the
+// launcher that the process is alive, whatever the program is at.
 #pragma once
 
 #include <chrono>
 #include <memory>
+#include <thread>
 
 #include "base/deadline.h"
 #include "base/fd.h"
+#include "base/mutex.h"
 #include "base/secret.h"
 #include "base/socket.h"
 #include "comm/bootstrap.h"
@@ -25,6 +28,9 @@ class Membership {
   static Membership& of_this_process(const Launched& launched, Deadline deadline);
 
   Membership(const Launched& launched, Deadline deadline);
+  ~Membership();
+  Membership(const Membership&) = delete;
+  Membership& operator=(const Membership&) = delete;
 
   /// Signals that mean notice; from then on they do not end this process.
   void heed_notice();
@@ -34,7 +40,8 @@ class Membership {
   /// This worker is in its group no longer. `blamed` is the rank that was lost, if one was.
   void leave_group(int blamed);
   /// Waits until the launcher, or a notice, says what comes after the last group. Never Next::wait.
-  /// Throws timeout if the launcher says nothing for much longer than it should.
+  /// Throws timeout if the launcher says nothing for much longer than it should; while others are
+  /// at work, it says so.
   Next await_next();
   /// Enters the next group and returns what its ranks meet by. Leaves the last one if nobody has.
   /// However long that group is in coming, there is `patience` from then on to reach its meeting
@@ -43,6 +50,8 @@ class Membership {
   /// The work is done, for good.
   void finished();
 
+  /// It has entered a group and has not left it, though it may not have met the others yet.
+  [[nodiscard]] bool is_in_group() const noexcept { return in_group_; }
   /// False once the launcher is gone.
   [[nodiscard]] bool has_launcher() const noexcept { return socket_.valid(); }
   [[nodiscard]] Generation generation() const noexcept { return member_.generation(); }
@@ -51,17 +60,24 @@ class Membership {
   void send(const FromWorker& message);
   /// Takes what has come, without waiting.
   void receive();
+  void tell_that_it_is_alive();
 
   int worker_;
   SocketAddress door_;
   Secret secret_;
   std::chrono::milliseconds patience_;
   Member member_;
-  Fd socket_;  // invalid: the launcher is gone
+  Fd socket_;  // invalid: the launcher is gone. Changed and written to under mutex_
+  Deadline::Clock::time_point told_to_wait_{};
   FrameParser parser_{kMessageLimit};
   std::unique_ptr<Notice> notice_;
   bool in_group_ = false;
   bool has_reported_ = false;  // to the launcher, as one that a group may take in
+
+  Mutex mutex_;
+  CondVar changed_;
+  bool is_stopping_ KOLO_GUARDED_BY(mutex_) = false;
+  std::thread pulse_;
 };
 
 }  // namespace kolo::comm::elastic

@@ -14,6 +14,8 @@ enum class Kind : std::uint8_t {
   change = 5,
   retire = 6,
   over = 7,
+  alive = 8,
+  wait = 9,
 };
 
 std::string frame_of(Kind kind, const ByteWriter& writer) {
@@ -27,6 +29,7 @@ std::string frame_of(const Finished& finished) {
   return frame_of(Kind::finished, ByteWriter().u64(finished.generation));
 }
 std::string frame_of(const Leaving&) { return frame_of(Kind::leaving, ByteWriter()); }
+std::string frame_of(const Alive&) { return frame_of(Kind::alive, ByteWriter()); }
 
 std::string frame_of(const GroupPlan& group) {
   ByteWriter writer;
@@ -42,6 +45,7 @@ std::string frame_of(const Retire&) { return frame_of(Kind::retire, ByteWriter()
 std::string frame_of(const Over& over) {
   return frame_of(Kind::over, ByteWriter().u64(over.generation));
 }
+std::string frame_of(const Wait&) { return frame_of(Kind::wait, ByteWriter()); }
 
 [[noreturn]] void throw_unknown(const Frame& frame) {
   throw_error(ErrorCode::corruption,
@@ -70,6 +74,7 @@ FromWorker decode_from_worker(const Frame& frame) {
     }
     case Kind::finished: message = Finished{reader.u64()}; break;
     case Kind::leaving: message = Leaving{}; break;
+    case Kind::alive: message = Alive{}; break;
     default: throw_unknown(frame);
   }
   reader.finish();
@@ -95,6 +100,7 @@ FromLauncher decode_from_launcher(const Frame& frame) {
     case Kind::change: message = Change{reader.u64()}; break;
     case Kind::retire: message = Retire{}; break;
     case Kind::over: message = Over{reader.u64()}; break;
+    case Kind::wait: message = Wait{}; break;
     default: throw_unknown(frame);
   }
   reader.finish();

@@ -8,12 +8,15 @@
 //   worker → launcher   ready      "I am in no group; take me into the next one"
 //                       finished   "the program's function has come to its end"
 //                       leaving    "I was asked to go; do not count on me any longer"
+//                       alive      "my process runs, whatever it is at"; once in a while
 //   launcher → worker   group      "you are rank r of generation g, which meets there"
 //                       change     "leave generation g at the end of the step: it is to change"
 //                       retire     "leave at the end of the step, and do not come back"
 //                       over       "generation g has finished its work; there is no next one"
+//                       wait       "there are others at work, for whom you wait"; answers alive
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -39,7 +42,10 @@ struct Finished {
 struct Leaving {
   bool operator==(const Leaving&) const = default;
 };
-using FromWorker = std::variant<Ready, Finished, Leaving>;
+struct Alive {
+  bool operator==(const Alive&) const = default;
+};
+using FromWorker = std::variant<Ready, Finished, Leaving, Alive>;
 
 struct GroupPlan {
   Generation generation = 0;
@@ -59,7 +65,13 @@ struct Over {
   Generation generation = 0;
   bool operator==(const Over&) const = default;
 };
-using FromLauncher = std::variant<GroupPlan, Change, Retire, Over>;
+struct Wait {
+  bool operator==(const Wait&) const = default;
+};
+using FromLauncher = std::variant<GroupPlan, Change, Retire, Over, Wait>;
+
+/// Between two messages of a worker that say that it is alive.
+inline constexpr std::chrono::seconds kPulse{5};
 
 /// Whole frames.
 std::string encode(const FromWorker& message);

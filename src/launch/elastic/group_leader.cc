@@ -3,12 +3,21 @@
 #include <cstring>
 #include <map>
 
+#include "base/env.h"
 #include "kolo/random.h"
 
 namespace kolo::launch::elastic {
 namespace {
 
 Time now() { return Deadline::Clock::now().time_since_epoch(); }
+
+/// The workers have the same environment.
+RosterOptions with_timeout(RosterOptions options) {
+  for (const char* name : {"GLOO_TIMEOUT_SECONDS", "TIMEOUT_SECONDS"})
+    if (const auto timeout = setting_seconds(name); timeout && timeout->count() > 0)
+      options.group_timeout = *timeout;
+  return options;
+}
 
 }  // namespace
 
@@ -21,7 +30,7 @@ std::function<double()> random_draw() {
 GroupLeader::GroupLeader(const RosterOptions& options, HostPool hosts, const SocketAddress& listen,
                          LeaderOrders orders)
     : orders_(std::move(orders)),
-      roster_(options, std::move(hosts)),
+      roster_(with_timeout(options), std::move(hosts)),
       lobby_(secret_, {listen}, [this](int worker) { return roster_.expects(worker); }) {}
 
 // --- what can happen -----------------------------------------------------------------------------
@@ -47,13 +56,17 @@ void GroupLeader::hear() {
       carry_out(roster_.ready(worker, *ready, now()));
     else if (const auto* finished = std::get_if<comm::elastic::Finished>(&message))
       carry_out(roster_.finished(worker, *finished, now()));
+    else if (std::holds_alternative<comm::elastic::Alive>(message))
+      carry_out(roster_.alive(worker, now()));
     else
       carry_out(roster_.leaving(worker, now()));
   }
 }
 
 void GroupLeader::keep_time() {
-  if (const auto tick = roster_.next_tick(); tick && *tick <= now()) carry_out(roster_.tick(now()));
+  if (const auto tick = roster_.next_tick(); !tick || *tick > now()) return;
+  hear();  // whoever has spoken while this process was held up is not silent
+  carry_out(roster_.tick(now()));
 }
 
 std::optional<Deadline> GroupLeader::next() const {

@@ -84,6 +84,7 @@ class GroupLeader {
   void carry_out(const TellOver& action) {
     lobby_.send(action.worker, comm::elastic::Over{action.generation});
   }
+  void carry_out(const TellToWait& action) { lobby_.send(action.worker, comm::elastic::Wait{}); }
   void carry_out(const AnnounceLoss& action);
   void carry_out(const EndJob& action) { orders_.end(action.status, action.reason); }
   void carry_out(const Say& action) { orders_.say(action.text); }

@@ -15,6 +15,8 @@ namespace {
 /// After somebody else has taken a slot.
 constexpr Time kAskAgain = std::chrono::seconds(1);
 
+constexpr const char* kMute = "has given no sign of life";
+
 }  // namespace
 
 int Roster::count(Phase phase) const {
@@ -31,6 +33,7 @@ Actions Roster::hosts_changed(std::vector<Host> hosts, Time now) {
   for (auto& [id, worker] : workers_) {
     if (hosts_.has(worker.slot) || worker.is_retired || worker.phase == Phase::going) continue;
     worker.is_retired = true;
+    if (worker.phase == Phase::member) group_is_to_end(now);
     actions.emplace_back(Say{fmt::format(
         "host {} {}; worker {} leaves it", worker.slot.host,
         hosts_.contains(worker.slot.host) ? "has fewer slots" : "is no longer listed", id)});
@@ -55,11 +58,16 @@ Actions Roster::ready(int id, const Ready& message, Time now) {
       message.blamed < static_cast<int>(members_.size())) {
     const auto blamed = workers_.find(members_[static_cast<std::size_t>(message.blamed)]);
     if (blamed != workers_.end() && blamed->second.phase == Phase::member &&
-        !blamed->second.kill_at)
-      blamed->second.kill_at = now + options_.stuck_timeout;
+        !blamed->second.given_up)
+      blamed->second.given_up = now;
+  }
+  if (worker.phase == Phase::member) {
+    group_is_to_end(now);
+    if (!awaited_since_) awaited_since_ = now;
   }
   worker.phase = Phase::waiting;
-  worker.kill_at.reset();
+  worker.given_up.reset();
+  worker.heard = now;
   has_been_joined_ = true;
   Actions actions;
   if (worker.is_retired) actions.emplace_back(RetireWorker{id});
@@ -73,6 +81,7 @@ Actions Roster::finished(int id, const Finished& message, Time now) {
   found->second.phase = Phase::going;
   found->second.has_finished = true;
   is_finishing_ = true;
+  group_is_to_end(now);
   return settle(now);
 }
 
@@ -80,6 +89,7 @@ Actions Roster::leaving(int id, Time now) {
   const auto found = workers_.find(id);
   if (found == workers_.end() || found->second.phase == Phase::going || is_over_) return {};
   Worker& worker = found->second;
+  if (worker.phase == Phase::member) group_is_to_end(now);
   worker.phase = Phase::going;
   worker.has_left = true;
   if (!worker.is_retired) hosts_.avoid(worker.slot.host);
@@ -87,6 +97,14 @@ Actions Roster::leaving(int id, Time now) {
   actions.emplace_back(Say{fmt::format("worker {} on {} leaves", id, worker.slot.host)});
   for (auto& action : settle(now)) actions.push_back(std::move(action));
   return actions;
+}
+
+Actions Roster::alive(int id, Time now) {
+  const auto found = workers_.find(id);
+  if (found == workers_.end()) return {};
+  found->second.heard = now;
+  if (found->second.phase == Phase::waiting && count(Phase::member) > 0) return {TellToWait{id}};
+  return {};
 }
 
 Actions Roster::refused(int id, Time now) {
@@ -105,6 +123,7 @@ Actions Roster::ended(int id, int code, const std::string& how, Time now) {
   const Worker worker = std::move(found->second);
   workers_.erase(found);
   hosts_.give_back(worker.slot);
+  if (worker.phase == Phase::member) group_is_to_end(now);
   Actions actions;
   if (worker.rank >= 0 && static_cast<std::size_t>(worker.rank) < members_.size() &&
       members_[static_cast<std::size_t>(worker.rank)] == id)
@@ -132,15 +151,35 @@ Actions Roster::ended(int id, int code, const std::string& how, Time now) {
 Actions Roster::tick(Time now) {
   Actions actions;
   for (auto& [id, worker] : workers_) {
-    if (!worker.kill_at || *worker.kill_at > now) continue;
-    worker.kill_at.reset();
-    actions.emplace_back(
-        Say{fmt::format("worker {} on {} was given up by others and does not answer; it is killed",
-                        id, worker.slot.host)});
+    const auto found = stuck(worker);
+    if (!found || found->at > now) continue;
+    worker.is_killed = true;
+    actions.emplace_back(Say{
+        fmt::format("worker {} on {} {} for {:g} s; it is killed", id, worker.slot.host, found->why,
+                    std::chrono::duration<double>(found->at - found->since).count())});
     actions.emplace_back(KillWorker{id});
   }
   for (auto& action : settle(now)) actions.push_back(std::move(action));
   return actions;
+}
+
+/// The first of its reasons, if there is one.
+std::optional<Roster::Stuck> Roster::stuck(const Worker& worker) const {
+  std::optional<Stuck> first;
+  const auto consider = [&](std::optional<Time> since, Time patience, const char* why) {
+    if (since && (!first || *since + patience < first->at))
+      first = Stuck{*since, *since + patience, why};
+  };
+  if (worker.is_killed) return first;
+  if (worker.phase == Phase::waiting && worker.is_retired)  // it counts until it has left
+    consider(worker.heard, options_.stuck_timeout, kMute);
+  if (worker.phase != Phase::member) return first;
+  consider(worker.given_up, options_.stuck_timeout, "was given up by others and has not answered");
+  if (ending_since_)
+    consider(std::max(*ending_since_, worker.heard), options_.stuck_timeout, kMute);
+  consider(awaited_since_, options_.group_timeout + options_.stuck_timeout,
+           "has been waited for by others");
+  return first;
 }
 
 std::optional<Time> Roster::next_tick() const {
@@ -149,7 +188,8 @@ std::optional<Time> Roster::next_tick() const {
   const auto consider = [&](std::optional<Time> time, Time after) {
     if (time && (!next || *time + after < *next)) next = *time + after;
   };
-  for (const auto& [id, worker] : workers_) consider(worker.kill_at, Time{0});
+  for (const auto& [id, worker] : workers_)
+    if (const auto found = stuck(worker)) consider(found->at, Time{0});
   if (is_finishing_) return next;
   consider(hosts_.next_return(settled_), Time{0});
   if (count(Phase::waiting) >= needed()) consider(first_waits_since_, options_.start_timeout);
@@ -227,7 +267,10 @@ void Roster::form_group(Time now, Actions& actions) {
     Worker& worker = workers_.at(ranks[rank]);
     worker.phase = Phase::member;
     worker.rank = static_cast<int>(rank);
+    worker.heard = now;
   }
+  ending_since_.reset();
+  awaited_since_.reset();
   first_waits_since_.reset();
   short_since_.reset();
   arrived_since_.reset();
@@ -248,6 +291,7 @@ void Roster::request_change(Time now, Actions& actions) {
   // Several that are started together enter together.
   if (count(Phase::starting) > 0 && now < *arrived_since_ + options_.start_timeout) return;
   change_requested_ = generation_;
+  group_is_to_end(now);
   arrived_since_.reset();
   actions.emplace_back(RequestChange{generation_});
 }

@@ -4,8 +4,12 @@
 // A group is formed when everybody who was in the last one has left it, is gone or is going, and
 // enough workers are ready. So two groups never live at the same time, and each generation has one
 // list of members for ever. Workers that come while a group is at work let it finish its step
-// (RequestChange). A worker that others have lost, but that lives and does not leave its group, is
-// killed after a while, so that nobody waits for ever.
+// (RequestChange).
+//
+// A worker that lives and does not leave a group that is to end is killed, so that nobody waits for
+// ever: one that the others have given up; one of whose process nothing is heard, which is stopped;
+// and one that has not come when another has been waiting for as long as operations wait. A worker
+// that is alive may take as long as it likes for its step while nobody waits for it.
 #pragma once
 
 #include <map>
@@ -29,8 +33,9 @@ struct RosterOptions {
   std::optional<int> reset_limit{};  ///< groups after the first one
   Time start_timeout{0};             ///< how long ready workers wait for others that are starting
   Time elastic_timeout{0};           ///< how long they wait for enough others
-  Time stuck_timeout{std::chrono::seconds(30)};  ///< for a worker that others have lost
-  bool hosts_may_come = false;                   ///< the list of hosts can change
+  Time stuck_timeout{std::chrono::seconds(30)};  ///< for a worker that others have lost, or is mute
+  Time group_timeout{std::chrono::seconds(300)};  ///< how long operations of a group wait
+  bool hosts_may_come = false;                    ///< the list of hosts can change
 };
 
 /// What the launcher is to do.
@@ -55,6 +60,9 @@ struct TellOver {
   int worker = -1;
   Generation generation = 0;
 };
+struct TellToWait {
+  int worker = -1;
+};
 /// A member of the group at work is gone.
 struct AnnounceLoss {
   int rank = -1;
@@ -70,7 +78,7 @@ struct Say {
   std::string text;
 };
 using Action = std::variant<StartWorker, KillWorker, RetireWorker, FormGroup, RequestChange,
-                            TellOver, AnnounceLoss, EndJob, Say>;
+                            TellOver, TellToWait, AnnounceLoss, EndJob, Say>;
 using Actions = std::vector<Action>;
 
 class Roster {
@@ -83,6 +91,8 @@ class Roster {
   Actions ready(int worker, const comm::elastic::Ready& message, Time now);
   Actions finished(int worker, const comm::elastic::Finished& message, Time now);
   Actions leaving(int worker, Time now);
+  /// A sign of life, which comes every few seconds.
+  Actions alive(int worker, Time now);
   /// It was not started: somebody else has its slot. Its host is asked again after a while.
   Actions refused(int worker, Time now);
   /// Its process is gone. `code` is 0 or what a shell would say.
@@ -111,10 +121,22 @@ class Roster {
     bool is_retired = false;    // it was told to leave
     bool has_left = false;      // on notice: its end is no failure
     bool has_finished = false;  // its work is done
-    std::optional<Time> kill_at;
+    bool is_killed = false;
+    Time heard{0};                 // its last sign of life
+    std::optional<Time> given_up;  // by others of its group
+  };
+  /// A worker that does not leave its group.
+  struct Stuck {
+    Time since, at;  // at `at` it is killed
+    const char* why = "";
   };
 
   Actions settle(Time now);
+  /// A member of the group is gone, leaves or is to leave.
+  void group_is_to_end(Time now) {
+    if (!ending_since_) ending_since_ = now;
+  }
+  [[nodiscard]] std::optional<Stuck> stuck(const Worker& worker) const;
   void start_workers(Time now, Actions& actions);
   void form_group(Time now, Actions& actions);
   void request_change(Time now, Actions& actions);
@@ -140,7 +162,9 @@ class Roster {
   Generation change_requested_ = 0;  // of this group
   bool is_finishing_ = false;        // the work is done; nobody comes, and no group follows
   std::optional<Time> first_waits_since_, short_since_, arrived_since_;
-  Time settled_{0};  // when the last decisions were made
+  std::optional<Time> ending_since_;   // the group is to end
+  std::optional<Time> awaited_since_;  // a member has left it and waits for the others
+  Time settled_{0};                    // when the last decisions were made
   int last_failure_ = 1;
   std::string how_last_failed_;   // "" = no worker has
   bool has_been_joined_ = false;  // a worker was ready once

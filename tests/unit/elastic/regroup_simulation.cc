@@ -50,7 +50,7 @@ std::string RegroupSimulation::run() {
 bool RegroupSimulation::happen() {
   std::vector<std::function<void()>> possible;
   for (auto& [id, process] : processes_) {
-    if (process.place == Place::gone) continue;
+    if (process.place == Place::gone || process.is_stopped) continue;
     const int worker = id;
     Process* p = &process;
     if (process.place != Place::starting || is_launcher_alive_)
@@ -89,15 +89,61 @@ bool RegroupSimulation::happen() {
   if (is_launcher_alive_ && (possible.empty() || random_.below(20) == 0)) {
     const auto next = roster_.next_tick();
     if (!next && possible.empty()) {
+      if (go_on_after_stop()) return true;
       fail("nothing can happen any more");
       return true;
     }
-    now_ = possible.empty() ? std::max(now_, *next) : now_ + 10ms;
-    carry_out(roster_.tick(now_));
+    // Now and then, the others take until something is due.
+    const bool is_long = possible.empty() || (next && random_.below(10) == 0);
+    pass_time(is_long ? std::max(now_, *next) : now_ + 10ms);
     return true;
   }
   possible[random_.below(possible.size())]();
   return true;
+}
+
+/// The signs of life come before the launcher looks at its clock, as they do in GroupLeader.
+void RegroupSimulation::pass_time(Time to) {
+  now_ = to;
+  for (const auto& [worker, process] : processes_) {
+    const bool has_pulse =
+        process.place != Place::gone && process.place != Place::starting &&
+        (!process.is_stopped || defect_ == RegroupDefect::the_stopped_seem_alive);
+    if (has_pulse && process.is_heard) carry_out(roster_.alive(worker, now_));
+  }
+  carry_out(roster_.tick(now_));
+}
+
+/// Somebody lets those go on that nobody can find fault with: a whole group that has lost nobody,
+/// as that cannot be told from one that takes long, and those that have taken leave, of which only
+/// the end is awaited.
+bool RegroupSimulation::go_on_after_stop() {
+  bool has_gone_on = false;
+  const auto go_on = [&](Process& process) {
+    if (!process.is_stopped || process.place == Place::gone) return;
+    process.is_stopped = false;
+    has_gone_on = true;
+  };
+  for (auto& [worker, process] : processes_)
+    if (process.has_taken_leave) go_on(process);
+  if (has_gone_on || groups_.empty()) return has_gone_on;
+  const auto& members = groups_.rbegin()->second;
+  const bool is_whole = std::all_of(members.begin(), members.end(), [&](int member) {
+    return processes_.at(member).place != Place::gone;
+  });
+  for (const int member : members)
+    if (is_whole) go_on(processes_.at(member));
+  return has_gone_on;
+}
+
+/// Its custodian ends it where the launcher cannot: when that is gone, or is not reached. One that
+/// has not said that it is ready is as one that takes long to start.
+void RegroupSimulation::stop(int worker) {
+  Process& process = processes_.at(worker);
+  const bool is_unheard = process.member.generation() == 0 && !process.outbox.empty();
+  if (process.place == Place::starting || is_unheard) return;
+  if (!is_launcher_alive_ || !process.is_heard) return end(worker, 137);
+  process.is_stopped = true;
 }
 
 void RegroupSimulation::misfortune() {
@@ -105,7 +151,7 @@ void RegroupSimulation::misfortune() {
   for (const auto& [worker, process] : processes_)
     if (process.place != Place::gone) living.push_back(worker);
   const int victim = living.empty() ? -1 : living[random_.below(living.size())];
-  switch (random_.below(8)) {
+  switch (random_.below(9)) {
     case 0:
     case 1:
     case 2:  // kill -9, perhaps of two at once
@@ -124,6 +170,7 @@ void RegroupSimulation::misfortune() {
         if (process.host != host || process.place == Place::gone || !process.is_heard) continue;
         process.is_heard = false;
         process.inbox.clear();
+        if (process.is_stopped) end(worker, 137);
         if (is_launcher_alive_) carry_out(roster_.ended(worker, 1, "host lost", now_));
       }
       return;
@@ -134,9 +181,12 @@ void RegroupSimulation::misfortune() {
       if (random_.below(2) == 0) return;
       is_launcher_alive_ = false;
       for (auto& [worker, process] : processes_) {
-        if (process.place == Place::starting) end(worker, 143);
+        if (process.place == Place::starting || process.is_stopped) end(worker, 143);
         process.member.notice();
       }
+      return;
+    case 8:
+      if (victim >= 0) stop(victim);
       return;
   }
 }
@@ -156,7 +206,9 @@ void RegroupSimulation::carry_out(const Actions& actions) {
       for (const int member : groups_.at(change->generation))
         processes_.at(member).inbox.emplace_back(Change{change->generation});
     } else if (const auto* over = std::get_if<TellOver>(&action)) {
-      processes_.at(over->worker).inbox.emplace_back(Over{over->generation});
+      Process& process = processes_.at(over->worker);
+      process.inbox.emplace_back(Over{over->generation});
+      process.has_taken_leave = true;
     } else if (const auto* loss = std::get_if<AnnounceLoss>(&action)) {
       const int lost = groups_.rbegin()->second.at(static_cast<std::size_t>(loss->rank));
       for (const int member : groups_.rbegin()->second)
@@ -191,10 +243,7 @@ void RegroupSimulation::form(const FormGroup& group) {
 
 void RegroupSimulation::work(int worker, Process& process) {
   switch (process.place) {
-    case Place::starting:
-      process.place = Place::waiting;
-      process.outbox.push_back(process.member.leave_group(-1));
-      return;
+    case Place::starting: return leave(process, -1);
     case Place::waiting: return between_groups(worker, process);
     case Place::working: return meet(worker, process);
     case Place::gone: return;
@@ -228,8 +277,9 @@ void RegroupSimulation::meet(int worker, Process& process) {
     const bool has_been = other.member.generation() >= process.member.generation();
     if (has_been && other.arrivals >= process.arrivals && is_in) continue;
     all_there = false;
+    const bool is_given_up = other.is_stopped && random_.below(20) == 0;
     const bool is_lost = other.place == Place::gone || process.known_lost.contains(members[rank]) ||
-                         (has_been && !is_in);
+                         (has_been && !is_in) || is_given_up;
     if (is_lost && members[rank] != worker) {
       // Those who passed this meeting have committed what this one has not.
       leave(process, static_cast<int>(rank));
@@ -268,7 +318,9 @@ void RegroupSimulation::pass(int worker, Process& process) {
 }
 
 void RegroupSimulation::leave(Process& process, int blamed) {
-  process.outbox.push_back(process.member.leave_group(blamed));
+  const FromWorker message = process.member.leave_group(blamed);
+  process.has_taken_leave = std::holds_alternative<Leaving>(message);
+  process.outbox.push_back(message);
   process.place = Place::waiting;
 }
 

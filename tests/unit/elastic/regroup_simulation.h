@@ -15,7 +15,7 @@
 namespace kolo::test {
 
 /// Defects that the simulation must find.
-enum class RegroupDefect { none, plans_get_lost, deaths_are_not_told };
+enum class RegroupDefect { none, plans_get_lost, deaths_are_not_told, the_stopped_seem_alive };
 
 class RegroupSimulation {
  public:
@@ -31,7 +31,9 @@ class RegroupSimulation {
     comm::elastic::Member member;
     Place place = Place::starting;
     std::string host;
-    bool is_heard = true;    // by the launcher; false: its host is cut off
+    bool is_heard = true;  // by the launcher; false: its host is cut off
+    bool is_stopped = false;
+    bool has_taken_leave = false;
     bool is_synced = false;  // it has the state of the job
     long commits = 0;
     long arrivals = 0;         // at meetings of its group: the sync first, then each commit
@@ -48,6 +50,9 @@ class RegroupSimulation {
   void form(const launch::elastic::FormGroup& group);
   bool happen();
   void misfortune();
+  void stop(int worker);
+  bool go_on_after_stop();
+  void pass_time(launch::elastic::Time to);
   void work(int worker, Process& process);
   void meet(int worker, Process& process);
   void pass(int worker, Process& process);

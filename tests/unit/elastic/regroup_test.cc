@@ -12,7 +12,8 @@ TEST(RegroupTest, SchedulesOfDeathsJoinsAndCutsEndWell) {
 
 TEST(RegroupTest, FindsDefects) {
   for (const RegroupDefect defect :
-       {RegroupDefect::plans_get_lost, RegroupDefect::deaths_are_not_told}) {
+       {RegroupDefect::plans_get_lost, RegroupDefect::deaths_are_not_told,
+        RegroupDefect::the_stopped_seem_alive}) {
     EXPECT_NE(first_failure(1000,
                             [defect](std::uint64_t number) {
                               return RegroupSimulation(number, defect).run();

@@ -131,6 +131,54 @@ TEST(RosterTest, WhoWasGivenUpAndDoesNotAnswerIsKilled) {
   EXPECT_EQ(only<KillWorker>(roster.tick(31s)).at(0).worker, 1);
 }
 
+// One is stopped, and another is killed before anybody has missed the first.
+TEST(RosterTest, WhoIsMuteWhenTheGroupIsToEndIsKilled) {
+  Roster roster = three_at_work({.start_ranks = 3, .least_ranks = 1});
+  EXPECT_EQ(roster.next_tick(), std::nullopt);  // nobody waits for it
+  (void)roster.ended(2, 137, "was killed", 100s);
+  for (Time now = 105s; now < 130s; now += 5s) (void)roster.alive(0, now);
+  EXPECT_TRUE(only<KillWorker>(roster.tick(129s)).empty());
+  const Actions actions = roster.tick(130s);
+  ASSERT_EQ(only<KillWorker>(actions).size(), 1U);
+  EXPECT_EQ(only<KillWorker>(actions)[0].worker, 1);
+  EXPECT_THAT(only<Say>(actions).at(0).text, HasSubstr("no sign of life for 30 s"));
+  EXPECT_TRUE(only<KillWorker>(roster.tick(131s)).empty());
+}
+
+TEST(RosterTest, TheOnlyMemberMayTakeLongButNotBeMute) {
+  for (const bool is_mute : {false, true}) {
+    Roster roster = make_roster({.start_ranks = 1, .least_ranks = 1, .hosts_may_come = true});
+    (void)roster.hosts_changed({{"a", 1}}, 0s);
+    EXPECT_EQ(only<FormGroup>(roster.ready(0, {}, 0s)).size(), 1U);
+    (void)roster.hosts_changed({{"a", 2}}, 1s);
+    EXPECT_EQ(only<RequestChange>(roster.ready(1, {}, 2s)).size(), 1U);
+    std::size_t killed = 0;
+    for (Time now = 5s; now < 5000s; now += 5s) {
+      if (!is_mute) {
+        EXPECT_TRUE(roster.alive(0, now).empty());
+      }
+      // Meanwhile the newcomer is told that the launcher has not forgotten it.
+      if (killed == 0) {
+        EXPECT_EQ(only<TellToWait>(roster.alive(1, now)).size(), 1U);
+      }
+      killed += only<KillWorker>(roster.tick(now)).size();
+    }
+    EXPECT_EQ(killed, is_mute ? 1U : 0U);
+  }
+}
+
+TEST(RosterTest, WhoComesMuchLaterThanTheOthersIsKilledThoughItLives) {
+  Roster roster = three_at_work({.start_ranks = 3, .least_ranks = 1, .group_timeout = 100s});
+  (void)roster.ended(2, 137, "was killed", 1s);
+  (void)roster.ready(0, {.left = 1, .blamed = 2}, 10s);
+  const auto killed_at = [&](Time now) {
+    (void)roster.alive(1, now);
+    return only<KillWorker>(roster.tick(now)).size();
+  };
+  EXPECT_EQ(killed_at(139s), 0U);
+  EXPECT_EQ(killed_at(140s), 1U);
+}
+
 TEST(RosterTest, TheResetLimitEndsTheJob) {
   Roster roster = three_at_work({.start_ranks = 3, .least_ranks = 1, .reset_limit = 0});
   (void)roster.ended(1, 137, "was killed", 1s);
