@@ -42,18 +42,30 @@ class MemoryPart final : public Part {
     return {reinterpret_cast<const char*>(now.data()), now.size()};
   }
   void load(const std::string& bytes) override {
-    resize_(bytes.size());
-    std::memcpy(memory_().data(), bytes.data(), bytes.size());
+    const auto now = resized(bytes.size());
+    if (!bytes.empty()) std::memcpy(now.data(), bytes.data(), bytes.size());
   }
   void save() override { saved_.save(memory_()); }
   void restore() override {
     const auto saved = saved_.bytes();
-    resize_(saved.size());
-    std::copy(saved.begin(), saved.end(), memory_().begin());
+    std::copy(saved.begin(), saved.end(), resized(saved.size()).begin());
   }
   void broadcast(Communicator& group, int root) override;
 
  private:
+  /// The memory, for a value of so many bytes. A vector can only have whole elements.
+  std::span<std::byte> resized(std::size_t bytes) {
+    resize_(bytes);
+    const auto now = memory_();
+    if (now.size() != bytes)
+      throw_error(ErrorCode::invalid_argument,
+                  "a value of {} bytes does not fit a vector, whose elements make {} bytes; the "
+                  "ranks and the program that wrote the commit must add the same values to the "
+                  "state, in the same order",
+                  bytes, now.size());
+    return now;
+  }
+
   std::function<std::span<std::byte>()> memory_;
   std::function<void(std::size_t)> resize_;
   SharedCopy saved_;
@@ -64,8 +76,7 @@ void MemoryPart::broadcast(Communicator& group, int root) {
   SharedCopy::Place place;
   if (group.rank() == root) place = saved_.place();
   group.broadcast(std::span(reinterpret_cast<std::uint8_t*>(&place), sizeof place), root);
-  if (group.rank() != root) resize_(place.bytes);
-  const auto value = memory_();
+  const auto value = group.rank() == root ? memory_() : resized(place.bytes);
   const Topology& topology = group.topology();
   std::int32_t has_value = 1;
   if (topology.host_of(group.rank()) != topology.host_of(root))
