@@ -8,6 +8,7 @@
 #include "base/frames.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "base/plural.h"
 
 namespace kolo::comm::elastic {
 namespace {
@@ -26,6 +27,14 @@ std::uint64_t hash_of(std::string_view bytes) {
     hash = hash_combine(hash, word);
   }
   return hash;
+}
+
+void put_aside(const fs::path& damaged) {
+  std::error_code error;
+  fs::rename(damaged, damaged.string() + ".damaged", error);
+  log::warning("{} is damaged{}; the commit before it is used", damaged.string(),
+               error ? " and cannot be renamed: " + error.message()
+                     : " and was renamed to " + damaged.filename().string() + ".damaged");
 }
 
 }  // namespace
@@ -64,12 +73,14 @@ StoredCommit decode_commit(std::string_view bytes, std::string_view origin) {
 
 void CommitFiles::write(const StoredCommit& commit) const {
   make_lasting_directories(directory_);
-  write_file_atomically(directory_ / fmt::format("commit-{:012}.kolo", commit.commits),
-                        encode_commit(commit));
-  auto files = list();
-  for (std::size_t i = 0; i + kKept < files.size(); ++i) {
+  const auto written = directory_ / fmt::format("commit-{:012}.kolo", commit.commits);
+  write_file_atomically(written, encode_commit(commit));
+  // What was written last is the newest, also if a file of a higher number is there.
+  auto others = list();
+  std::erase(others, written);
+  for (std::size_t i = 0; i + kKept - 1 < others.size(); ++i) {
     std::error_code ignored;
-    fs::remove(files[i], ignored);
+    fs::remove(others[i], ignored);
   }
 }
 
@@ -86,14 +97,26 @@ std::vector<fs::path> CommitFiles::list() const {
 
 std::optional<StoredCommit> CommitFiles::read_latest() const {
   auto files = list();
+  std::vector<fs::path> damaged;
+  std::string what_is_wrong;  // with the newest
   for (; !files.empty(); files.pop_back()) {
     try {
-      return decode_commit(read_file(files.back()), files.back().string());
+      auto commit = decode_commit(read_file(files.back()), files.back().string());
+      for (const fs::path& path : damaged) put_aside(path);
+      return commit;
     } catch (const Error& error) {
-      log::warning("{}; the one before it is used", error.message());
+      if (error.code() == ErrorCode::not_found) continue;  // another rank has removed it meanwhile
+      if (error.code() != ErrorCode::corruption) throw;
+      if (damaged.empty()) what_is_wrong = error.message();
+      damaged.push_back(files.back());
     }
   }
-  return std::nullopt;
+  if (damaged.empty()) return std::nullopt;
+  throw_error(ErrorCode::corruption,
+              "{}, and none of the {} in {} is whole; put back a copy of one, or give another "
+              "directory to start from the beginning",
+              what_is_wrong, counted(static_cast<int>(damaged.size()), "commit"),
+              directory_.string());
 }
 
 }  // namespace kolo::comm::elastic

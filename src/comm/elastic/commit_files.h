@@ -25,9 +25,12 @@ class CommitFiles {
  public:
   explicit CommitFiles(std::filesystem::path directory) : directory_(std::move(directory)) {}
 
-  /// Makes the directory if it is not there. Returns when the file is safe. Throws io.
+  /// Makes the directory if it is not there. Returns when the file is safe, which is one of the two
+  /// that are kept, whatever others there are. Throws io.
   void write(const StoredCommit& commit) const;
-  /// The newest that is whole; damaged ones are logged and skipped. Nothing if there is none.
+  /// The newest that is whole. Newer ones that are damaged are logged and renamed to NAME.damaged,
+  /// so that they do not count as the newest. Nothing if there are no files. Throws corruption if
+  /// there are some, but none is whole; unsupported if the newest is of a newer version.
   [[nodiscard]] std::optional<StoredCommit> read_latest() const;
   /// Oldest first.
   [[nodiscard]] std::vector<std::filesystem::path> list() const;

@@ -1,5 +1,6 @@
 #include "comm/elastic/commit_files.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -21,10 +22,49 @@ TEST(CommitFilesTest, TheNewestTwoAreKeptAndADamagedOneIsSkipped) {
   EXPECT_EQ(files.read_latest()->commits, 100U);
   EXPECT_EQ(files.read_latest()->parts.at(2).substr(1000), "100");
 
-  std::fstream(files.list().back(), std::ios::in | std::ios::out).seekp(500) << "damage";
+  const auto newest = files.list().back();
+  std::fstream(newest, std::ios::in | std::ios::out).seekp(500) << "damage";
   EXPECT_EQ(files.read_latest()->commits, 10U);
-  std::ofstream(files.list().front(), std::ios::trunc) << "half";
-  EXPECT_FALSE(files.read_latest());
+  EXPECT_FALSE(std::filesystem::exists(newest));
+  EXPECT_TRUE(std::filesystem::exists(newest.string() + ".damaged"));
+}
+
+TEST(CommitFilesTest, IfNoneIsWholeThatIsNoBeginning) {
+  TempDir dir;
+  const CommitFiles files(dir.path());
+  for (const std::uint64_t commits : {10U, 100U}) files.write({commits, {"a"}});
+  for (const auto& file : files.list()) std::ofstream(file, std::ios::trunc) << "half";
+  for (int i = 0; i < 2; ++i) {  // the next rank that tries finds the same
+    try {
+      (void)files.read_latest();
+      ADD_FAILURE() << "it was taken for an empty directory";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::corruption);
+      EXPECT_THAT(error.message(), testing::HasSubstr("commit-000000000100.kolo"));
+      EXPECT_THAT(error.message(), testing::HasSubstr("none of the 2 commits"));
+    }
+  }
+}
+
+TEST(CommitFilesTest, OneOfANewerKoloIsNotPassedOver) {
+  TempDir dir;
+  const CommitFiles files(dir.path());
+  for (const std::uint64_t commits : {10U, 100U}) files.write({commits, {"a"}});
+  std::fstream(files.list().back(), std::ios::in | std::ios::out).seekp(8) << '\x7f';
+  try {
+    (void)files.read_latest();
+    ADD_FAILURE() << "it was passed over";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::unsupported);
+  }
+}
+
+TEST(CommitFilesTest, WhatWasWrittenLastIsKeptBesideHigherNumbers) {
+  TempDir dir;
+  const CommitFiles files(dir.path());
+  for (const std::uint64_t commits : {900U, 1000U, 10U, 20U}) files.write({commits, {"a"}});
+  EXPECT_TRUE(std::filesystem::exists(dir.path() / "commit-000000000020.kolo"));
+  EXPECT_EQ(files.list().size(), 2U);
 }
 
 TEST(CommitFilesTest, APowerFailureTakesNoneThatWasWritten) {
