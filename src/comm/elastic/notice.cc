@@ -13,8 +13,15 @@ namespace {
 
 std::atomic<bool> is_given{false};
 std::atomic<int> event_of_notice{-1};
+std::atomic<pid_t> process_of_notice{-1};
 
-void remember(int /*signal*/) {
+void remember(int signal) {
+  // A fork, as of a data loader, is no worker: the signal means to it what it means to any process.
+  if (::getpid() != process_of_notice) {
+    ::signal(signal, SIG_DFL);
+    ::raise(signal);  // it comes when this returns
+    return;
+  }
   const int error = errno;
   is_given = true;
   const std::uint64_t one = 1;
@@ -28,6 +35,7 @@ Notice::Notice(const std::vector<int>& signals) : event_(::eventfd(0, EFD_CLOEXE
   if (!event_.valid()) throw_errno("cannot create an eventfd");
   is_given = false;
   event_of_notice = event_.get();
+  process_of_notice = ::getpid();
   struct sigaction action {};
   action.sa_handler = remember;
   action.sa_flags = SA_RESTART;  // the program's own calls are not to be disturbed

@@ -10,7 +10,8 @@
 
 namespace kolo::comm::elastic {
 
-/// While it lives, these signals end no process but are remembered. One at a time in a process.
+/// While it lives, these signals do not end this process but are remembered; its forks they end as
+/// ever. One at a time in a process.
 class Notice {
  public:
   explicit Notice(const std::vector<int>& signals);
