@@ -1,17 +1,30 @@
 // A moment by which a wait must end.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <limits>
 
 namespace kolo {
+
+/// "For ever" is often written as the largest number, which no clock can be moved by: whatever is
+/// longer than this counts as this.
+inline constexpr std::chrono::hours kLongestTime{365 * 24};
 
 class Deadline {
  public:
   using Clock = std::chrono::steady_clock;
 
   static Deadline after(std::chrono::nanoseconds duration) {
-    return Deadline(Clock::now() + duration);
+    return Deadline(Clock::now() + std::min<std::chrono::nanoseconds>(duration, kLongestTime));
+  }
+  /// Of any unit: the largest number of seconds is none of nanoseconds.
+  template <class Count, class Unit>
+  static Deadline after(std::chrono::duration<Count, Unit> duration) {
+    using Seconds = std::chrono::duration<double>;
+    if (Seconds(duration) >= Seconds(kLongestTime))
+      return after(std::chrono::nanoseconds(kLongestTime));
+    return after(std::chrono::ceil<std::chrono::nanoseconds>(duration));
   }
   static Deadline at(Clock::time_point when) { return Deadline(when); }
 

@@ -1,10 +1,12 @@
 #include "base/env.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <cstdlib>
 #include <string_view>
 
+#include "base/deadline.h"
 #include "base/errors.h"
 
 namespace kolo {
@@ -50,10 +52,23 @@ std::optional<std::string> setting(const char* name) {
   return found->value;
 }
 
+std::string setting_variable(const char* name) {
+  auto found = find(name);
+  return found ? found->variable : std::string("KOLO_") + name;
+}
+
 std::optional<long long> setting_integer(const char* name) {
   return parsed<long long>(name, "a whole number", [](const char* text, char** end) {
     return std::strtoll(text, end, 10);
   });
+}
+
+std::optional<long long> setting_count(const char* name) {
+  const auto count = setting_integer(name);
+  if (count && *count < 0)
+    throw_error(ErrorCode::invalid_argument, "{}='{}' is negative; it must be 0 or more",
+                find(name)->variable, find(name)->value);
+  return count;
 }
 
 std::optional<double> setting_number(const char* name) {
@@ -62,13 +77,14 @@ std::optional<double> setting_number(const char* name) {
 }
 
 std::optional<std::chrono::milliseconds> setting_seconds(const char* name) {
-  constexpr double kYear = 365.0 * 24 * 3600;
+  constexpr double kLongest = std::chrono::duration<double>(kLongestTime).count();
   const auto seconds = setting_number(name);
   if (!seconds) return std::nullopt;
   if (!(*seconds >= 0))
     throw_error(ErrorCode::invalid_argument, "{}='{}' is not a time in seconds",
                 find(name)->variable, find(name)->value);
-  return std::chrono::milliseconds(static_cast<std::int64_t>(std::min(*seconds, kYear) * 1000));
+  return std::chrono::milliseconds(
+      static_cast<std::int64_t>(std::ceil(std::min(*seconds, kLongest) * 1000)));
 }
 
 std::optional<bool> setting_flag(const char* name) {
