@@ -1,0 +1,303 @@
+// Workers that are processes of this test, which is their launcher: what elastic::run() does when
+// groups are long in coming, when others are stopped, and when the disk is full.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <fstream>
+#include <map>
+
+#include "base/files.h"
+#include "comm/elastic/commit_files.h"
+#include "comm/elastic/notice.h"
+#include "kolo/elastic.h"
+#include "kolo/error.h"
+#include "launch/elastic/group_leader.h"
+
+namespace kolo::launch::elastic {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using Environment = std::map<std::string, std::string>;
+
+/// A job on this host. Its workers are forked at the beginning, before this process has threads,
+/// and wait until they are started.
+class Job {
+ public:
+  /// What a worker does: returns what it has to say.
+  using Body = std::function<std::string(int worker)>;
+
+  Job(const RosterOptions& options, int workers, const Environment& environment, const Body& body)
+      : leader_(options, HostPool(std::nullopt, [] { return 0.5; }), SocketAddress::loopback(),
+                orders()),
+        secret_(make_secret_file(leader_.secret())) {
+    for (int worker = 0; worker < workers; ++worker) fork_one(worker, environment, body);
+  }
+  ~Job() {
+    for (const auto& [worker, process] : processes_) {
+      ::kill(process.pid, SIGKILL);
+      ::waitpid(process.pid, nullptr, 0);
+    }
+  }
+  Job(const Job&) = delete;
+  Job& operator=(const Job&) = delete;
+
+  /// What is to happen when a group was formed, before its members know of it.
+  std::function<void(Generation)> when_formed = [](Generation) {};
+
+  void set_slots(int slots) { leader_.hosts_changed({{"localhost", slots}}); }
+  void signal(int worker, int number) { ::kill(processes_.at(worker).pid, number); }
+
+  /// Serves the workers until `done`, or for too long.
+  bool serve_until(const std::function<bool()>& done) {
+    const Deadline deadline = Deadline::after(50s);
+    while (!done() && !deadline.passed()) {
+      pollfd poll{leader_.poll_fd(), POLLIN, 0};
+      ::poll(&poll, 1, 20);
+      leader_.hear();
+      leader_.keep_time();
+      reap();
+    }
+    return done();
+  }
+  bool serve_to_the_end() {
+    return serve_until([this] { return leader_.is_over(); });
+  }
+  /// By its own report, which it makes in a file.
+  bool has_reached(int worker, const std::string& mark) {
+    return std::filesystem::exists(directory_.path() / fmt::format("{}-{}", worker, mark));
+  }
+  static void reach(int worker, const std::string& mark) {
+    std::ofstream(std::filesystem::path(::getenv("REPORTS")) / fmt::format("{}-{}", worker, mark));
+  }
+  static bool is_reached(int worker, const std::string& mark) {
+    return std::filesystem::exists(std::filesystem::path(::getenv("REPORTS")) /
+                                   fmt::format("{}-{}", worker, mark));
+  }
+  std::string said_by(int worker) {
+    const auto path = directory_.path() / fmt::format("{}", worker);
+    return std::filesystem::exists(path) ? read_file(path) : "";
+  }
+
+  int status = -1;
+  std::string told;  // to the user
+  int formed = 0;
+
+ private:
+  struct Process {
+    pid_t pid = -1;
+    int go = -1;
+  };
+
+  LeaderOrders orders() {
+    LeaderOrders orders;
+    orders.start = [this](int worker, const HostPool::Slot&) {
+      ASSERT_TRUE(processes_.contains(worker));
+      ::close(processes_[worker].go);
+    };
+    orders.kill = [this](int worker) {
+      if (processes_.contains(worker)) ::kill(processes_[worker].pid, SIGKILL);
+    };
+    orders.end = [this](int code, const std::string& reason) {
+      status = code;
+      told += reason + "\n";
+    };
+    orders.say = [this](const std::string& line) { told += line + "\n"; };
+    orders.formed = [this](Generation generation, const std::vector<int>&) {
+      ++formed;
+      when_formed(generation);
+    };
+    return orders;
+  }
+
+  void fork_one(int worker, const Environment& environment, const Body& body) {
+    int go[2];
+    ASSERT_EQ(::pipe2(go, O_CLOEXEC), 0);
+    const pid_t pid = ::fork();
+    if (pid != 0) {
+      ::close(go[0]);
+      processes_[worker] = {pid, go[1]};
+      return;
+    }
+    ::close(go[1]);
+    for (const auto& [other, process] : processes_) ::close(process.go);
+    char byte;
+    while (::read(go[0], &byte, 1) < 0) {
+    }
+    for (const auto& [name, value] : environment) ::setenv(name.c_str(), value.c_str(), 1);
+    ::setenv("REPORTS", directory_.path().c_str(), 1);
+    ::setenv("KOLO_WORKER", std::to_string(worker).c_str(), 1);
+    ::setenv("KOLO_RENDEZVOUS", leader_.door().str().c_str(), 1);
+    ::setenv("KOLO_SECRET_FD", std::to_string(secret_.get()).c_str(), 1);
+    int code = 0;
+    std::string said;
+    try {
+      said = body(worker);
+    } catch (const Error& error) {
+      said = fmt::format("{}: {}", to_string(error.code()), error.message());
+      code = 1;
+    }
+    std::ofstream(directory_.path() / std::to_string(worker)) << said << std::flush;
+    std::exit(code);
+  }
+
+  void reap() {
+    for (auto it = processes_.begin(); it != processes_.end();) {
+      const auto [worker, process] = *it;
+      int how = 0;
+      if (::waitpid(process.pid, &how, WNOHANG) != process.pid) {
+        ++it;
+        continue;
+      }
+      it = processes_.erase(it);
+      const int code = WIFSIGNALED(how) ? 128 + WTERMSIG(how) : WEXITSTATUS(how);
+      leader_.ended(worker, code, fmt::format("ended with {}", code));
+    }
+  }
+
+  TempDir directory_;
+  std::map<int, Process> processes_;
+  GroupLeader leader_;
+  Fd secret_;
+};
+
+/// So many steps of at least so long, with a sum over all ranks in each.
+std::string take_steps(int worker, int steps, std::chrono::milliseconds pause) {
+  std::int64_t step = 0;
+  std::vector<double> sums(1000);
+  kolo::elastic::State state;
+  state.add(step).add(sums);
+  const auto ending = kolo::elastic::run(state, [&](kolo::elastic::State&) {
+    Job::reach(worker, fmt::format("of-{}", size()));
+    while (step < steps) {
+      ::usleep(static_cast<useconds_t>(std::chrono::microseconds(pause).count()));
+      std::vector<double> one(sums.size(), 1.0);
+      world().allreduce(std::span(one), ReduceOp::average);
+      for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += one[i];
+      ++step;
+      state.commit();
+    }
+  });
+  return fmt::format("{} {:g}", ending == kolo::elastic::Ending::finished ? "finished" : "left",
+                     sums.back());
+}
+
+TEST(ElasticWorkers, AGroupMayBeLongerInComingThanTheStartMayTake) {
+  Job job({.start_ranks = 1, .least_ranks = 1, .start_timeout = 1s, .hosts_may_come = true}, 2,
+          {{"KOLO_START_TIMEOUT", "1"}}, [](int worker) { return take_steps(worker, 3, 2500ms); });
+  job.set_slots(1);
+  ASSERT_TRUE(job.serve_until([&] { return job.has_reached(0, "of-1"); }));
+  job.set_slots(2);
+  EXPECT_TRUE(job.serve_to_the_end()) << job.told;
+  EXPECT_EQ(job.status, 0) << job.told << job.said_by(0) << job.said_by(1);
+  EXPECT_EQ(job.said_by(0), "finished 3");
+  EXPECT_EQ(job.said_by(1), "finished 3");
+}
+
+// Nobody waits for the first when the second dies, so nobody can blame it.
+TEST(ElasticWorkers, OneThatIsStoppedWhenAnotherDiesHoldsUpNobodyForEver) {
+  Job job({.start_ranks = 3, .least_ranks = 1, .start_timeout = 30s, .stuck_timeout = 8s}, 3,
+          {{"KOLO_TIMEOUT_SECONDS", "60"}},
+          [](int worker) { return take_steps(worker, 100, 20ms); });
+  job.set_slots(3);
+  ASSERT_TRUE(job.serve_until([&] {
+    return job.has_reached(0, "of-3") && job.has_reached(1, "of-3") && job.has_reached(2, "of-3");
+  })) << job.told;
+  job.signal(1, SIGSTOP);
+  job.signal(2, SIGKILL);
+  EXPECT_TRUE(job.serve_to_the_end()) << job.told;
+  EXPECT_EQ(job.status, 0) << job.told << job.said_by(0);
+  EXPECT_EQ(job.said_by(0), "finished 100");
+  EXPECT_THAT(job.told, HasSubstr("worker 1 on localhost has given no sign of life for 8 s"));
+}
+
+TEST(ElasticWorkers, OneThatIsStoppedWhileAGroupIsFormedTakesNobodyWithIt) {
+  Job job({.start_ranks = 4, .least_ranks = 2, .start_timeout = 30s, .stuck_timeout = 8s}, 4,
+          {{"KOLO_TIMEOUT_SECONDS", "2"}},
+          [](int worker) { return take_steps(worker, 100, 10ms); });
+  job.when_formed = [&](Generation generation) {
+    if (generation == 2) job.signal(1, SIGSTOP);
+  };
+  job.set_slots(4);
+  ASSERT_TRUE(job.serve_until([&] { return job.has_reached(2, "of-4"); })) << job.told;
+  job.signal(3, SIGKILL);
+  EXPECT_TRUE(job.serve_to_the_end()) << job.told;
+  EXPECT_EQ(job.status, 0) << job.told << job.said_by(0) << job.said_by(2);
+  EXPECT_EQ(job.said_by(0), "finished 100");
+  EXPECT_EQ(job.said_by(2), "finished 100");
+  EXPECT_EQ(job.formed, 3);
+}
+
+TEST(ElasticWorkers, ADirectoryThatCannotBeWrittenEndsNoJob) {
+  Job job({.start_ranks = 2, .least_ranks = 1, .start_timeout = 30s}, 2,
+          {{"KOLO_COMMIT_DIR", "/dev/null/commits"}, {"KOLO_COMMIT_EVERY", "1"}}, [](int worker) {
+            testing::internal::CaptureStderr();
+            const std::string said = take_steps(worker, 5, 1ms);
+            const std::string warnings = testing::internal::GetCapturedStderr();
+            const auto first = warnings.find("could not go to disk");
+            if (first == std::string::npos) return said;
+            return said + (warnings.find("could not", first + 1) == std::string::npos
+                               ? " with one warning"
+                               : " with more");
+          });
+  job.set_slots(2);
+  EXPECT_TRUE(job.serve_to_the_end()) << job.told;
+  EXPECT_EQ(job.status, 0) << job.told << job.said_by(0);
+  EXPECT_EQ(job.said_by(0), "finished 5 with one warning");
+  EXPECT_EQ(job.said_by(1), "finished 5");
+}
+
+TEST(ElasticWorkers, ACommitOfAnotherProgramIsAnErrorAndNothingElse) {
+  TempDir commits;
+  const std::string told_count(8, '\0');
+  comm::elastic::CommitFiles(commits.path())
+      .write({7, {std::string(8, '\0'), std::string(8 * 1000 + 5, 'x'), told_count}});
+  Job job({.start_ranks = 1, .least_ranks = 1, .start_timeout = 30s}, 1,
+          {{"KOLO_COMMIT_DIR", commits.path()}},
+          [](int worker) { return take_steps(worker, 9, 1ms); });
+  job.set_slots(1);
+  EXPECT_TRUE(job.serve_to_the_end()) << job.told;
+  EXPECT_EQ(job.status, 1) << job.told;
+  EXPECT_THAT(job.said_by(0), HasSubstr("invalid_argument: a value of 8005 bytes does not fit"));
+}
+
+TEST(NoticeTest, AForkIsEndedByTheSignalAndTheWorkerIsNotTold) {
+  const comm::elastic::Notice notice({SIGTERM});
+  int ready[2];
+  ASSERT_EQ(::pipe(ready), 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    [[maybe_unused]] const auto written = ::write(ready[1], "!", 1);
+    for (;;) ::pause();
+  }
+  char byte;
+  ASSERT_EQ(::read(ready[0], &byte, 1), 1);
+  ::kill(child, SIGTERM);
+  int how = 0;
+  const Deadline deadline = Deadline::after(10s);
+  while (::waitpid(child, &how, WNOHANG) == 0) {
+    if (deadline.passed()) {
+      ADD_FAILURE() << "it has not ended";
+      ::kill(child, SIGKILL);
+    }
+    ::usleep(5000);
+  }
+  EXPECT_TRUE(WIFSIGNALED(how) && WTERMSIG(how) == SIGTERM) << how;
+  EXPECT_FALSE(notice.given());
+  pollfd poll{notice.fd(), POLLIN, 0};
+  EXPECT_EQ(::poll(&poll, 1, 0), 0);
+  ::kill(::getpid(), SIGTERM);
+  EXPECT_TRUE(notice.given());
+  for (const int fd : ready) ::close(fd);
+}
+
+}  // namespace
+}  // namespace kolo::launch::elastic
