@@ -180,7 +180,8 @@ class Engine {
   struct State;
   [[nodiscard]] const std::shared_ptr<runtime::Timeline>& timeline() const noexcept;
   [[nodiscard]] std::shared_ptr<runtime::SetEngine> find(ProcessSetId set) const;
-  [[nodiscard]] runtime::SetEngine& member(ProcessSetId set) const;
+  /// Kept by the caller for as long as it uses the set, which another thread may remove.
+  [[nodiscard]] std::shared_ptr<runtime::SetEngine> member(ProcessSetId set) const;
   Handle submit(ProcessSetId set, std::shared_ptr<runtime::Operation> operation);
 
   std::unique_ptr<State> state_;

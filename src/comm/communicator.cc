@@ -24,7 +24,14 @@ Communicator::Communicator(std::shared_ptr<comm::Group> group, Topology topology
       memory_(std::move(memory)),
       scratch_(std::make_unique<comm::Scratch>(memory_)) {}
 
-Communicator::~Communicator() = default;
+Communicator::~Communicator() {
+  if (group_->is_of_this_process()) return;
+  // A fork has the object, but is no member: what ends a group would be said to the others, in
+  // memory that is the parent's. So all of it is forgotten.
+  static_cast<void>(scratch_.release());
+  static_cast<void>(std::make_unique<std::shared_ptr<comm::Group>>(std::move(group_)).release());
+  static_cast<void>(std::make_unique<std::shared_ptr<SharedMemory>>(std::move(memory_)).release());
+}
 
 std::string Communicator::transport() const { return group_->describe(); }
 

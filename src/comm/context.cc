@@ -7,11 +7,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <vector>
 
+#include "base/deadline.h"
 #include "base/env.h"
 #include "base/errors.h"
 #include "base/log.h"
+#include "base/mutex.h"
 #include "base/process_owned.h"
 #include "comm/activity_reporter.h"
 #include "comm/bootstrap.h"
@@ -32,12 +35,15 @@ constexpr std::size_t kLeastSegment = std::size_t{64} << 20;
 constexpr std::size_t kAddressSpace = std::size_t{16} << 40;
 
 std::chrono::milliseconds timeout_of(const ContextOptions& options) {
-  if (options.timeout.count() > 0) return options.timeout;
+  if (options.timeout.count() > 0)
+    return std::min<std::chrono::milliseconds>(options.timeout, kLongestTime);
   for (const char* name : {"TIMEOUT_SECONDS", "GLOO_TIMEOUT_SECONDS"}) {
     const auto value = setting_seconds(name);
     if (!value) continue;
     if (value->count() == 0)
-      throw_error(ErrorCode::invalid_argument, "{} must be at least a millisecond", name);
+      throw_error(ErrorCode::invalid_argument, "{}='{}' must be more than 0; unset it for {:g} s",
+                  setting_variable(name), setting(name).value_or(""),
+                  std::chrono::duration<double>(kDefaultTimeout).count());
     return *value;
   }
   return kDefaultTimeout;
@@ -52,7 +58,7 @@ std::chrono::milliseconds start_patience(std::chrono::milliseconds timeout) {
 std::size_t segment_bytes(const ContextOptions& options, const Topology& topology) {
   std::size_t bytes = options.shared_memory_bytes;
   if (bytes == 0) {
-    if (auto value = setting_integer("SHARED_MEMORY_BYTES"); value && *value > 0)
+    if (auto value = setting_count("SHARED_MEMORY_BYTES"); value && *value > 0)
       bytes = static_cast<std::size_t>(*value);
     else
       bytes = static_cast<std::size_t>(::sysconf(_SC_PHYS_PAGES)) *
@@ -68,17 +74,22 @@ std::size_t segment_bytes(const ContextOptions& options, const Topology& topolog
 
 }  // namespace
 
+/// A fork of this process may end a Context that the program owns, and leaves the job to its
+/// parent.
 struct Context::State {
-  std::shared_ptr<comm::Bootstrap> bootstrap;
-  std::shared_ptr<comm::Liveness> liveness;
-  std::unique_ptr<comm::ActivityReporter> reporter;
-  std::shared_ptr<comm::Arena> arena;
-  std::unique_ptr<Communicator> world;
+  struct Joined {
+    std::shared_ptr<comm::Bootstrap> bootstrap;
+    std::shared_ptr<comm::Liveness> liveness;
+    std::unique_ptr<comm::ActivityReporter> reporter;
+    std::shared_ptr<comm::Arena> arena;
+    std::unique_ptr<Communicator> world;
+  };
+  ProcessOwned<Joined> joined;
 };
 
 Context::Context(ContextOptions options) : state_(std::make_unique<State>()) {
   const auto timeout = timeout_of(options);
-  State& state = *state_;
+  State::Joined& state = state_->joined.emplace();
   state.bootstrap = options.bootstrap != nullptr
                         ? options.bootstrap
                         : comm::make_bootstrap_from_environment(start_patience(timeout));
@@ -104,16 +115,24 @@ Context::Context(ContextOptions options) : state_(std::make_unique<State>()) {
 
 Context::~Context() = default;
 
-Communicator& Context::world() noexcept { return *state_->world; }
-const Topology& Context::topology() const noexcept { return state_->bootstrap->topology(); }
+Communicator& Context::world() noexcept { return *state_->joined->world; }
+const Topology& Context::topology() const noexcept { return state_->joined->bootstrap->topology(); }
 
 // --- the default Context -------------------------------------------------------------------------
 
 namespace {
 
-ProcessOwned<Context>& default_context() {
+/// Threads of a program may all begin with init(): one of them joins the job, the others wait for
+/// it. Who asks for the Context does not wait, not even for another thread's shutdown().
+struct DefaultContext {
+  Mutex mutex;
   // Ends with the process: a rank that returns from main() has left, and says so.
-  static ProcessOwned<Context> context;
+  ProcessOwned<Context> context KOLO_GUARDED_BY(mutex);
+  std::atomic<Context*> current = nullptr;
+};
+
+DefaultContext& default_context() {
+  static DefaultContext context;
   return context;
 }
 
@@ -129,19 +148,25 @@ void comm::at_shutdown(std::function<void()> action) {
 }
 
 void init(const ContextOptions& options) {
-  if (!default_context()) default_context().emplace(options);
+  DefaultContext& shared = default_context();
+  MutexLock lock(shared.mutex);
+  if (!shared.context) shared.current = &shared.context.emplace(options);
 }
 void shutdown() {
+  DefaultContext& shared = default_context();
+  MutexLock lock(shared.mutex);
   const auto& hooks = shutdown_hooks();
   for (auto hook = hooks.rbegin(); hook != hooks.rend(); ++hook) (*hook)();
-  default_context().reset();
+  shared.current = nullptr;
+  shared.context.reset();
 }
-bool is_initialized() noexcept { return static_cast<bool>(default_context()); }
+bool is_initialized() noexcept { return default_context().current != nullptr; }
 
 Communicator& world() {
-  if (!default_context())
+  Context* const context = default_context().current;
+  if (context == nullptr)
     throw_error(ErrorCode::failed_precondition, "kolo::init() has not been called; call it first");
-  return default_context()->world();
+  return context->world();
 }
 
 int rank() { return world().topology().rank(); }

@@ -14,6 +14,8 @@
 // wire/HierarchicalGroup (shm inside, wire across). One thread at a time per group.
 #pragma once
 
+#include <unistd.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -113,6 +115,8 @@ class Group {
 
   [[nodiscard]] int rank() const noexcept { return rank_; }
   [[nodiscard]] int size() const noexcept { return size_; }
+  /// False in a fork of the process that is the member.
+  [[nodiscard]] bool is_of_this_process() const noexcept { return owner_ == ::getpid(); }
 
   /// "shm", "tcp", "mpi", "shm+tcp", "solo".
   [[nodiscard]] virtual std::string describe() const = 0;
@@ -198,6 +202,7 @@ class Group {
 
  private:
   int rank_, size_;
+  pid_t owner_ = ::getpid();
 };
 
 /// A group of one.

@@ -1,6 +1,8 @@
 // The public face of the engine: checks arguments, finds the process set, hands over.
 #include "kolo/engine.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <map>
 #include <numeric>
@@ -25,9 +27,8 @@ runtime::Coordinator::Options resolved(const EngineOptions& options) {
   constexpr std::int64_t kFusion = std::int64_t{16} << 20;
   runtime::Coordinator::Options out;
   out.fusion_bytes = static_cast<std::size_t>(
-      options.fusion_bytes >= 0
-          ? options.fusion_bytes
-          : std::max<long long>(0, setting_integer("FUSION_THRESHOLD").value_or(kFusion)));
+      options.fusion_bytes >= 0 ? options.fusion_bytes
+                                : setting_count("FUSION_THRESHOLD").value_or(kFusion));
   out.stall_warning = options.stall_warning;
   if (out.stall_warning.count() < 0)
     out.stall_warning = setting_flag("STALL_CHECK_DISABLE").value_or(false)
@@ -123,6 +124,7 @@ std::vector<std::size_t> Handle::wait() const {
 }
 
 struct Engine::State {
+  const pid_t owner = ::getpid();
   Communicator* parent = nullptr;
   runtime::Coordinator::Options options;
   std::shared_ptr<runtime::Timeline> timeline = std::make_shared<runtime::Timeline>();
@@ -152,6 +154,11 @@ Engine::Engine(Communicator& parent, EngineOptions options) : state_(std::make_u
 }
 
 Engine::~Engine() {
+  // A fork has neither the threads of the sets nor a say in their connections: it forgets them.
+  if (state_->owner != ::getpid()) {
+    static_cast<void>(state_.release());
+    return;
+  }
   // Sets first: their threads note events until they end.
   MutexLock lock(state_->mutex);
   while (!state_->sets.empty()) state_->sets.erase(std::prev(state_->sets.end()));
@@ -287,18 +294,18 @@ Handle Engine::barrier_async(ProcessSetId set) {
   return submit(set, make_operation(OpKind::barrier, ""));
 }
 
-int Engine::join(ProcessSetId set) { return member(set).join(); }
+int Engine::join(ProcessSetId set) { return member(set)->join(); }
 
-runtime::SetEngine& Engine::member(ProcessSetId set) const {
-  const auto members = find(set);
+std::shared_ptr<SetEngine> Engine::member(ProcessSetId set) const {
+  auto members = find(set);
   if (!members->is_member())
     throw_error(ErrorCode::invalid_argument, "rank {} is not in process set {}", rank(),
                 static_cast<int>(set));
-  return *members;
+  return members;
 }
 
 std::unique_ptr<Communicator> Engine::make_communicator(ProcessSetId set) {
-  return member(set).make_communicator();
+  return member(set)->make_communicator();
 }
 
 // --- process sets --------------------------------------------------------------------------------

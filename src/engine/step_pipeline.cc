@@ -27,6 +27,11 @@ StepPipeline::StepPipeline(Engine& engine, ProcessSetId set, StepWork& work)
                    work) {}
 
 StepPipeline::~StepPipeline() {
+  // A fork has no helper to wait for, and what it would tell the set is the parent's to tell.
+  if (owner_ != ::getpid()) {
+    if (helper_.joinable()) helper_.detach();
+    return;
+  }
   if (set_ != nullptr) set_->remove_guest(this);
   {
     MutexLock lock(mutex_);

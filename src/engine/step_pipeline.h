@@ -15,6 +15,8 @@
 // A rank that has joined stands in with zeros until all have.
 #pragma once
 
+#include <unistd.h>
+
 #include <chrono>
 #include <exception>
 #include <memory>
@@ -99,6 +101,7 @@ class StepPipeline final : private SetEngine::Guest {
   void note_done(std::size_t item, Time start) KOLO_REQUIRES(mutex_);
   void note_ready(std::size_t item, Time when) KOLO_REQUIRES(mutex_);
 
+  const pid_t owner_ = ::getpid();
   const std::shared_ptr<SetEngine> set_;
   const std::shared_ptr<Timeline> timeline_;
   const std::unique_ptr<Communicator> communicator_;

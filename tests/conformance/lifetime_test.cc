@@ -1,8 +1,11 @@
 // Coming and going: nothing is left behind.
 #include <dirent.h>
 
+#include <cstdlib>
 #include <fstream>
+#include <thread>
 
+#include "base/deadline.h"
 #include "conformance/conformance.h"
 
 namespace kolo::test {
@@ -158,6 +161,50 @@ ContextOptions alone() {
   ContextOptions options;
   options.bootstrap = Meeting::create({0})->join(0);
   return options;
+}
+
+// "For ever", as programs write it.
+TEST(ContextSettings, TimesOfAnyLengthAreWaited) {
+  for (const auto timeout : {std::chrono::milliseconds::max(),
+                             std::chrono::milliseconds(std::chrono::hours(24 * 365 * 280))}) {
+    ThreadRanks ranks({.host_of_rank = {0, 0}, .timeout = timeout});
+    ranks.run([](Communicator& comm) { EXPECT_EQ(comm.allreduce(1, ReduceOp::sum), 2); });
+  }
+  EXPECT_FALSE(Deadline::after(std::chrono::hours::max()).passed());
+  EXPECT_FALSE(Deadline::after(std::chrono::nanoseconds::max()).passed());
+}
+
+TEST(ContextSettings, NumbersThatMeanNothingAreRefusedByTheirNames) {
+  const std::pair<const char*, const char*> wrong[] = {{"KOLO_TIMEOUT_SECONDS", "0"},
+                                                       {"HOROVOD_GLOO_TIMEOUT_SECONDS", "0"},
+                                                       {"KOLO_SHARED_MEMORY_BYTES", "-1"}};
+  for (const auto& [name, value] : wrong) {
+    ::setenv(name, value, 1);
+    try {
+      Context context;
+      ADD_FAILURE() << name << " was accepted";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), ErrorCode::invalid_argument);
+      EXPECT_TRUE(error.message().starts_with(std::string(name) + "='" + value + "'"))
+          << error.message();
+    }
+    ::unsetenv(name);
+  }
+}
+
+TEST(DefaultContext, ThreadsMayAllBeginWithInit) {
+  for (int round = 0; round < scaled(20); ++round) {
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 4; ++i)
+      threads.emplace_back([] {
+        init();
+        EXPECT_TRUE(is_initialized());
+        EXPECT_EQ(rank(), 0);
+      });
+    for (auto& thread : threads) thread.join();
+    shutdown();
+    EXPECT_FALSE(is_initialized());
+  }
 }
 
 TEST(DefaultContext, InitShutdownInit) {

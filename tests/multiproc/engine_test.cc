@@ -129,6 +129,42 @@ TEST(MultiprocEngine, AChildThatExitsIsNoRankThatLeaves) {
   for (const auto& outcome : ranks.finish()) EXPECT_EQ(outcome.result, "3") << outcome.error;
 }
 
+// As a child that returns from main() does with what stands there.
+TEST(MultiprocEngine, AChildThatEndsItsCopiesOfEverythingEndsNothing) {
+  ProcessRanks ranks({.host_of_rank = {0, 0}}, [&](ProcessRank& me) {
+    auto context = std::make_unique<Context>(me.options(60s));
+    Communicator& world = context->world();
+    auto engine = std::make_unique<Engine>(*context);
+    auto pair = world.subset({0, 1});
+    auto buffer = std::make_unique<Buffer<float>>(world.allocate<float>(10'000));
+    for (float& value : buffer->span()) value = 1.0F;
+    engine->barrier();
+    const pid_t child = ::fork();
+    if (child == 0) {
+      is_forked_child = true;
+      buffer.reset();
+      pair.reset();
+      engine.reset();
+      context.reset();
+      ::_exit(0);
+    }
+    const Deadline deadline = Deadline::after(20s);
+    int status = -1;
+    while (::waitpid(child, &status, WNOHANG) == 0 && !deadline.passed())
+      std::this_thread::sleep_for(5ms);
+    if (status != 0) {
+      ::kill(child, SIGKILL);
+      return fmt::format("the child ended with status {}", status);
+    }
+    world.barrier();
+    pair->barrier();
+    engine->barrier();
+    world.allreduce(buffer->span(), ReduceOp::sum);
+    return fmt::format("{}", (*buffer)[9'999]);
+  });
+  for (const auto& outcome : ranks.finish()) EXPECT_EQ(outcome.result, "2") << outcome.error;
+}
+
 TEST(EngineKilled, TheLeaderAtWork) { kill_one(0, true, {0, 0, 0}); }
 TEST(EngineKilled, AMemberAtWork) { kill_one(2, true, {0, 0, 0}); }
 TEST(EngineKilled, TheLeaderWhoIsWaitedFor) { kill_one(0, false, {0, 0, 0}); }

@@ -1,5 +1,7 @@
 #include "comm/shm/arena.h"
 
+#include <unistd.h>
+
 #include <cstring>
 #include <iterator>
 
@@ -58,6 +60,8 @@ void* Arena::allocate(std::size_t bytes) {
 }
 
 void Arena::release(void* memory) noexcept {
+  // A fork that ends its copy of a buffer must not empty the memory, which is the parent's.
+  if (segment_->owner() != ::getpid()) return;
   MutexLock lock(mutex_);
   auto it = used_.find(offset_of(memory));
   if (it == used_.end()) return;
