@@ -15,6 +15,14 @@ using comm::Card;
 using comm::Exchanged;
 using comm::OpKind;
 
+namespace {
+
+std::size_t sum_of(const std::vector<std::size_t>& counts) {
+  return std::accumulate(counts.begin(), counts.end(), std::size_t{0});
+}
+
+}  // namespace
+
 std::vector<std::size_t> Communicator::allgather(const void* input, std::size_t rows,
                                                  std::size_t row_size, DataType type,
                                                  const OutputAllocator& output) {
@@ -41,13 +49,15 @@ std::vector<std::size_t> Communicator::allgather(const void* input, std::size_t 
   const std::size_t longest = *std::max_element(bytes.begin(), bytes.end());
   if (longest > eager) {
     // One more meeting: nobody begins before all have room for the result.
-    void* const room = comm::make_room(*group_, card.kind, [&] { return output(counts); });
+    void* const room =
+        comm::make_room(*group_, card.kind, sum_of(counts), [&] { return output(counts); });
     card.output = comm::address(room);
     comm::meet(*group_, card, nullptr, 0);
     group_->allgather(input, room, bytes);
     return counts;
   }
-  auto* out = static_cast<std::byte*>(output(counts));
+  auto* out = static_cast<std::byte*>(
+      comm::room_of(card.kind, sum_of(counts), [&] { return output(counts); }));
   for (int r = 0; r < size(); ++r) {
     comm::copy_bytes(out, all.payload(r, bytes[r]), bytes[r]);
     out += bytes[r];
@@ -154,7 +164,8 @@ std::vector<std::size_t> Communicator::alltoall(const void* input, std::size_t r
     received[r] = table[r][rank()];
     elements[r] = received[r] * row_size;
   }
-  void* const room = comm::make_room(*group_, kKind, [&] { return output(elements); });
+  void* const room =
+      comm::make_room(*group_, kKind, sum_of(elements), [&] { return output(elements); });
   move_blocks(input, room, size_of(type) * row_size, table);
   return received;
 }
@@ -174,8 +185,9 @@ std::vector<std::size_t> Communicator::gather(const void* input, std::size_t cou
   const auto table = share_counts(card, mine);
   std::vector<std::size_t> counts(size());
   for (int r = 0; r < size(); ++r) counts[r] = table[r][root];
-  void* const room = comm::make_room(*group_, OpKind::gather,
-                                     [&] { return rank() == root ? output(counts) : nullptr; });
+  void* const room = rank() == root ? comm::make_room(*group_, OpKind::gather, sum_of(counts),
+                                                      [&] { return output(counts); })
+                                    : nullptr;
   move_blocks(input, room, size_of(type), table);
   return counts;
 }

@@ -38,12 +38,24 @@ template <class... Args>
                                                fmt::format(format, std::forward<Args>(args)...));
 }
 
+/// What the caller's allocator returns for a result of so many elements.
+template <class Allocate>
+void* room_of(OpKind kind, std::size_t elements, Allocate allocate) {
+  void* const room = allocate();
+  if (room == nullptr && elements != 0) [[unlikely]]
+    throw Error(ErrorCode::invalid_argument,
+                fmt::format("{}: the allocator returned null for a result of {} elements; let it "
+                            "return memory for them, or throw",
+                            to_string(kind), elements));
+  return room;
+}
+
 /// Calls the caller's allocator between two meetings of an operation. If it throws, the others hear
 /// of it at the second one.
 template <class Allocate>
-void* make_room(Group& group, OpKind kind, Allocate allocate) {
+void* make_room(Group& group, OpKind kind, std::size_t elements, Allocate allocate) {
   try {
-    return allocate();
+    return room_of(kind, elements, allocate);
   } catch (...) {
     group.exchange(refusal(kind, Refusal::no_room), nullptr, 0);
     throw;
