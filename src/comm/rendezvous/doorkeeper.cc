@@ -75,7 +75,10 @@ void Doorkeeper::accept_some(const Fd& listener) {
     Fd socket(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!socket.valid()) {
       if (errno == EINTR || errno == ECONNABORTED) continue;
-      if (errno == EAGAIN || errno == EWOULDBLOCK) return;
+      if (errno == EAGAIN || errno == EWOULDBLOCK) {
+        has_warned_ = false;
+        return;
+      }
       // No descriptor is left, which accept(2) says even if nobody waits.
       pollfd waiting{listener.get(), POLLIN, 0};
       if (::poll(&waiting, 1, 0) == 0) return;
@@ -96,7 +99,8 @@ void Doorkeeper::accept_some(const Fd& listener) {
 /// The listeners stay readable, so they are left alone for a while.
 void Doorkeeper::pause_accepting() {
   if (std::exchange(is_paused_, true)) return;
-  log::warning("no descriptors are left for connections of ranks; raise the limit (ulimit -n)");
+  if (!std::exchange(has_warned_, true))
+    log::warning("no descriptors are left for connections of ranks; raise the limit (ulimit -n)");
   for (const Fd& listener : listeners_)
     ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, listener.get(), nullptr);
 }

@@ -75,7 +75,8 @@ class Doorkeeper {
   Fd epoll_, timer_;
   std::map<Id, Stranger> strangers_;  // from the oldest to the youngest
   Id next_id_;
-  bool is_paused_ = false;  // no descriptors are left, and nobody can be dropped for one
+  bool is_paused_ = false;   // no descriptors are left, and nobody can be dropped for one
+  bool has_warned_ = false;  // of that, since all who waited were let in
   std::vector<Guest> proven_;
 };
 

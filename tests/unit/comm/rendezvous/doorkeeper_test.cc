@@ -140,6 +140,23 @@ TEST_F(DoorkeeperTest, RestsWhenDescriptorsRunOut) {
   EXPECT_EQ(door_->strangers(), 1U);
 }
 
+TEST_F(DoorkeeperTest, ThatDescriptorsHaveRunOutIsSaidOnce) {
+  open();
+  const Fd socket = stranger();
+  testing::internal::CaptureStderr();
+  {
+    const test::FewDescriptors none;
+    for (int tries = 0; tries < 4; ++tries) {  // the timer comes between them
+      ASSERT_TRUE(is_ready(10'000));
+      EXPECT_TRUE(door_->admit().empty());
+    }
+  }
+  const std::string said = testing::internal::GetCapturedStderr();
+  const auto first = said.find("no descriptors are left");
+  ASSERT_NE(first, std::string::npos);
+  EXPECT_EQ(said.find("no descriptors are left", first + 1), std::string::npos) << said;
+}
+
 TEST_F(DoorkeeperTest, AStrangersDescriptorServesARank) {
   open({.handshake_timeout = 1h});
   const Fd silent = stranger();
