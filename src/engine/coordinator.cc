@@ -9,10 +9,16 @@
 
 #include <algorithm>
 
+#include "base/deadline.h"
+
 namespace kolo::runtime {
 
 Coordinator::Coordinator(std::vector<int> ranks, Options options)
-    : ranks_(std::move(ranks)), options_(options), joined_(ranks_.size()) {}
+    : ranks_(std::move(ranks)), options_(options), joined_(ranks_.size()) {
+  // They are added to a clock.
+  for (auto* time : {&options_.stall_warning, &options_.stall_shutdown})
+    *time = std::min<std::chrono::milliseconds>(*time, kLongestTime);
+}
 
 bool Coordinator::is_ready(const Entry& entry) const {
   for (std::size_t m = 0; m < ranks_.size(); ++m)
@@ -87,6 +93,7 @@ std::vector<Decision> Coordinator::take_decisions() {
   std::vector<Decision> decisions;
   struct Open {
     std::size_t decision, bytes;
+    std::size_t encoded;  // in the message that tells it to the members
   };
   std::vector<Open> open;  // executions that may still take more
   for (auto& next : ready_) {
@@ -99,17 +106,20 @@ std::vector<Decision> Coordinator::take_decisions() {
       decisions.push_back(std::move(next));
       continue;
     }
+    const std::size_t encoded = encoded_bytes(*request);
     const auto fits = std::find_if(open.begin(), open.end(), [&](const Open& candidate) {
       const Request& other = decisions[candidate.decision].requests[0];
-      return candidate.bytes + bytes <= options_.fusion_bytes && other.op == request->op &&
+      return candidate.bytes + bytes <= options_.fusion_bytes &&
+             candidate.encoded + encoded <= kRequestLimit && other.op == request->op &&
              other.scaling.prescale == request->scaling.prescale &&
              other.scaling.postscale == request->scaling.postscale;
     });
     if (fits == open.end()) {
-      open.push_back({decisions.size(), bytes});
+      open.push_back({decisions.size(), bytes, encoded});
       decisions.push_back(std::move(next));
     } else {
       fits->bytes += bytes;
+      fits->encoded += encoded;
       decisions[fits->decision].requests.push_back(std::move(next.requests[0]));
     }
   }

@@ -8,6 +8,11 @@
 namespace kolo::runtime {
 namespace {
 
+// What each takes when its texts and lists are empty.
+constexpr std::size_t kTensorBytes = 5;
+constexpr std::size_t kRequestBytes = 30;
+constexpr std::size_t kDecisionBytes = 18;
+
 void write(ByteWriter& writer, const Request& request) {
   writer.string(request.name)
       .u8(static_cast<std::uint8_t>(request.kind))
@@ -31,7 +36,7 @@ Request read_request(ByteReader& reader) {
   request.root = reader.i32();
   request.scaling.prescale = std::bit_cast<double>(reader.u64());
   request.scaling.postscale = std::bit_cast<double>(reader.u64());
-  request.tensors.resize(reader.count(5));
+  request.tensors.resize(reader.count(kTensorBytes));
   for (auto& tensor : request.tensors) {
     tensor.type = static_cast<DataType>(reader.u8());
     tensor.shape.resize(reader.count(sizeof(std::uint64_t)));
@@ -46,7 +51,7 @@ void write_requests(ByteWriter& writer, const std::vector<Request>& requests) {
 }
 
 std::vector<Request> read_requests(ByteReader& reader) {
-  std::vector<Request> requests(reader.count(30));
+  std::vector<Request> requests(reader.count(kRequestBytes));
   for (auto& request : requests) request = read_request(reader);
   return requests;
 }
@@ -56,6 +61,19 @@ std::string frame(MessageType type, const ByteWriter& writer) {
 }
 
 }  // namespace
+
+std::size_t encoded_bytes(const Request& request) {
+  std::size_t bytes = kRequestBytes + request.name.size();
+  for (const auto& tensor : request.tensors)
+    bytes += kTensorBytes + tensor.shape.size() * sizeof(std::uint64_t);
+  return bytes;
+}
+
+std::size_t encoded_bytes(const Decision& decision) {
+  std::size_t bytes = kDecisionBytes + decision.text.size() + decision.absent.size() * sizeof(int);
+  for (const Request& request : decision.requests) bytes += encoded_bytes(request);
+  return bytes;
+}
 
 std::string encode_submit(const std::vector<Request>& requests) {
   ByteWriter writer;
@@ -87,7 +105,7 @@ std::string encode_decisions(const std::vector<Decision>& decisions) {
 
 std::vector<Decision> decode_decisions(std::string_view payload) {
   ByteReader reader(payload);
-  std::vector<Decision> decisions(reader.count(18));
+  std::vector<Decision> decisions(reader.count(kDecisionBytes));
   for (auto& decision : decisions) {
     decision.kind = static_cast<Decision::Kind>(reader.u8());
     decision.code = static_cast<ErrorCode>(reader.u8());

@@ -49,6 +49,12 @@ struct Lost {
   std::string reason;
 };
 
+/// Of one request, and of several that travel or are decided together. A frame may be larger by
+/// what is said of them (star.h has its limit).
+inline constexpr std::size_t kRequestLimit = std::size_t{4} << 20;
+std::size_t encoded_bytes(const Request& request);
+std::size_t encoded_bytes(const Decision& decision);
+
 // Frames, and what is in them. Decoding throws corruption.
 std::string encode_submit(const std::vector<Request>& requests);
 std::vector<Request> decode_submit(std::string_view payload);

@@ -24,6 +24,9 @@ namespace {
 
 constexpr auto kStartTime = std::chrono::seconds(120);
 constexpr auto kFarewellTime = std::chrono::milliseconds(200);
+constexpr std::size_t kNameLimit = 4096;
+constexpr std::size_t kNameShown = 60;
+constexpr std::size_t kTraceBytes = std::size_t{8} << 20;
 
 std::vector<int> everybody(const Communicator& communicator) {
   std::vector<int> all(static_cast<std::size_t>(communicator.size()));
@@ -34,6 +37,20 @@ std::vector<int> everybody(const Communicator& communicator) {
 Error no_room(const Request& request, const char* why) {
   return {ErrorCode::unavailable, fmt::format("{} '{}': there is no memory for the result: {}",
                                               comm::to_string(request.kind), request.name, why)};
+}
+
+/// What travels to the leader and back is not the data, and has limits of its own.
+void check_size(const Request& request) {
+  const std::string_view kind = comm::to_string(request.kind);
+  if (request.name.size() > kNameLimit)
+    throw_error(ErrorCode::invalid_argument,
+                "{} '{}…': the name has {} bytes, but at most {} are allowed; use a shorter one",
+                kind, request.name.substr(0, kNameShown), request.name.size(), kNameLimit);
+  if (encoded_bytes(request) > kRequestLimit)
+    throw_error(ErrorCode::invalid_argument,
+                "{} '{}': {} tensors with these shapes are more than one operation can have; use "
+                "several operations",
+                kind, request.name, request.tensors.size());
 }
 
 /// Horovod's word for an operation in a timeline; it has none of its own for groups.
@@ -96,6 +113,7 @@ void SetEngine::submit(const std::shared_ptr<Operation>& operation) {
     if (request.name.empty())
       request.name = fmt::format("{}.noname.{}", comm::to_string(request.kind),
                                  unnamed_[static_cast<int>(request.kind)]++);
+    check_size(request);
     if (!in_flight_.try_emplace(request.name, operation).second)
       throw_error(ErrorCode::invalid_argument,
                   "{} '{}': an operation with this name is already in flight; synchronize it "
@@ -187,28 +205,36 @@ void SetEngine::set_trace(std::unique_ptr<TraceFile> file) {
 
 // --- the engine's thread -------------------------------------------------------------------------
 
+/// What is thrown here, such as for want of memory, ends the set on every rank: this one takes part
+/// no more, and the others see that its connections are closed.
 void SetEngine::run() {
-  while (true) {
-    std::optional<Coordinator::Clock::time_point> until;
-    if (coordinator_) until = coordinator_->next_check();
-    const Star::News news = star_->wait(until);
-    {
-      MutexLock lock(mutex_);
-      if (stopping_) break;
+  try {
+    while (take_turn()) {
     }
-    try {
-      negotiate(news);
-      for (const Decision& decision : std::exchange(decisions_, {})) carry_out(decision);
-      // After the decisions: who has gone was there for what was decided before.
-      for (const Lost& lost : std::exchange(losses_, {})) note_lost(lost.member, lost.reason);
-    } catch (const Error& error) {
-      end(error);
-    } catch (const std::exception& error) {
-      end(Error(ErrorCode::internal, error.what()));
-    }
+    if (carries_timeline_) carry_timeline();
+    star_->flush(Deadline::after(kFarewellTime));
+    return;
+  } catch (const Error& error) {
+    end(error);
+  } catch (const std::exception& error) {
+    end(Error(ErrorCode::internal, fmt::format("engine: {}", error.what())));
   }
-  if (carries_timeline_) carry_timeline();
-  star_->flush(Deadline::after(kFarewellTime));
+  star_->close();
+}
+
+bool SetEngine::take_turn() {
+  std::optional<Coordinator::Clock::time_point> until;
+  if (coordinator_) until = coordinator_->next_check();
+  const Star::News news = star_->wait(until);
+  {
+    MutexLock lock(mutex_);
+    if (stopping_) return false;
+  }
+  negotiate(news);
+  for (const Decision& decision : std::exchange(decisions_, {})) carry_out(decision);
+  // After the decisions: who has gone was there for what was decided before.
+  for (const Lost& lost : std::exchange(losses_, {})) note_lost(lost.member, lost.reason);
+  return true;
 }
 
 void SetEngine::negotiate(const Star::News& news) {
@@ -242,14 +268,10 @@ void SetEngine::negotiate(const Star::News& news) {
   if (coordinator_) {
     if (const auto text = coordinator_->check_stalls(now)) log::warning("{}", *text);
     auto decided = coordinator_->take_decisions();
-    if (!decided.empty()) {
-      const std::string frame = encode_decisions(decided);
-      for (int member = 1; member < size(); ++member) star_->send(member, frame);
-      for (auto& decision : decided) decisions_.push_back(std::move(decision));
-    }
+    send_decisions(decided);
+    for (auto& decision : decided) decisions_.push_back(std::move(decision));
   }
-  for (const int member : news.closed) {
-    const std::string reason = "closed its connection: it has ended or left";
+  for (const auto& [member, reason] : news.closed) {
     if (leads())
       for (int other = 1; other < size(); ++other)
         if (other != member) star_->send(other, encode_lost({member, reason}));
@@ -275,13 +297,45 @@ void SetEngine::take_submissions() {
     }
     return;
   }
-  if (!operations.empty()) {
-    std::vector<Request> requests;
-    requests.reserve(operations.size());
-    for (const auto& operation : operations) requests.push_back(operation->request);
-    star_->send(0, encode_submit(requests));
-  }
+  send_submissions(operations);
   if (announces_join) star_->send(0, encode_join());
+}
+
+// However many operations there are, a frame stays far below the receiver's limit.
+void SetEngine::send_submissions(const std::vector<std::shared_ptr<Operation>>& operations) {
+  std::vector<Request> requests;
+  std::size_t bytes = 0;
+  const auto flush = [&] {
+    if (!requests.empty()) star_->send(0, encode_submit(requests));
+    requests.clear();
+    bytes = 0;
+  };
+  for (const auto& operation : operations) {
+    const std::size_t more = encoded_bytes(operation->request);
+    if (bytes + more > kRequestLimit) flush();
+    requests.push_back(operation->request);
+    bytes += more;
+  }
+  flush();
+}
+
+void SetEngine::send_decisions(const std::vector<Decision>& decisions) {
+  std::vector<Decision> together;
+  std::size_t bytes = 0;
+  const auto flush = [&] {
+    if (together.empty()) return;
+    const std::string frame = encode_decisions(together);
+    for (int member = 1; member < size(); ++member) star_->send(member, frame);
+    together.clear();
+    bytes = 0;
+  };
+  for (const Decision& decision : decisions) {
+    const std::size_t more = encoded_bytes(decision);
+    if (bytes + more > kRequestLimit) flush();
+    together.push_back(decision);
+    bytes += more;
+  }
+  flush();
 }
 
 void SetEngine::note_join() {
@@ -363,8 +417,13 @@ void SetEngine::carry_timeline() {
   if (leads()) {
     MutexLock lock(mutex_);
     if (trace_) trace_->append(lines);
-  } else {
-    star_->send(0, encode_trace(lines));
+    return;
+  }
+  // Many events of a long collective may come at once.
+  for (std::string_view rest = lines; !rest.empty();) {
+    const std::string_view part = rest.substr(0, kTraceBytes);
+    star_->send(0, encode_trace(part));
+    rest.remove_prefix(part.size());
   }
 }
 
@@ -375,16 +434,15 @@ void SetEngine::note_lost(int member, const std::string& reason) {
 }
 
 void SetEngine::end(const Error& why) {
-  std::vector<std::shared_ptr<Operation>> open;
+  std::unordered_map<std::string, std::shared_ptr<Operation>> open;
   {
     MutexLock lock(mutex_);
     if (!ended_) ended_ = why;
-    for (auto& [name, operation] : in_flight_) open.push_back(std::move(operation));
-    in_flight_.clear();
+    open.swap(in_flight_);
     submitted_.clear();
     join_changed_.notify_all();
   }
-  for (const auto& operation : open) operation->fail(why);
+  for (const auto& [name, operation] : open) operation->fail(why);
 }
 
 std::shared_ptr<Operation> SetEngine::take(const std::string& name) {

@@ -64,8 +64,12 @@ class SetEngine {
 
  private:
   void run();
+  /// One sleep and what is to be done after it. False when the engine ends.
+  bool take_turn();
   void negotiate(const Star::News& news);
   void take_submissions();
+  void send_submissions(const std::vector<std::shared_ptr<Operation>>& operations);
+  void send_decisions(const std::vector<Decision>& decisions);
   void note_join();
   /// Until `done`, or until the wait is interrupted (base/interrupt.h).
   template <class Done>

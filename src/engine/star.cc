@@ -190,12 +190,20 @@ Star::News Star::wait(std::optional<Deadline::Clock::time_point> until) {
     if (polls[i + 1].revents == 0) continue;
     if ((polls[i + 1].revents & POLLOUT) != 0) push(links_[i]);
     if ((polls[i + 1].revents & ~POLLOUT) == 0) continue;
-    if (!pull(links_[i], news)) {
-      news.closed.push_back(links_[i].member);
-      links_[i].socket = Fd();
+    std::string reason = "closed its connection: it has ended or left";
+    try {
+      if (pull(links_[i], news)) continue;
+    } catch (const Error& error) {
+      reason = fmt::format("sent what is no message of an engine: {}", error.message());
     }
+    news.closed.push_back({links_[i].member, std::move(reason)});
+    links_[i].socket = Fd();
   }
   return news;
+}
+
+void Star::close() noexcept {
+  for (Link& link : links_) link.socket = Fd();
 }
 
 void Star::flush(Deadline deadline) {

@@ -26,13 +26,19 @@ class Star {
     int from = -1;
     Frame frame;
   };
-  /// What has come in. `closed` are members whose connection is gone, after their last message.
+  /// A member whose connection is gone, after its last message.
+  struct Closed {
+    int member = -1;
+    std::string reason;
+  };
+  /// What has come in.
   struct News {
     std::vector<Message> messages;
-    std::vector<int> closed;
+    std::vector<Closed> closed;
   };
 
   /// Sleeps until there is news, wake() was called, or the moment has come. One thread at a time.
+  /// A connection on which something else than a message comes is closed.
   News wait(std::optional<Deadline::Clock::time_point> until);
 
   /// Ends the current or next wait(). From any thread.
@@ -44,6 +50,10 @@ class Star {
 
   /// Tries to get rid of what is left, for a moment. Before the end.
   void flush(Deadline deadline);
+
+  /// Closes all connections, which is how the others learn that nothing more comes from here. On
+  /// the thread that waits.
+  void close() noexcept;
 
  private:
   struct Link {
@@ -57,7 +67,7 @@ class Star {
   void lead(Communicator& members, Deadline deadline);
   void follow(Communicator& members, Deadline deadline);
   void push(Link& link);
-  /// False when the other side is gone.
+  /// False when the other side is gone. Throws corruption.
   bool pull(Link& link, News& news);
 
   Fd wake_fd_;

@@ -111,6 +111,15 @@ void TraceFile::append(std::string_view lines) {
 
 void TraceFile::replace() {
   const std::string fresh = path_ + ".new";
+  try {
+    replace_by(fresh);
+  } catch (...) {
+    ::unlink(fresh.c_str());  // a part of it would only fill the disk further
+    throw;
+  }
+}
+
+void TraceFile::replace_by(const std::string& fresh) {
   Fd next(::open(fresh.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
   if (!next.valid()) throw_errno("timeline: cannot create {}", fresh);
   for (loff_t from = 0; from < static_cast<loff_t>(size_);) {

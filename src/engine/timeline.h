@@ -72,6 +72,7 @@ class TraceFile {
 
  private:
   void replace();
+  void replace_by(const std::string& fresh);
 
   std::string path_;
   Fd file_;               // the current one; invalid after a failure

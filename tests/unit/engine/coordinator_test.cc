@@ -170,6 +170,30 @@ TEST_F(CoordinatorTest, ReportsStallsAndEndsThem) {
   EXPECT_FALSE(leader.next_check().has_value());
 }
 
+// As by the largest number of milliseconds that there is.
+TEST_F(CoordinatorTest, TimesWithoutAnEndDoNotEndAtOnce) {
+  Coordinator leader({0, 1}, {.stall_warning = std::chrono::milliseconds::max(),
+                              .stall_shutdown = std::chrono::milliseconds::max()});
+  leader.submit(0, allreduce("a"), now_);
+  EXPECT_GT(leader.next_check(), now_ + 24h);
+  EXPECT_FALSE(leader.check_stalls(now_ + 24h).has_value());
+  EXPECT_TRUE(leader.take_decisions().empty());
+}
+
+TEST_F(CoordinatorTest, FusionsFitIntoAMessage) {
+  Coordinator leader = make(1);
+  for (int i = 0; i < 2000; ++i)
+    leader.submit(0, allreduce(std::to_string(i) + std::string(4000, 'x'), {0}), now_);
+  const auto decisions = leader.take_decisions();
+  EXPECT_GE(decisions.size(), 2U);
+  std::size_t requests = 0;
+  for (const Decision& decision : decisions) {
+    EXPECT_LE(encoded_bytes(decision), 2 * kRequestLimit);
+    requests += decision.requests.size();
+  }
+  EXPECT_EQ(requests, 2000U);
+}
+
 TEST(Messages, SurviveTheTrip) {
   Request request = allreduce("päth/∇", {3, 0, 7}, ReduceOp::adasum);
   request.kind = OpKind::grouped_allreduce;
@@ -193,6 +217,10 @@ TEST(Messages, SurviveTheTrip) {
   failure.absent = {1, 4};
   parser.feed(encode_decisions({failure}));
   EXPECT_EQ(decode_decisions(parser.next()->payload).at(0).absent, failure.absent);
+  constexpr std::size_t kAround = 9;  // the frame's length and type, the number of those inside
+  EXPECT_EQ(encode_submit({request}).size(), kAround + encoded_bytes(request));
+  failure.requests = {request};
+  EXPECT_EQ(encode_decisions({failure}).size(), kAround + encoded_bytes(failure));
   const std::string frame = encode_submit({request});
   EXPECT_THROW((void)decode_submit(std::string_view(frame).substr(5, 20)), Error);
 }

@@ -1,10 +1,18 @@
 // The engine with ranks that are threads: every operation, in orders that differ between ranks.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
 #include <numeric>
 
+#include "base/env.h"
+#include "base/files.h"
 #include "engine/operation.h"
+#include "engine/star.h"
+#include "engine/timeline.h"
 #include "kolo/engine.h"
 #include "kolo/random.h"
 #include "support/arrangement.h"
@@ -268,6 +276,50 @@ TEST_P(EngineTest, ARankWithoutRoomForTheResult) {
   });
 }
 
+// What is one rank's own mistake breaks nothing.
+TEST_P(EngineTest, NamesHaveALimit) {
+  run([](Engine& engine) {
+    std::vector<float> data(3, 1.0F);
+    std::string text;
+    if (engine.rank() == 1) {
+      EXPECT_EQ(
+          code_of([&] { engine.allreduce(std::string(70 << 20, 'x'), in_place(data)); }, &text),
+          ErrorCode::invalid_argument);
+      EXPECT_LT(text.size(), 500U);
+      EXPECT_THAT(text, HasSubstr("the name has 73400320 bytes, but at most 4096 are allowed"));
+      const TensorArg tensor{data.data(), data.data(), Shape(1 << 20, 1), DataType::float32};
+      EXPECT_EQ(code_of([&] { engine.allreduce("deep", tensor); }), ErrorCode::invalid_argument);
+    }
+    engine.allreduce(std::string(4096, 'x'), in_place(data), {.op = ReduceOp::max});
+    EXPECT_EQ(data[0], 1.0F);
+  });
+}
+
+TEST_P(EngineTest, AnAllocatorThatReturnsNullIsAnError) {
+  run([](Engine& engine) {
+    for (const std::int64_t rows : {3, 20'000}) {
+      const std::vector<float> mine(static_cast<std::size_t>(rows), 1.0F);
+      std::vector<float> all;
+      const bool fails = engine.rank() == 0;
+      const auto gather = [&] {
+        engine.synchronize(engine.allgather_async("rows", mine.data(), {rows}, DataType::float32,
+                                                  fails ? [](auto) -> void* { return nullptr; }
+                                                        : Communicator::into(all)));
+      };
+      std::string text;
+      if (fails) {
+        EXPECT_EQ(code_of(gather, &text), ErrorCode::invalid_argument);
+        EXPECT_THAT(text, HasSubstr("the allocator returned null"));
+      } else if (rows == 3) {
+        gather();
+      } else {
+        EXPECT_EQ(code_of(gather), ErrorCode::unavailable);
+      }
+      engine.barrier();
+    }
+  });
+}
+
 TEST_P(EngineTest, AcrossHosts) {
   std::vector<int> hosts;
   for (int r = 0; r < GetParam(); ++r) hosts.push_back(r / 2);
@@ -327,6 +379,61 @@ TEST(ProcessSets, WorkByThemselves) {
     EXPECT_THAT(engine.process_sets(), ElementsAre(kGlobalProcessSet, odd));
     engine.barrier();
   });
+}
+
+TEST(StarTest, WhatIsNoMessageClosesTheConnectionItCameBy) {
+  ThreadRanks ranks({.host_of_rank = {0, 0, 0}});
+  ranks.run([](Communicator& world) {
+    const Deadline deadline = Deadline::after(std::chrono::seconds(30));
+    runtime::Star star(world, deadline);
+    if (world.rank() == 1) star.send(0, std::string(8, '\xff'));
+    while (world.rank() == 0 && !deadline.passed()) {
+      const auto news = star.wait(deadline.when());
+      if (news.closed.empty()) continue;
+      EXPECT_EQ(news.closed.size(), 1U);
+      EXPECT_EQ(news.closed[0].member, 1);
+      EXPECT_THAT(news.closed[0].reason, HasSubstr("no message of an engine"));
+      break;
+    }
+    world.barrier();
+  });
+}
+
+TEST(TraceFileTest, OnAFullDiskNoPartIsLeft) {
+  const TempDir directory;
+  const auto path = directory.path() / "trace.json";
+  const auto part = directory.path() / "trace.json.new";
+  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  rlimit before{};
+  ::getrlimit(RLIMIT_FSIZE, &before);
+  {
+    runtime::TraceFile file(path, 2);
+    const rlimit small{1000, before.rlim_max};
+    ::setrlimit(RLIMIT_FSIZE, &small);
+    file.append(std::string(5000, '\n'));
+    EXPECT_FALSE(std::filesystem::exists(part));
+    EXPECT_THROW(runtime::TraceFile(directory.path() / "other.json", 1000), Error);
+    EXPECT_FALSE(std::filesystem::exists(directory.path() / "other.json.new"));
+  }
+  ::setrlimit(RLIMIT_FSIZE, &before);
+  std::signal(SIGXFSZ, handler);
+  EXPECT_TRUE(std::filesystem::exists(path));
+  EXPECT_FALSE(std::filesystem::exists(part));
+}
+
+TEST(EngineSettings, NumbersThatMeanNothingAreRefused) {
+  ThreadRanks ranks({.host_of_rank = {0}});
+  ::setenv("KOLO_FUSION_THRESHOLD", "-3", 1);
+  ranks.run([](Communicator& world) {
+    std::string text;
+    EXPECT_EQ(code_of([&] { Engine engine(world); }, &text), ErrorCode::invalid_argument);
+    EXPECT_THAT(text, HasSubstr("KOLO_FUSION_THRESHOLD='-3' is negative"));
+  });
+  ::unsetenv("KOLO_FUSION_THRESHOLD");
+  // A part of a millisecond is not never.
+  ::setenv("KOLO_STALL_SHUTDOWN_TIME_SECONDS", "0.0005", 1);
+  EXPECT_EQ(setting_seconds("STALL_SHUTDOWN_TIME_SECONDS"), std::chrono::milliseconds(1));
+  ::unsetenv("KOLO_STALL_SHUTDOWN_TIME_SECONDS");
 }
 
 TEST(Stalls, EndWithTheNamesOfThoseWhoDidNotCome) {
