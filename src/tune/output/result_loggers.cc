@@ -63,7 +63,7 @@ class Appender {
   /// Puts another file in its place, to which the next flush appends.
   void replace(const std::string& text) {
     file_.reset();
-    write_file_atomically(path_, text);
+    replace_trial_file(path_, text);
     size_ = text.size();
   }
   void flush_if_much() {

@@ -72,17 +72,22 @@ void require_loggers(const std::vector<std::string>& names) {
   for (const auto& name : names) static_cast<void>(kTable.at(name));
 }
 
-void write_params(const fs::path& directory, const search::Value& config) {
-  const std::string params = json_text(search::json_from_value(config), 2) + "\n";
-  const fs::path path = directory / "params.json", next = directory / ".params.json";
-  require_trial_directory(directory);
-  if (holds(path, params)) return;
+void replace_trial_file(const fs::path& path, std::string_view content) {
+  require_trial_directory(path.parent_path());
+  const fs::path next = path.parent_path() / ("." + path.filename().string());
   ::unlink(next.c_str());  // of a crash, or what an earlier run of the trial has put there
   {
     const Fd file = open_plain_file(next, O_WRONLY | O_CREAT | O_EXCL, 0644);
-    write_all(file.get(), params, next.string());
+    write_all(file.get(), content, next.string());
   }
   if (::rename(next.c_str(), path.c_str()) != 0) throw_errno("cannot write {}", path.string());
+}
+
+void write_params(const fs::path& directory, const search::Value& config) {
+  const std::string params = json_text(search::json_from_value(config), 2) + "\n";
+  require_trial_directory(directory);
+  const fs::path path = directory / "params.json";
+  if (!holds(path, params)) replace_trial_file(path, params);
 }
 
 TrialLog::TrialLog(LoggedTrial trial, const std::vector<std::string>& names, bool anew)

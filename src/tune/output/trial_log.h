@@ -49,6 +49,9 @@ void require_loggers(const std::vector<std::string>& names);
 /// Opens a file of the trial to append to. Throws failed_precondition if something else has its
 /// name or that of its directory: the trial may put links and pipes there.
 Fd open_trial_file(const std::filesystem::path& path, mode_t mode);
+/// Readers see the old content or the new one, whatever has the name now. It is not flushed to
+/// disk: the database is what survives a power failure.
+void replace_trial_file(const std::filesystem::path& path, std::string_view content);
 /// Throws failed_precondition unless the directory is there and no link to another one.
 void require_trial_directory(const std::filesystem::path& directory);
 
