@@ -190,6 +190,26 @@ TEST_F(TrialChannelsTest, LongLinesOfManyConnectionsWaitForEachOther) {
   EXPECT_TRUE(refused_.empty());
 }
 
+TEST_F(TrialChannelsTest, ALineCostsWhatItsValuesTake) {
+  const auto trial = channels_.open({1, 1});
+  std::string line = R"({"loss": 1, "many": [)";
+  for (int i = 0; i < 600'000; ++i) line += "0,";
+  line += "0]}\n";
+  const std::string both = line + line;
+  std::size_t sent = 0;
+  const auto read_all = [&] {
+    for (bool more = true; more; more = is_ready(0)) {
+      read_ready();
+      send_more(trial.trial_end, both, sent);
+    }
+  };
+  read_all();
+  EXPECT_EQ(lines_, 1);
+  channels_.answer(trial.channel, answer_line({}));
+  read_all();
+  EXPECT_EQ(lines_, 2);
+}
+
 TEST_F(TrialChannelsTest, ReportsOfConnectionsThatHaveClosedCountToo) {
   const auto trial = channels_.open({1, 1});
   const std::string line =
