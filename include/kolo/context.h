@@ -50,7 +50,8 @@ class Context {
 
 // --- one default Context, for programs that are one rank of one job ------------------------------
 
-/// Joins the job. Does nothing if already initialised. Not thread-safe against itself and shutdown.
+/// Joins the job. Does nothing if already initialised. Several threads may call it, but not while
+/// another one calls shutdown().
 void init(const ContextOptions& options = {});
 /// Leaves the job; init() may be called again. Does nothing if not initialised.
 void shutdown();
