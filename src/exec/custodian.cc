@@ -225,17 +225,23 @@ void Custodian::take_signals() {
 }
 
 void Custodian::reap() {
+  std::vector<TaskTable::Event> exits;
   for (;;) {
     // Look first and take later: see TaskTable::about_to_reap.
     siginfo_t info{};
-    if (::waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == 0) return;
+    if (::waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == 0) break;
     table_.about_to_reap(info.si_pid);
     int status = 0;
     if (::waitpid(info.si_pid, &status, 0) != info.si_pid) continue;
-    const auto exit = table_.reaped(info.si_pid, status, Clock::now());
-    if (exit && outputs_.at({exit->owner, exit->id}).tell_exit)
-      tell(exit->owner, frame(Kind::exited, encode(Exited{exit->id, exit->status})));
+    if (const auto exit = table_.reaped(info.si_pid, status, Clock::now())) exits.push_back(*exit);
   }
+  // The kernel gives them in the order of their starts. Whoever was killed is told first: others
+  // may have ended because they saw it, and owners take the first failure for the cause.
+  std::stable_partition(exits.begin(), exits.end(),
+                        [](const auto& exit) { return WIFSIGNALED(exit.status); });
+  for (const auto& exit : exits)
+    if (outputs_.at({exit.owner, exit.id}).tell_exit)
+      tell(exit.owner, frame(Kind::exited, encode(Exited{exit.id, exit.status})));
 }
 
 void Custodian::tell_ends(Time now) {

@@ -212,6 +212,27 @@ TEST(CustodianTest, WhatIsNoFileInPlaceOfALogFailsTheTaskAlone) {
   EXPECT_EQ(owner.ends[id].tail, "");
 }
 
+TEST(CustodianTest, WhoWasKilledIsToldBeforeWhoEndedBecauseOfIt) {
+  const TempDir directory;
+  const std::string go = (directory.path() / "go").string();
+  const auto waits_and = [&go](const char* end) {
+    return fmt::format("echo $$ $PPID; while ! [ -e {} ]; do sleep 0.01; done; {}", go, end);
+  };
+  Owner owner;
+  owner.link().start(Owner::shell(1, waits_and("exit 1")));
+  owner.link().start(Owner::shell(2, waits_and("kill -9 $$")));
+  ASSERT_TRUE(owner.wait_for_output(1, "\n") && owner.wait_for_output(2, "\n"));
+  const pid_t custodian = std::stoi(owner.out[1].substr(owner.out[1].find(' ')));
+  ::kill(custodian, SIGSTOP);  // it will see both ends at once
+  write_file_atomically(go, "");
+  const Deadline deadline = Deadline::after(20s);
+  while ((lives(word_of(owner.out[1])) || lives(word_of(owner.out[2]))) && !deadline.passed())
+    ::poll(nullptr, 0, 1);
+  ::kill(custodian, SIGCONT);
+  ASSERT_TRUE(owner.wait([&] { return owner.exit_order.size() == 2; }));
+  EXPECT_THAT(owner.exit_order, ::testing::ElementsAre(2, 1));
+}
+
 TEST(CustodianTest, AFullPipeSlowsTheTaskAndLosesNothing) {
   Owner owner;
   constexpr std::size_t kBytes = 20U << 20;

@@ -59,6 +59,7 @@ class Owner {
 
   std::map<TaskId, std::string> out, err;
   std::map<TaskId, int> exits;
+  std::vector<TaskId> exit_order;
   std::map<TaskId, TaskEnd> ends;
   std::map<TaskId, int> times_told;
   std::set<ReservationId> reserved;
@@ -74,7 +75,10 @@ class Owner {
     if (auto* refusal = std::get_if<Refusal>(&event)) refused[refusal->id] = refusal->reason;
     if (auto* held = std::get_if<Holdings>(&event)) holdings = *held;
     if (auto* measured = std::get_if<HostLoad>(&event)) load = *measured;
-    if (auto* exited = std::get_if<Exited>(&event)) exits[exited->id] = exited->status;
+    if (auto* exited = std::get_if<Exited>(&event)) {
+      exits[exited->id] = exited->status;
+      exit_order.push_back(exited->id);
+    }
     if (auto* end = std::get_if<TaskEnd>(&event)) {
       ++times_told[end->id];
       ends[end->id] = *end;
