@@ -7,6 +7,7 @@
 // for people.
 #include "tune/protocol/trial_protocol.h"
 
+#include <algorithm>
 #include <charconv>
 #include <sstream>
 
@@ -18,6 +19,8 @@ namespace kolo::tune {
 namespace {
 
 constexpr const char* kVersionKey = "kolo";
+/// Of a line. "0," is two bytes of it, and takes a hundred times as much when it is read.
+constexpr std::ptrdiff_t kMostValues = 1'000'000;
 /// What a trial says of its failure is cut to so many letters; a line that is wrong is shown for as
 /// long as people read it.
 constexpr std::size_t kLongestFailure = 8192, kLongestShown = 200;
@@ -48,6 +51,10 @@ std::string metrics_line(const char* key, const Value& metrics,
 }
 
 Value decode_line(std::string_view text) {
+  if (std::count(text.begin(), text.end(), ',') > kMostValues)
+    throw_error(ErrorCode::invalid_argument,
+                "a report has more than {} values; keep large tables in a file of the trial",
+                kMostValues);
   Value value;
   try {
     value = decode(text, "a line of a trial");

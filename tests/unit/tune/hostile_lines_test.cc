@@ -39,6 +39,12 @@ TEST(HostileLines, ErrorsShowTheirBeginning) {
   EXPECT_LT(parse_trial_line(R"({"kolo": 1, "error": ")" + much + "\"}").error.size(), 10'000U);
 }
 
+TEST(HostileLines, HaveAsManyValuesAsMemoryHolds) {
+  std::string line = R"({"kolo": 1, "report": {"loss": 1, "table": [0)";
+  for (int i = 0; i < 1'000'000; ++i) line += ",0";
+  EXPECT_THROW(parse_trial_line(line + "]}}"), Error);
+}
+
 class ReportFileTest : public testing::Test {
  protected:
   void append(const std::string& text) { std::ofstream(path_, std::ios::app) << text; }
