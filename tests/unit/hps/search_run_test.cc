@@ -162,12 +162,17 @@ TEST(SearchRun, TheSameAnswersAfterAResume) {
     EXPECT_EQ(found.rows[i].parameters, expected.rows[i].parameters) << i;
 }
 
+/// Two evaluations.
+void write_results_of_deephyper(const std::filesystem::path& file) {
+  std::filesystem::create_directories(file.parent_path());
+  std::ofstream(file) << "x,y,objective,elapsed_sec\n"
+                         "3,0.5,3.5,1.0\n"
+                         "9,0.25,9.25,2.0\n";
+}
+
 TEST(SearchRun, ContinuesAResultsFileOfDeepHyper) {
   const TempDir folder;
-  std::filesystem::create_directories(folder.path() / "log");
-  std::ofstream(folder.path() / "log/results.csv") << "x,y,objective,elapsed_sec\n"
-                                                      "3,0.5,3.5,1.0\n"
-                                                      "9,0.25,9.25,2.0\n";
+  write_results_of_deephyper(folder.path() / "log/results.csv");
   int runs = 0;
   auto plan = plan_in(folder, [&](RunningJob& job) {
     ++runs;
@@ -208,10 +213,7 @@ TEST(SearchRun, GoesOnAfterTheGreatestIdOfAResultsFile) {
 
 TEST(SearchRun, GoesOnWhenItWasKilledBetweenTheFilesOfItsBeginning) {
   const TempDir folder;
-  std::filesystem::create_directories(folder.path() / "log");
-  std::ofstream(folder.path() / "log/results-older.csv") << "x,y,objective,elapsed_sec\n"
-                                                            "3,0.5,3.5,1.0\n"
-                                                            "9,0.25,9.25,2.0\n";
+  write_results_of_deephyper(folder.path() / "log/results-older.csv");
   int runs = 0;
   auto plan = plan_in(folder, [&](RunningJob& job) {
     ++runs;
