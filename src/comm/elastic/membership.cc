@@ -134,6 +134,10 @@ void Membership::receive() {
   }
 }
 
+void Membership::tell_timeout(std::chrono::milliseconds of_operations) {
+  send(Timeout{of_operations});
+}
+
 Wish Membership::wish() {
   receive();
   return member_.wish();

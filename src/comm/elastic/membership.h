@@ -35,6 +35,9 @@ class Membership {
   /// Signals that mean notice; from then on they do not end this process.
   void heed_notice();
 
+  /// How long operations of its groups wait. The launcher gives up nobody sooner who is waited for.
+  void tell_timeout(std::chrono::milliseconds of_operations);
+
   /// At the end of a step: what this worker wants of the group.
   Wish wish();
   /// This worker is in its group no longer. `blamed` is the rank that was lost, if one was.

@@ -9,6 +9,7 @@
 //                       finished   "the program's function has come to its end"
 //                       leaving    "I was asked to go; do not count on me any longer"
 //                       alive      "my process runs, whatever it is at"; once in a while
+//                       timeout    "operations of my groups wait for others this long"
 //   launcher → worker   group      "you are rank r of generation g, which meets there"
 //                       change     "leave generation g at the end of the step: it is to change"
 //                       retire     "leave at the end of the step, and do not come back"
@@ -45,7 +46,11 @@ struct Leaving {
 struct Alive {
   bool operator==(const Alive&) const = default;
 };
-using FromWorker = std::variant<Ready, Finished, Leaving, Alive>;
+struct Timeout {
+  std::chrono::milliseconds of_operations{0};  ///< kLongestTime at the most
+  bool operator==(const Timeout&) const = default;
+};
+using FromWorker = std::variant<Ready, Finished, Leaving, Alive, Timeout>;
 
 struct GroupPlan {
   Generation generation = 0;

@@ -11,7 +11,7 @@ namespace {
 
 Time now() { return Deadline::Clock::now().time_since_epoch(); }
 
-/// The workers have the same environment.
+/// The workers have the same environment, unless they tell something else.
 RosterOptions with_timeout(RosterOptions options) {
   for (const char* name : {"GLOO_TIMEOUT_SECONDS", "TIMEOUT_SECONDS"})
     if (const auto timeout = setting_seconds(name); timeout && timeout->count() > 0)
@@ -58,6 +58,8 @@ void GroupLeader::hear() {
       carry_out(roster_.finished(worker, *finished, now()));
     else if (std::holds_alternative<comm::elastic::Alive>(message))
       carry_out(roster_.alive(worker, now()));
+    else if (const auto* timeout = std::get_if<comm::elastic::Timeout>(&message))
+      roster_.timeout(worker, timeout->of_operations);
     else
       carry_out(roster_.leaving(worker, now()));
   }

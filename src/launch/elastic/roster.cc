@@ -107,6 +107,11 @@ Actions Roster::alive(int id, Time now) {
   return {};
 }
 
+void Roster::timeout(int id, Time of_operations) {
+  if (const auto found = workers_.find(id); found != workers_.end())
+    found->second.timeout = of_operations;
+}
+
 Actions Roster::refused(int id, Time now) {
   const auto found = workers_.find(id);
   if (found == workers_.end()) return {};
@@ -163,6 +168,14 @@ Actions Roster::tick(Time now) {
   return actions;
 }
 
+/// Workers are parts of one program, but they may have been started with settings of their own.
+Time Roster::longest_timeout() const {
+  std::optional<Time> longest;
+  for (const auto& [id, worker] : workers_)
+    if (worker.timeout) longest = std::max(longest.value_or(Time{0}), *worker.timeout);
+  return longest.value_or(options_.group_timeout);
+}
+
 /// The first of its reasons, if there is one.
 std::optional<Roster::Stuck> Roster::stuck(const Worker& worker) const {
   std::optional<Stuck> first;
@@ -177,7 +190,7 @@ std::optional<Roster::Stuck> Roster::stuck(const Worker& worker) const {
   consider(worker.given_up, options_.stuck_timeout, "was given up by others and has not answered");
   if (ending_since_)
     consider(std::max(*ending_since_, worker.heard), options_.stuck_timeout, kMute);
-  consider(awaited_since_, options_.group_timeout + options_.stuck_timeout,
+  consider(awaited_since_, longest_timeout() + options_.stuck_timeout,
            "has been waited for by others");
   return first;
 }

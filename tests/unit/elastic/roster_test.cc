@@ -179,6 +179,26 @@ TEST(RosterTest, WhoComesMuchLaterThanTheOthersIsKilledThoughItLives) {
   EXPECT_EQ(killed_at(140s), 1U);
 }
 
+// A program may wait longer than its environment says, and write a commit for that long.
+TEST(RosterTest, NobodyIsKilledBeforeTheTimeoutThatWorkersHaveTold) {
+  for (const Time told : {Time(1000s), Time(20s)}) {
+    Roster roster = make_roster({.start_ranks = 3, .least_ranks = 1, .group_timeout = 100s});
+    (void)roster.hosts_changed({{"a", 3}}, 0s);
+    for (const int worker : {0, 1, 2}) {
+      roster.timeout(worker, told);
+      (void)roster.ready(worker, {}, 0s);
+    }
+    (void)roster.ended(2, 137, "was killed", 1s);
+    (void)roster.ready(0, {.left = 1, .blamed = 2}, 10s);
+    Time killed_at{0};
+    for (Time now = 10s; now < 5000s && killed_at == Time{0}; now += 5s) {
+      (void)roster.alive(1, now);
+      if (!only<KillWorker>(roster.tick(now)).empty()) killed_at = now;
+    }
+    EXPECT_EQ(killed_at, Time(10s) + told + 30s);
+  }
+}
+
 TEST(RosterTest, TheResetLimitEndsTheJob) {
   Roster roster = three_at_work({.start_ranks = 3, .least_ranks = 1, .reset_limit = 0});
   (void)roster.ended(1, 137, "was killed", 1s);

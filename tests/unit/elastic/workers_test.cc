@@ -75,6 +75,9 @@ class Job {
   bool has_reached(int worker, const std::string& mark) {
     return std::filesystem::exists(directory_.path() / fmt::format("{}-{}", worker, mark));
   }
+  void let_reach(int worker, const std::string& mark) {
+    std::ofstream(directory_.path() / fmt::format("{}-{}", worker, mark));
+  }
   static void reach(int worker, const std::string& mark) {
     std::ofstream(std::filesystem::path(::getenv("REPORTS")) / fmt::format("{}-{}", worker, mark));
   }
@@ -82,6 +85,7 @@ class Job {
     return std::filesystem::exists(std::filesystem::path(::getenv("REPORTS")) /
                                    fmt::format("{}-{}", worker, mark));
   }
+  [[nodiscard]] bool lives(int worker) const { return processes_.contains(worker); }
   std::string said_by(int worker) {
     const auto path = directory_.path() / fmt::format("{}", worker);
     return std::filesystem::exists(path) ? read_file(path) : "";
@@ -234,6 +238,55 @@ TEST(ElasticWorkers, OneThatIsStoppedWhileAGroupIsFormedTakesNobodyWithIt) {
   EXPECT_EQ(job.said_by(0), "finished 100");
   EXPECT_EQ(job.said_by(2), "finished 100");
   EXPECT_EQ(job.formed, 3);
+}
+
+// The launcher knows the timeout of the environment, and the program has set a longer one.
+TEST(ElasticWorkers, AWriterOfALongCommitIsWaitedForAsLongAsTheProgramSays) {
+  TempDir commits;
+  Job job({.start_ranks = 3,
+           .least_ranks = 1,
+           .start_timeout = 30s,
+           .stuck_timeout = 8s,
+           .group_timeout = 1ms},
+          3, {{"KOLO_COMMIT_DIR", commits.path()}, {"KOLO_COMMIT_EVERY", "1"}}, [](int worker) {
+            std::int64_t step = 0;
+            std::int64_t copies = 0;
+            kolo::elastic::State state;
+            state.add(step).add(
+                [&] {
+                  // With a commit the state is taken twice by whoever writes: for itself, too.
+                  if (worker == 0 && step == 1 && ++copies == 2) {
+                    Job::reach(worker, "writing");
+                    while (!Job::is_reached(worker, "written")) ::usleep(10'000);
+                  }
+                  return std::string("large");
+                },
+                [](const std::string&) {});
+            ContextOptions options;
+            options.timeout = 60s;
+            kolo::elastic::run(
+                state,
+                [&](kolo::elastic::State&) {
+                  while (step < 3) {
+                    if (worker == 2 && step == 1) ::pause();  // the others wait for it, too
+                    ++step;
+                    state.commit();
+                  }
+                },
+                options);
+            return fmt::format("{}", step);
+          });
+  job.set_slots(3);
+  ASSERT_TRUE(job.serve_until([&] { return job.has_reached(0, "writing"); })) << job.told;
+  job.signal(2, SIGKILL);
+  // The time after which it would be killed if the launcher did not know better.
+  const Deadline too_late = Deadline::after(12s);
+  (void)job.serve_until([&] { return too_late.passed() || !job.lives(0); });
+  job.let_reach(0, "written");
+  EXPECT_TRUE(job.serve_to_the_end()) << job.told;
+  EXPECT_EQ(job.status, 0) << job.told << job.said_by(0) << job.said_by(1);
+  EXPECT_EQ(job.said_by(0), "3") << job.told;
+  EXPECT_EQ(job.said_by(1), "3") << job.told;
 }
 
 TEST(ElasticWorkers, ADirectoryThatCannotBeWrittenEndsNoJob) {
