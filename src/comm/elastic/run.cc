@@ -152,13 +152,15 @@ bool Session::work(const std::function<void(State&)>& function) {
 }
 
 /// One that has died ends a group, and so does one that does not come to its first meeting: that is
-/// seen as a timeout, because nobody can say that it is lost. What a program throws itself, or what
-/// the launcher does not do, ends no group.
+/// seen as a timeout, because nobody can say that it is lost. Later a timeout that names a rank is
+/// that of an engine, of an operation that this rank does not submit. What a program throws itself,
+/// or what the launcher does not do, ends no group.
 bool Session::ends_group(const Error& error) {
   if (error.code() == ErrorCode::peer_lost) return true;
   const bool has_not_come =
       error.code() == ErrorCode::timeout || error.code() == ErrorCode::unavailable;
-  if (!has_not_come || has_met_ || !membership_->is_in_group()) return false;
+  if (!has_not_come || !membership_->is_in_group()) return false;
+  if (has_met_) return error.code() == ErrorCode::timeout && error.rank().has_value();
   return ++failed_meetings_ < kFailedMeetings;
 }
 

@@ -17,6 +17,7 @@
 #include "comm/elastic/commit_files.h"
 #include "comm/elastic/notice.h"
 #include "kolo/elastic.h"
+#include "kolo/engine.h"
 #include "kolo/error.h"
 #include "launch/elastic/group_leader.h"
 
@@ -238,6 +239,31 @@ TEST(ElasticWorkers, OneThatIsStoppedWhileAGroupIsFormedTakesNobodyWithIt) {
   EXPECT_EQ(job.said_by(0), "finished 100");
   EXPECT_EQ(job.said_by(2), "finished 100");
   EXPECT_EQ(job.formed, 3);
+}
+
+// The engine says that an operation was not submitted, not that a rank is lost.
+TEST(ElasticWorkers, OneThatIsStoppedWhileOthersWaitInTheEngineTakesNobodyWithIt) {
+  Job job({.start_ranks = 2, .least_ranks = 1, .start_timeout = 30s, .stuck_timeout = 8s}, 2,
+          {{"KOLO_TIMEOUT_SECONDS", "2"}}, [](int worker) {
+            std::int64_t step = 0;
+            kolo::elastic::State state;
+            state.add(step);
+            kolo::elastic::run(state, [&](kolo::elastic::State&) {
+              while (step < 100) {
+                float value = 1;
+                engine().allreduce("value", {&value, &value, {1}, DataType::float32});
+                ++step;
+                state.commit();
+                if (worker == 1 && step == 3) ::raise(SIGSTOP);
+              }
+            });
+            return fmt::format("{}", step);
+          });
+  job.set_slots(2);
+  EXPECT_TRUE(job.serve_to_the_end()) << job.told;
+  EXPECT_EQ(job.status, 0) << job.told << job.said_by(0);
+  EXPECT_EQ(job.said_by(0), "100") << job.told;
+  EXPECT_THAT(job.told, HasSubstr("worker 1 on localhost"));
 }
 
 // The launcher knows the timeout of the environment, and the program has set a longer one.
