@@ -79,6 +79,7 @@ class Session {
 
  private:
   bool work(const std::function<void(State&)>& function);
+  void join_group();
   void enter_group();
   [[nodiscard]] bool ends_group(const Error& error);
   /// Back to the last commit, or without a state if there is no copy of it.
@@ -164,10 +165,20 @@ bool Session::ends_group(const Error& error) {
   return ++failed_meetings_ < kFailedMeetings;
 }
 
+/// Whoever is asked to go before a group has taken it in leaves as at the end of a step.
+void Session::join_group() {
+  try {
+    init(options_);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::cancelled || membership_->is_in_group()) throw;
+    throw EndOfGroup{};
+  }
+}
+
 void Session::enter_group() {
   has_returned_ = false;
   has_met_ = false;
-  init(options_);
+  join_group();
   is_writer_ = world().rank() == 0;
   std::vector<int> all(static_cast<std::size_t>(world().size()));
   std::iota(all.begin(), all.end(), 0);

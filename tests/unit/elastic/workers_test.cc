@@ -241,6 +241,26 @@ TEST(ElasticWorkers, OneThatIsStoppedWhileAGroupIsFormedTakesNobodyWithIt) {
   EXPECT_EQ(job.formed, 3);
 }
 
+TEST(ElasticWorkers, OneThatIsAskedToGoBeforeItHasAGroupLeavesAsAnyOther) {
+  Job job({.start_ranks = 2, .least_ranks = 2, .start_timeout = 30s, .hosts_may_come = true}, 1, {},
+          [](int worker) {
+            kolo::elastic::State state;
+            state.add(
+                [&] {  // what it begins with, when it heeds signals
+                  Job::reach(worker, "waits");
+                  return std::string();
+                },
+                [](const std::string&) {});
+            const auto ending = kolo::elastic::run(state, [](kolo::elastic::State&) {});
+            return std::string(ending == kolo::elastic::Ending::left ? "left" : "finished");
+          });
+  job.set_slots(1);
+  ASSERT_TRUE(job.serve_until([&] { return job.has_reached(0, "waits"); })) << job.told;
+  job.signal(0, SIGTERM);
+  EXPECT_TRUE(job.serve_until([&] { return !job.lives(0); }));
+  EXPECT_EQ(job.said_by(0), "left");
+}
+
 // The engine says that an operation was not submitted, not that a rank is lost.
 TEST(ElasticWorkers, OneThatIsStoppedWhileOthersWaitInTheEngineTakesNobodyWithIt) {
   Job job({.start_ranks = 2, .least_ranks = 1, .start_timeout = 30s, .stuck_timeout = 8s}, 2,
