@@ -44,7 +44,7 @@ class Membership {
   void leave_group(int blamed);
   /// Waits until the launcher, or a notice, says what comes after the last group. Never Next::wait.
   /// Throws timeout if the launcher says nothing for much longer than it should; while others are
-  /// at work, it says so.
+  /// at work, or start, it says so.
   Next await_next();
   /// Enters the next group and returns what its ranks meet by. Leaves the last one if nobody has.
   /// However long that group is in coming, there is `patience` from then on to reach its meeting

@@ -14,7 +14,7 @@
 //                       change     "leave generation g at the end of the step: it is to change"
 //                       retire     "leave at the end of the step, and do not come back"
 //                       over       "generation g has finished its work; there is no next one"
-//                       wait       "there are others at work, for whom you wait"; answers alive
+//                       wait       "others are at work, or start, for whom you wait"; answers alive
 #pragma once
 
 #include <chrono>

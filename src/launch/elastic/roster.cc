@@ -103,8 +103,18 @@ Actions Roster::alive(int id, Time now) {
   const auto found = workers_.find(id);
   if (found == workers_.end()) return {};
   found->second.heard = now;
-  if (found->second.phase == Phase::waiting && count(Phase::member) > 0) return {TellToWait{id}};
+  if (found->second.phase != Phase::waiting) return {};
+  const bool is_worth_it = std::any_of(workers_.begin(), workers_.end(), [&](const auto& entry) {
+    return entry.second.phase == Phase::member || may_join(entry.second, now);
+  });
+  if (is_worth_it) return {TellToWait{id}};
   return {};
+}
+
+/// It is starting, and has not taken longer for it than others wait for a rank.
+bool Roster::may_join(const Worker& worker, Time now) const {
+  return worker.phase == Phase::starting && !worker.is_retired &&
+         now < worker.began + std::max(options_.start_timeout, longest_timeout());
 }
 
 void Roster::timeout(int id, Time of_operations) {
@@ -247,6 +257,7 @@ void Roster::start_workers(Time now, Actions& actions) {
     if (!slot) return;
     const int id = next_worker_++;
     workers_[id].slot = *slot;
+    workers_[id].began = now;
     actions.emplace_back(StartWorker{id, *slot});
   }
 }

@@ -125,6 +125,7 @@ class Roster {
     bool has_left = false;      // on notice: its end is no failure
     bool has_finished = false;  // its work is done
     bool is_killed = false;
+    Time began{0};                 // when its process was asked for
     Time heard{0};                 // its last sign of life
     std::optional<Time> timeout;   // of its operations, as it has told
     std::optional<Time> given_up;  // by others of its group
@@ -142,6 +143,7 @@ class Roster {
   }
   [[nodiscard]] std::optional<Stuck> stuck(const Worker& worker) const;
   [[nodiscard]] Time longest_timeout() const;
+  [[nodiscard]] bool may_join(const Worker& worker, Time now) const;
   void start_workers(Time now, Actions& actions);
   void form_group(Time now, Actions& actions);
   void request_change(Time now, Actions& actions);

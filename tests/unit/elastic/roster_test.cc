@@ -145,6 +145,25 @@ TEST(RosterTest, WhoIsMuteWhenTheGroupIsToEndIsKilled) {
   EXPECT_TRUE(only<KillWorker>(roster.tick(131s)).empty());
 }
 
+// A worker gives up when it has not been told to wait for --elastic-timeout, and that is about
+// hosts: a rank may take longer to start.
+TEST(RosterTest, WhoeverIsReadyIsToldToWaitForOneThatStarts) {
+  for (const bool is_first_group : {true, false}) {
+    Roster roster = make_roster({.start_ranks = 2, .least_ranks = 2, .hosts_may_come = true});
+    (void)roster.hosts_changed({{"a", 2}}, 0s);
+    (void)roster.ready(0, {}, 0s);
+    if (!is_first_group) {
+      (void)roster.ready(1, {}, 0s);
+      (void)roster.ended(1, 137, "was killed", 0s);
+      (void)roster.ready(0, {.left = 1, .blamed = 1}, 0s);
+      EXPECT_TRUE(only<TellToWait>(roster.alive(0, 0s)).empty());  // there is nobody to wait for
+      EXPECT_EQ(only<StartWorker>(roster.hosts_changed({{"a", 2}, {"b", 1}}, 0s)).size(), 1U);
+    }
+    EXPECT_EQ(only<TellToWait>(roster.alive(0, 299s)).size(), 1U);
+    EXPECT_TRUE(only<TellToWait>(roster.alive(0, 301s)).empty());
+  }
+}
+
 TEST(RosterTest, TheOnlyMemberMayTakeLongButNotBeMute) {
   for (const bool is_mute : {false, true}) {
     Roster roster = make_roster({.start_ranks = 1, .least_ranks = 1, .hosts_may_come = true});
