@@ -20,6 +20,7 @@
 #include "kolo/engine.h"
 #include "kolo/error.h"
 #include "launch/elastic/group_leader.h"
+#include "support/few_descriptors.h"
 
 namespace kolo::launch::elastic {
 namespace {
@@ -259,6 +260,39 @@ TEST(ElasticWorkers, OneThatIsAskedToGoBeforeItHasAGroupLeavesAsAnyOther) {
   job.signal(0, SIGTERM);
   EXPECT_TRUE(job.serve_until([&] { return !job.lives(0); }));
   EXPECT_EQ(job.said_by(0), "left");
+}
+
+// As in a study with many trials, of which this one is to fail and no other.
+TEST(ElasticWorkers, AGroupThatCannotMeetForWantOfDescriptorsEndsItsJobAlone) {
+  Job job({.start_ranks = 1, .least_ranks = 1, .start_timeout = 30s, .hosts_may_come = true}, 2, {},
+          [](int worker) {
+            std::int64_t step = 0;
+            kolo::elastic::State state;
+            state.add(step).add(
+                [&] {
+                  Job::reach(worker, "is-connected");
+                  return std::string();
+                },
+                [](const std::string&) {});
+            kolo::elastic::run(state, [&](kolo::elastic::State&) {
+              Job::reach(worker, "at-work");
+              while (!Job::is_reached(worker, "go")) ::usleep(10'000);
+              ++step;
+              state.commit();
+            });
+            return std::string("done");
+          });
+  job.set_slots(1);
+  ASSERT_TRUE(job.serve_until([&] { return job.has_reached(0, "at-work"); })) << job.told;
+  job.set_slots(2);
+  ASSERT_TRUE(job.serve_until([&] { return job.has_reached(1, "is-connected"); })) << job.told;
+  job.let_reach(0, "go");
+  {
+    const test::FewDescriptors few;
+    EXPECT_TRUE(job.serve_to_the_end()) << job.told;
+  }
+  EXPECT_EQ(job.status, 1) << job.told;
+  EXPECT_THAT(job.told, HasSubstr("generation 2 has no place to meet: "));
 }
 
 // The engine says that an operation was not submitted, not that a rank is lost.
