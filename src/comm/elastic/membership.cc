@@ -28,6 +28,8 @@ using namespace std::chrono_literals;
 constexpr auto kLauncherGrace = 60s;
 constexpr auto kSendTime = 5s;
 constexpr std::chrono::milliseconds kElasticTimeout = 600s;
+/// Before it comes again to a launcher that has dropped it.
+constexpr std::chrono::milliseconds kLeastPause = 20ms, kMostPause = 1s;
 /// A wait looks around this often for an interpreter whose user presses Ctrl-C.
 constexpr int kSliceMs = 50;
 
@@ -65,11 +67,29 @@ Membership::Membership(const Launched& launched, Deadline deadline)
       door_(SocketAddress::parse(launched.rendezvous)),
       secret_(read_secret_file(launched.secret_fd, launched.custodian_pid)),
       patience_(setting_seconds("ELASTIC_TIMEOUT").value_or(kElasticTimeout) + kLauncherGrace) {
-  rendezvous::Caller caller(door_, rendezvous::Purpose::membership, worker_, deadline,
-                            std::string(kLauncher));
-  socket_ = caller.prove(secret_, deadline);
+  socket_ = connect(deadline);
   const SignalsBlocked blocked;  // they are for the program's own threads
   pulse_ = std::thread([this] { tell_that_it_is_alive(); });
+}
+
+/// Whoever is late in a crowd of strangers is dropped at the door, and comes again.
+Fd Membership::connect(Deadline deadline) const {
+  for (auto pause = kLeastPause;; pause = std::min(2 * pause, kMostPause)) {
+    try {
+      rendezvous::Caller caller(door_, rendezvous::Purpose::membership, worker_, deadline,
+                                std::string(kLauncher));
+      return caller.prove(secret_, deadline);
+    } catch (const Error& error) {
+      if (!rendezvous::Caller::was_dropped(error)) throw;
+      if (deadline.left() < pause)
+        throw_error(ErrorCode::unavailable,
+                    "{} does not let this process in as worker {}; if it was started by a rank of "
+                    "the job, which is that worker, start it without KOLO_WORKER in its "
+                    "environment",
+                    kLauncher, worker_);
+    }
+    ::poll(nullptr, 0, static_cast<int>(pause.count()));
+  }
 }
 
 Membership::~Membership() {

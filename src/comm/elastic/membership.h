@@ -60,6 +60,7 @@ class Membership {
   [[nodiscard]] Generation generation() const noexcept { return member_.generation(); }
 
  private:
+  [[nodiscard]] Fd connect(Deadline deadline) const;
   void send(const FromWorker& message);
   /// Takes what has come, without waiting.
   void receive();

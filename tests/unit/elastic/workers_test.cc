@@ -5,17 +5,24 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
 #include <cstdlib>
 #include <fstream>
+#include <future>
 #include <map>
 
+#include "base/env.h"
 #include "base/files.h"
+#include "base/socket.h"
 #include "comm/elastic/commit_files.h"
+#include "comm/elastic/membership.h"
 #include "comm/elastic/notice.h"
+#include "comm/launchers.h"
+#include "comm/rendezvous/doorkeeper.h"
 #include "kolo/elastic.h"
 #include "kolo/engine.h"
 #include "kolo/error.h"
@@ -260,6 +267,71 @@ TEST(ElasticWorkers, OneThatIsAskedToGoBeforeItHasAGroupLeavesAsAnyOther) {
   job.signal(0, SIGTERM);
   EXPECT_TRUE(job.serve_until([&] { return !job.lives(0); }));
   EXPECT_EQ(job.said_by(0), "left");
+}
+
+// A program that a rank starts has the rank's environment. If it is one of kolo, too, it must not
+// take the rank's place.
+TEST(ElasticWorkers, ASecondProcessOfAWorkerDoesNotTakeItsPlace) {
+  Job job({.start_ranks = 2, .least_ranks = 2, .start_timeout = 30s}, 2, {}, [](int worker) {
+    std::string told;
+    std::int64_t step = 0;
+    kolo::elastic::State state;
+    state.add(step);
+    const auto ending = kolo::elastic::run(state, [&](kolo::elastic::State&) {
+      while (step < 5) {
+        if (worker == 1 && step == 2) {
+          try {
+            const comm::elastic::Membership second(comm::read_launcher(environment),
+                                                   Deadline::after(1s));
+            told = "it was welcomed";
+          } catch (const Error& error) {
+            told = error.message();
+          }
+        }
+        ++step;
+        state.commit();
+      }
+    });
+    return fmt::format("{} {} {}", ending == kolo::elastic::Ending::finished, step, told);
+  });
+  job.set_slots(2);
+  EXPECT_TRUE(job.serve_to_the_end()) << job.told;
+  EXPECT_EQ(job.status, 0) << job.told;
+  EXPECT_EQ(job.said_by(0), "true 5 ");
+  EXPECT_THAT(job.said_by(1), testing::StartsWith("true 5 "));
+  EXPECT_THAT(job.said_by(1), HasSubstr("KOLO_WORKER"));
+}
+
+// The door drops whoever is late in a crowd of strangers, or while the launcher was held up.
+TEST(ElasticWorkers, OneThatIsDroppedAtTheDoorComesAgain) {
+  const Secret secret = Secret::random();
+  const Fd file = make_secret_file(secret);
+  std::vector<Fd> listeners;
+  listeners.push_back(listen_tcp(SocketAddress::loopback()));
+  comm::Launched launched;
+  launched.worker = 0;
+  launched.rendezvous = local_address_of(listeners[0].get()).str();
+  launched.secret_fd = file.get();
+  auto worker = std::async(std::launch::async, [&] {
+    const comm::elastic::Membership membership(launched, Deadline::after(20s));
+    return membership.has_launcher();
+  });
+  const auto await = [](int fd) {
+    pollfd poll{fd, POLLIN, 0};
+    return ::poll(&poll, 1, 10'000) == 1;
+  };
+  ASSERT_TRUE(await(listeners[0].get()));
+  {
+    const Fd first(::accept4(listeners[0].get(), nullptr, nullptr, SOCK_CLOEXEC));
+    char byte;
+    ASSERT_EQ(::recv(first.get(), &byte, 1, 0), 1);
+  }
+  comm::rendezvous::Doorkeeper door(
+      std::move(listeners), {.secret = secret, .expects = [](const auto&) { return true; }});
+  std::vector<comm::rendezvous::Doorkeeper::Guest> guests;
+  while (guests.empty() && await(door.poll_fd())) guests = door.admit();
+  EXPECT_EQ(guests.size(), 1U);
+  EXPECT_TRUE(worker.get());
 }
 
 // As in a study with many trials, of which this one is to fail and no other.
