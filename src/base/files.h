@@ -37,8 +37,12 @@ std::string tail_of_file(const std::filesystem::path& path, std::size_t bytes,
 /// umask. A link or a pipe of this name is replaced.
 void write_file_atomically(const std::filesystem::path& path, std::string_view content,
                            mode_t mode = 0644);
-/// The same for what a user has named, such as /dev/stdout: a device or a pipe gets the content,
-/// and a link stays, since the file that it points to is written.
+/// Removes from a directory what writers that were killed have left of files named PREFIX…SUFFIX.
+/// What has been written to within the last hour stays: somebody may be at it.
+void remove_abandoned_parts(const std::filesystem::path& directory, std::string_view prefix,
+                            std::string_view suffix) noexcept;
+/// Like write_file_atomically(), for what a user has named, such as /dev/stdout: a device or a pipe
+/// gets the content, and a link stays, since the file that it points to is written.
 void write_output_file(const std::filesystem::path& path, std::string_view content);
 
 /// The file, or the names in the directory, survive a crash of the machine when this returns.

@@ -18,6 +18,7 @@ namespace fs = std::filesystem;
 constexpr std::string_view kMagic = "kolocmit";
 constexpr std::uint32_t kVersion = 1;
 constexpr std::size_t kKept = 2;
+constexpr std::string_view kPrefix = "commit-", kSuffix = ".kolo";
 
 std::uint64_t hash_of(std::string_view bytes) {
   std::uint64_t hash = bytes.size();
@@ -73,7 +74,8 @@ StoredCommit decode_commit(std::string_view bytes, std::string_view origin) {
 
 void CommitFiles::write(const StoredCommit& commit) const {
   make_lasting_directories(directory_);
-  const auto written = directory_ / fmt::format("commit-{:012}.kolo", commit.commits);
+  remove_abandoned_parts(directory_, kPrefix, kSuffix);  // first: they may have filled the disk
+  const auto written = directory_ / fmt::format("{}{:012}{}", kPrefix, commit.commits, kSuffix);
   write_file_atomically(written, encode_commit(commit));
   // What was written last is the newest, also if a file of a higher number is there.
   auto others = list();
@@ -87,9 +89,10 @@ void CommitFiles::write(const StoredCommit& commit) const {
 std::vector<fs::path> CommitFiles::list() const {
   std::vector<fs::path> files;
   std::error_code error;
-  for (const auto& entry : fs::directory_iterator(directory_, error)) {
-    const std::string name = entry.path().filename();
-    if (name.starts_with("commit-") && name.ends_with(".kolo")) files.push_back(entry.path());
+  fs::directory_iterator entry(directory_, error);
+  for (; !error && entry != fs::directory_iterator(); entry.increment(error)) {
+    const std::string name = entry->path().filename();
+    if (name.starts_with(kPrefix) && name.ends_with(kSuffix)) files.push_back(entry->path());
   }
   std::sort(files.begin(), files.end());
   return files;

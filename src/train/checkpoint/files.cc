@@ -46,6 +46,7 @@ CheckpointFiles::CheckpointFiles(CheckpointOptions options) : options_(std::move
 CheckpointInfo CheckpointFiles::write(std::uint64_t step, const CheckpointParts& parts,
                                       std::optional<double> metric) {
   CheckpointInfo info{options_.directory / file_name(step), step, metric};
+  remove_abandoned_parts(options_.directory, kPrefix, kSuffix);  // they may have filled the disk
   write_file_atomically(info.path, train::encode_checkpoint({step, metric, parts}));
   try {
     remove_old(info.path);

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <fstream>
 
 #include "base/files.h"
@@ -123,6 +124,19 @@ TEST_F(Checkpoints, WhatWasWrittenLastIsKeptBesideHigherSteps) {
     EXPECT_THAT(files.list().size(), static_cast<std::size_t>(kept));
     EXPECT_EQ(files.read_latest()->info.step, 31U);
   }
+}
+
+TEST_F(Checkpoints, PartsThatKilledWritersHaveLeftAreRemoved) {
+  CheckpointFiles files(options());
+  const auto part = options().directory / "step-000000000001.kolo.a1B2c3";
+  std::ofstream(part) << "a part";
+  files.write(2, {{"a", "b"}});
+  EXPECT_TRUE(std::filesystem::exists(part));  // somebody may be at it
+  std::filesystem::last_write_time(part,
+                                   std::filesystem::last_write_time(part) - std::chrono::hours(2));
+  files.write(3, {{"a", "b"}});
+  EXPECT_FALSE(std::filesystem::exists(part));
+  EXPECT_THAT(steps(files), ElementsAre(2, 3));
 }
 
 TEST_F(Checkpoints, APowerFailureTakesNeitherTheLastNorTheBest) {
