@@ -56,7 +56,12 @@ void start(const std::string& transport, double timeout_seconds) {
   options.timeout = std::chrono::milliseconds(static_cast<std::int64_t>(timeout_seconds * 1000));
   blocking([&] {
     init(options);
-    static_cast<void>(engine());
+    try {
+      static_cast<void>(engine());  // it meets the other ranks, too
+    } catch (...) {
+      shutdown();
+      throw;
+    }
   });
   owner = ::getpid();
 }
