@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Callable, List, Optional
 from kolo import _basics, _core, _errors
 from kolo._errors import (
     Error,
+    FailedPreconditionError,
     HorovodInternalError,
     HostsUpdatedInterrupt,
     InvalidArgumentError,
@@ -59,9 +60,7 @@ class Job:
         standings = self.worker.gather(self.commits + 1 if self.is_synced else 0)
         self.root = next((rank for rank, standing in enumerate(standings) if standing), 0)
         if not any(standings) and self.worker.has_commit_dir:
-            if _core.rank() == self.root:
-                self._read_commit()
-            standings = self.worker.gather(self.commits + 1)
+            standings = self._begin()
         told = self.worker.gather(_core.told_count())
         self.state.sync()
         # No other rank is needed from here on: all of it goes together.
@@ -111,6 +110,25 @@ class Job:
 
     def _bytes(self) -> bytes:
         return pickler.dumps(self.state.saved())
+
+    def _begin(self) -> List[int]:
+        """No rank has the state of the job: the root takes it from disk. If it cannot, that is the
+        end of all ranks: another root would fare no better."""
+        error: Optional[Exception] = None
+        if _core.rank() == self.root:
+            try:
+                self._read_commit()
+            except Exception as one:
+                error = one
+        standings = self.worker.gather(0 if error else self.commits + 1)
+        if error is not None:
+            raise error
+        if not standings[self.root]:
+            raise FailedPreconditionError(
+                f"rank {self.root} could not take the state of the job from disk; its own error "
+                "says why"
+            )
+        return standings
 
     def _read_commit(self) -> None:
         found = self.worker.read_commit()

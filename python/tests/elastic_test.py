@@ -117,9 +117,11 @@ class WithTorch(Job):
 
         for name in glob.glob(os.path.join(commits, "commit-*.kolo")):
             damage(name)
-        refused = run(6, "--resume", commits)
+        # Hosts may come for so long.
+        refused = run(6, "--resume", commits, "--elastic-timeout", "2")
         self.assertNotEqual(refused.returncode, 0, refused.stdout)
         self.assertIn("is whole", refused.stderr)
+        self.assertIn("could not take the state of the job from disk", refused.stderr)
         self.assertNotIn("from step", refused.stdout)
 
 
