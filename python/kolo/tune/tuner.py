@@ -180,8 +180,10 @@ class Tuner:
         state = {"trainable": _dumped(lambda: self._trainable), "rest": _dumped(lambda: rest)}
         if state["rest"] is None:
             return
-        with open(os.path.join(self._path, _STATE), "wb") as file:
+        kept = os.path.join(self._path, _STATE)
+        with open(f"{kept}.part", "wb") as file:
             pickle.dump(state, file)
+        os.replace(f"{kept}.part", kept)
 
 
 def _exists(storage: str, name: str) -> bool:
