@@ -1,11 +1,18 @@
 """The loop around an elastic function, with a launcher and ranks that are played: what becomes of
 meetings that fail, and of commits that cannot be written or are another program's."""
 
+import contextlib
+import io
+import os
+import pathlib
+import pickle
+import sys
+import tempfile
 import types
 import unittest
 from unittest import mock
 
-from kolo import _basics, _elastic, _elastic_run
+from kolo import _basics, _elastic, _elastic_run, _run_rank
 from kolo._errors import CollectiveError, FailureError, InvalidArgumentError, WaitTimeoutError
 
 
@@ -123,6 +130,28 @@ class InitTest(unittest.TestCase):
                     with self.assertRaises(WaitTimeoutError):
                         _basics.init()
             self.assertEqual(core.meets_again.call_args, mock.call("timeout", -1))
+
+
+def leave(code):
+    sys.exit(code)
+
+
+class RankTest(unittest.TestCase):
+    """Ranks of kolo.run(..., min_num_proc=1), which are asked to leave by the way."""
+
+    def ended(self, code):
+        with tempfile.TemporaryDirectory() as folder, mock.patch.object(
+            _run_rank, "_basics"
+        ) as basics, mock.patch.dict(os.environ, KOLO_WORKER="3"), mock.patch.object(
+            sys, "argv", ["", folder]
+        ), contextlib.redirect_stderr(io.StringIO()):
+            basics.rank.return_value = 1
+            (pathlib.Path(folder) / "function").write_bytes(pickle.dumps((leave, (code,), {})))
+            return _run_rank.main(), sorted(os.listdir(folder))
+
+    def test_one_that_leaves_has_not_failed(self):
+        self.assertEqual(self.ended(0), (0, ["function"]))
+        self.assertEqual(self.ended(3), (1, ["error.1", "function"]))
 
 
 class LoadTest(unittest.TestCase):
