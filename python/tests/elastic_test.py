@@ -86,6 +86,13 @@ class WithTorch(Job):
         self.assertEqual(resumed.stdout.count(f"of 3 from step {done} on"), 3, resumed.stdout)
         self.assertEqual(resumed.stdout.count(f"{done + 5} steps"), 3, resumed.stdout)
 
+    def test_a_meeting_that_fails(self):
+        variables = {"KOLO_TIMEOUT_SECONDS": "2", "KOLO_START_TIMEOUT": "2"}
+        done = self.run_job("elastic_late.py", environment=variables)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertEqual(done.stdout.count("all steps"), 2, done.stdout + done.stderr)
+        self.assertIn("of 2 at 5", done.stdout)
+
     def test_a_directory_that_cannot_be_written_ends_no_job(self):
         variables = {"KOLO_COMMIT_DIR": "/dev/null/commits", "KOLO_COMMIT_EVERY": "1"}
         done = self.run_job("elastic_commits.py", "9", self.hosts, environment=variables)
