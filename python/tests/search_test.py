@@ -3,6 +3,7 @@
 import contextlib
 import csv
 import glob
+import importlib
 import io
 import math
 import os
@@ -12,9 +13,11 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import unittest
 from concurrent.futures import BrokenExecutor
+from unittest import mock
 
 from study_case import full_disk
 
@@ -285,6 +288,62 @@ class Optuna(unittest.TestCase):
         self.assertLess(study.best_value, 1.0)
         with self.assertRaisesRegex(ValueError, "did you mean 'tpe'"):
             KoloSampler("tpee")
+
+
+class OptunaThreads(unittest.TestCase):
+    """What of Optuna the sampler is made of is played, since it may not be installed."""
+
+    def setUp(self):
+        class Float:
+            low, high, log, step = 0.0, 1.0, False, None
+
+        played = {"optuna": mock.MagicMock()}
+        for name in ("distributions", "samplers", "trial"):
+            played[f"optuna.{name}"] = mock.MagicMock()
+        played["optuna.distributions"].CategoricalDistribution = type("Categorical", (), {})
+        played["optuna.distributions"].IntDistribution = type("Int", (), {})
+        played["optuna.distributions"].FloatDistribution = Float
+        played["optuna.samplers"].BaseSampler = object
+        modules = mock.patch.dict(sys.modules, played)
+        modules.start()
+        self.addCleanup(modules.stop)
+        sys.modules.pop("kolo.optuna", None)
+        self.module = importlib.import_module("kolo.optuna")
+        self.addCleanup(vars(kolo).pop, "optuna", None)
+        self.Float = Float
+
+    def test_a_space_that_changes_while_another_trial_asks(self):
+        study, first, second = mock.Mock(), mock.Mock(number=1), mock.Mock(number=2)
+        study.directions = [mock.Mock()]
+        study.directions[0].name = "MINIMIZE"
+        study.get_trials.return_value = []
+        sampler = self.module.KoloSampler("random")
+        told = []
+        ask, is_asking = Sampler.ask, threading.Event()
+
+        def slow_ask(self):
+            asked = ask(self)
+            if not is_asking.is_set():
+                is_asking.set()
+                time.sleep(0.3)
+            return asked
+
+        def tell(self, number, values, **more):
+            told.append((self, number))
+
+        x, y = self.Float(), self.Float()
+        with mock.patch.object(Sampler, "ask", slow_ask), mock.patch.object(Sampler, "tell", tell):
+            thread = threading.Thread(
+                target=sampler.sample_relative, args=(study, first, {"x": x, "y": y})
+            )
+            thread.start()
+            is_asking.wait(10)
+            sampler.sample_relative(study, second, {"x": x})
+            thread.join()
+            complete = self.module.TrialState.COMPLETE
+            sampler.after_trial(study, second, complete, [1.0])
+            sampler.after_trial(study, first, complete, [2.0])
+        self.assertEqual(told, [(sampler._sampler, 0)])  # the first was of another space
 
 
 def plus(config, y=0):

@@ -290,7 +290,8 @@ class FilesTest(StudyCase):
         self.assertEqual(self.content("target"), "own")
 
     def test_half_lines_are_ended(self):
-        for (make, name), half in zip(self.KINDS, ('{"score": 1}\n{"sco', "score\r\n1\r\n2")):
+        halves = ('{"score": 1}\n{"sco', "score\r\n1\r\n2")
+        for (make, name), half in zip(self.KINDS, halves):
             with open(self.path(name), "w", newline="") as file:
                 file.write(half)
             self.log(make, {"score": 5})

@@ -322,7 +322,8 @@ class Search:
             move_aside(path)
             write_rows(path, self.rows, columns_of(self.rows))
         except OSError as error:  # a full disk does not cost what was found
-            warnings.warn(f"{path} cannot be written: {error}; the results are in `rows`", stacklevel=3)
+            why = f"{path} cannot be written: {error}"
+            warnings.warn(f"{why}; the results are in `rows`", stacklevel=3)
 
 
 class CBO(Search):
