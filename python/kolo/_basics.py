@@ -94,11 +94,12 @@ def join_group(process_sets: Any = ()) -> None:
 
 def shutdown() -> None:
     """Leaves the job. Operations under way end with an error; init() may be called again."""
-    atexit.unregister(shutdown)
+    _core.check_shutdown()
     for user in list(group_users):
         user.leave_group()
-    _after_shutdown()
     _core.shutdown()
+    atexit.unregister(shutdown)
+    _after_shutdown()
 
 
 def is_initialized() -> bool:
