@@ -9,6 +9,7 @@ from typing import Any, Callable, Dict, Optional
 from kolo import _core
 from kolo._errors import (
     FailedPreconditionError,
+    FailureError,
     InvalidArgumentError,
     NotFoundError,
     constructor_suggests,
@@ -106,6 +107,12 @@ class Tuner:
         except FileNotFoundError:
             raise NotFoundError(
                 f"Tuner.restore: {path!r} is not the folder of a study that a Tuner has begun"
+            ) from None
+        except (EOFError, pickle.UnpicklingError) as error:
+            raise FailureError(
+                f"Tuner.restore: {_STATE} in {path!r} is damaged: {error}; tune.run(..., "
+                "resume=True) goes on with the study",
+                "corruption",
             ) from None
         trainable = trainable or overwrite_trainable or _loaded(state["trainable"])
         if trainable is None:
