@@ -116,6 +116,7 @@ class State {
   static void copy_into(void* to, const std::string& bytes, std::size_t expected);
   void save();
   void end_step();
+  void begin(Communicator& group, int root);
   void share(bool is_committed);
 
   struct Contents;

@@ -109,6 +109,27 @@ sys.exit(3)
 """
 
 
+# One that comes out of a step with a value that is none.
+FORK_OF_A_STEP = """
+import os, signal, sys
+from kolo import tune
+
+class Train(tune.Trainable):
+    def step(self):
+        child = os.fork()
+        if child == 0:
+            signal.alarm(20)  # ends it if nothing else does
+            return {"status": object()}
+        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        return {"status": status, "done": True}
+
+analysis = tune.run(Train, local_dir=sys.argv[1], loggers=[], verbose=0)
+assert analysis.trials[0].last_result["status"] == 1, analysis.trials[0].last_result
+print("this is not flushed")
+sys.exit(3)
+"""
+
+
 # Its trial does not end.
 PROCESSES = """
 import sys, time
@@ -182,6 +203,9 @@ class Exit(unittest.TestCase):
 
     def test_trials_that_were_left_behind(self):
         self.ends_as_it_says(LEFT_BEHIND)
+
+    def test_a_fork_of_a_step(self):
+        self.ends_as_it_says(FORK_OF_A_STEP)
 
     def test_forks_of_trials(self):
         self.ends_as_it_says(FORKS, "a fork has ended\n" * 3 + "this is not flushed\n")

@@ -14,6 +14,8 @@ import shutil
 import tempfile
 from typing import Iterator, Optional
 
+from kolo._own_files import temporary_folder
+
 _PREFIX = ".kolo-trial-"
 _OWNER = "owner"
 
@@ -23,7 +25,7 @@ def handover_folder(directory: Optional[str]) -> Iterator[str]:
     """A new folder in there, which the hosts of a cluster see, or where temporary files are."""
     if directory is None:  # trials on a cluster may begin when their study has ended
         _remove_abandoned(tempfile.gettempdir())
-    with tempfile.TemporaryDirectory(prefix=_PREFIX, dir=directory) as folder:
+    with temporary_folder(_PREFIX, directory) as folder:
         # The file has its name when it is locked: nobody finds it without its owner.
         part = os.path.join(folder, f"{_OWNER}.part")
         with open(part, "w") as file:

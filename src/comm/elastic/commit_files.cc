@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "base/errors.h"
 #include "base/files.h"
@@ -28,6 +29,19 @@ std::uint64_t hash_of(std::string_view bytes) {
     hash = hash_combine(hash, word);
   }
   return hash;
+}
+
+/// Commits that cannot be seen are not commits that are not there.
+void check_readable(const fs::path& directory) {
+  std::error_code error;
+  fs::directory_iterator(directory, error);
+  if (!error || error == std::errc::no_such_file_or_directory ||
+      error == std::errc::not_a_directory)
+    return;
+  throw_error(ErrorCode::io,
+              "the commits in {} cannot be read: {}; make the directory readable, or give another "
+              "one to start from the beginning",
+              directory.string(), error.message());
 }
 
 void put_aside(const fs::path& damaged) {
@@ -86,6 +100,19 @@ void CommitFiles::write(const StoredCommit& commit) const {
   }
 }
 
+void CommitFiles::try_write(const StoredCommit& commit, std::uint64_t every) {
+  try {
+    write(commit);
+    if (std::exchange(cannot_write_, false)) log::warning("commits go to disk again");
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::io) throw;
+    if (!std::exchange(cannot_write_, true))
+      log::warning(
+          "commit {} could not go to disk: {}; the job goes on and tries again every {} commits",
+          commit.commits, error.message(), every);
+  }
+}
+
 std::vector<fs::path> CommitFiles::list() const {
   std::vector<fs::path> files;
   std::error_code error;
@@ -99,6 +126,7 @@ std::vector<fs::path> CommitFiles::list() const {
 }
 
 std::optional<StoredCommit> CommitFiles::read_latest() const {
+  check_readable(directory_);
   auto files = list();
   std::vector<fs::path> damaged;
   std::string what_is_wrong;  // with the newest

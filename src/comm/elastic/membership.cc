@@ -32,6 +32,9 @@ constexpr std::chrono::milliseconds kElasticTimeout = 600s;
 constexpr std::chrono::milliseconds kLeastPause = 20ms, kMostPause = 1s;
 /// A wait looks around this often for an interpreter whose user presses Ctrl-C.
 constexpr int kSliceMs = 50;
+/// Groups in a row whose ranks do not meet: the network or a program is wrong, and the next group
+/// would fare no better.
+constexpr int kFailedMeetings = 3;
 
 constexpr std::string_view kLauncher = "the launcher (kolo run)";
 
@@ -201,12 +204,27 @@ std::shared_ptr<Bootstrap> Membership::join(std::chrono::milliseconds patience) 
                 worker_);
   const GroupPlan plan = member_.join();
   in_group_ = true;
+  has_met_ = false;
   if (plan.host_of_rank.size() == 1) return make_lone_bootstrap();
   return std::make_shared<rendezvous::Client>(
       rendezvous::ClientOptions{door_.with_port(plan.port), secret_of(secret_, plan.generation),
                                 Topology(plan.rank, plan.host_of_rank), "kolo run (elastic)", -1,
                                 nullptr},
       Deadline::after(patience));
+}
+
+void Membership::met() noexcept {
+  has_met_ = true;
+  failed_meetings_ = 0;
+}
+
+bool Membership::ends_group(const Error& error) noexcept {
+  if (error.code() == ErrorCode::peer_lost) return true;
+  const bool has_not_come =
+      error.code() == ErrorCode::timeout || error.code() == ErrorCode::unavailable;
+  if (!has_not_come || !in_group_) return false;
+  if (has_met_) return error.code() == ErrorCode::timeout && error.rank().has_value();
+  return ++failed_meetings_ < kFailedMeetings;
 }
 
 void Membership::finished() {

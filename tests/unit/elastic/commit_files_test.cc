@@ -47,6 +47,19 @@ TEST(CommitFilesTest, IfNoneIsWholeThatIsNoBeginning) {
   }
 }
 
+TEST(CommitFilesTest, CommitsThatCannotBeSeenAreNoBeginning) {
+  TempDir dir;
+  std::filesystem::create_directory_symlink(dir.path() / "loop", dir.path() / "loop");
+  try {
+    (void)CommitFiles(dir.path() / "loop").read_latest();
+    ADD_FAILURE() << "it was taken for an empty directory";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::io);
+    EXPECT_THAT(error.message(), testing::HasSubstr("cannot be read"));
+  }
+  EXPECT_FALSE(CommitFiles(dir.path() / "not there").read_latest());
+}
+
 TEST(CommitFilesTest, OneOfANewerKoloIsNotPassedOver) {
   TempDir dir;
   const CommitFiles files(dir.path());

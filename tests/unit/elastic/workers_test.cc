@@ -33,6 +33,7 @@ namespace kolo::launch::elastic {
 namespace {
 
 using namespace std::chrono_literals;
+using testing::Contains;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using Environment = std::map<std::string, std::string>;
@@ -472,6 +473,22 @@ TEST(ElasticWorkers, ACommitOfAnotherProgramIsAnErrorAndNothingElse) {
   EXPECT_TRUE(job.serve_to_the_end()) << job.told;
   EXPECT_EQ(job.status, 1) << job.told;
   EXPECT_THAT(job.said_by(0), HasSubstr("invalid_argument: a value of 8005 bytes does not fit"));
+}
+
+// The others do not wait for hosts in place of the one that has failed.
+TEST(ElasticWorkers, ACommitThatCannotBeReadEndsAllRanks) {
+  TempDir commits;
+  comm::elastic::CommitFiles(commits.path()).write({7, {"x"}});
+  std::ofstream(comm::elastic::CommitFiles(commits.path()).list().front()) << "half";
+  Job job({.start_ranks = 3, .least_ranks = 2, .start_timeout = 30s}, 3,
+          {{"KOLO_COMMIT_DIR", commits.path()}},
+          [](int worker) { return take_steps(worker, 9, 1ms); });
+  job.set_slots(3);
+  EXPECT_TRUE(job.serve_to_the_end()) << job.told;
+  EXPECT_EQ(job.status, 1) << job.told;
+  const std::vector<std::string> said = {job.said_by(0), job.said_by(1), job.said_by(2)};
+  EXPECT_THAT(said, Contains(HasSubstr("is whole")).Times(1));
+  EXPECT_THAT(said, Contains(HasSubstr("could not take the state of the job")).Times(2));
 }
 
 TEST(NoticeTest, AForkIsEndedByTheSignalAndTheWorkerIsNotTold) {
