@@ -389,6 +389,20 @@ batch_fakes() {
   rm bin/qsub
   PATH="$scratch/bin" refused 1 'cannot run qsub' submit pbs
   queue_says 'submit-failed'
+  # One that fails although its job was taken: the job ends at once, and nothing is left to run twice.
+  fake sbatch 'cp "${@: -1}" taken; echo "sbatch: error: Socket timed out on send/recv operation" >&2; exit 1'
+  refused 1 'Socket timed out on send/recv operation; no launcher will run' submit slurm
+  has "$(bash taken)" 'this launch was given up'
+  search() { "$kolo" submit hps random -w again --problem benchmark.hps.ackley --max-evals 3 --scheduler slurm; }
+  searches() { "$kolo" ls --wf again --json | grep -c '"state"' || true; }
+  refused 1 'no launcher will run' search
+  same "$(searches)" 0
+  fake sbatch 'kill -9 $PPID; echo 889'
+  search >/dev/null 2>&1 && fail 'kolo was not killed'
+  same "$(searches)" 1
+  fake sbatch 'echo 890'
+  has "$(search)" 'found job'
+  same "$(searches)" 1
   # The user's own template.
   printf '#!/bin/sh\n# mine: {{nodes}} nodes ${x}\n{{commands}}\n' >"$KOLO_DB/job-template.sh"
   has "$("$kolo" submit-launch -n 3 --scheduler pbs --dry-run)" '# mine: 3 nodes ${x}'
