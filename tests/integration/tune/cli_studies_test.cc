@@ -288,7 +288,7 @@ TEST_F(StudiesCli, ACopyThatFailsLeavesNothingAndARenamingNothingHalfMoved) {
 
   // A path that is too long below a longer name.
   fs::path deep = folders[1];
-  while (deep.string().size() < 3900) deep /= std::string(100, 'd');
+  while (deep.string().size() < 3960) deep /= std::string(100, 'd');
   fs::create_directories(deep);
   const std::string longer(150, 'n');
   const auto failed = kolo({"copy", "one", longer});
