@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "base/errors.h"
 #include "base/registry.h"
@@ -241,6 +242,20 @@ std::optional<Steering::Proposal> Steering::ask(std::int64_t number) {
   scheduler_->add(id_of(number), proposal->config);
   proposal->config = scheduler_->config(id_of(number));  // a population completes it
   return proposal;
+}
+
+void Steering::check_stored(std::int64_t number, const search::Point& point) const {
+  const auto refuse = [number] {
+    throw_error(ErrorCode::corruption,
+                "the database is damaged: the point of trial {} is none of the study's space",
+                number);
+  };
+  if (point.size() != space_->size()) refuse();
+  for (std::size_t i = 0; i < point.size(); ++i) {
+    const auto& choices = space_->parameters()[i].choices;
+    const bool is_choice = choices && !std::isnan(point[i]);
+    if (is_choice && !(point[i] >= 0 && point[i] < static_cast<double>(choices->size()))) refuse();
+  }
 }
 
 Value Steering::config_of(std::int64_t number, const search::Point& point) const {
