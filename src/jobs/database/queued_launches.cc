@@ -146,19 +146,44 @@ QueuedLaunch submit_launch(JobDatabase& jobs, launch::BatchSystem& system,
   return launch;
 }
 
+namespace {
+
+/// kolo was killed while it submitted it: the batch system may have it, under a number that only
+/// the job itself can tell.
+bool was_cut_short(const QueuedLaunch& launch) {
+  return launch.scheduler_id.empty() && launch.state == "pending-submission";
+}
+
+}  // namespace
+
 std::int64_t cancel_launches(JobDatabase& jobs, const std::vector<std::int64_t>& ids) {
   std::string trouble;
   std::map<std::string, std::vector<std::string>> open;  // by batch system
   std::int64_t count = 0;
   std::set<std::int64_t> wanted(ids.begin(), ids.end());
-  for (const auto& launch : queued_launches(jobs, true, trouble)) {
-    if ((wanted.erase(launch.id) == 0 && !ids.empty()) || !is_open(launch)) continue;
+  for (auto& launch : queued_launches(jobs, true, trouble)) {
+    if (wanted.erase(launch.id) == 0 && !ids.empty()) continue;
+    if (was_cut_short(launch)) {
+      const auto claim = claim_of_launch(jobs.folder(), fmt::format("qlaunch{}", launch.id));
+      const Withdrawal withdrawal = withdraw_launch(claim);
+      launch.scheduler_id = withdrawal.scheduler_id;
+      if (withdrawal.is_withdrawn) set_state(jobs, launch.id, "", "submit-failed");
+      count += withdrawal.is_withdrawn ? 1 : 0;
+    }
+    if (!is_open(launch)) continue;
     open[launch.scheduler].push_back(launch.scheduler_id);
     ++count;
   }
   if (!wanted.empty()) throw_error(ErrorCode::not_found, "there is no launch {}", *wanted.begin());
-  for (const auto& [name, scheduler_ids] : open)
-    launch::make_batch_system(name)->cancel(scheduler_ids);
+  std::string refusals;
+  for (const auto& [name, scheduler_ids] : open) {
+    try {
+      launch::make_batch_system(name)->cancel(scheduler_ids);
+    } catch (const Error& error) {  // those of other systems can be cancelled all the same
+      refusals += (refusals.empty() ? "" : "; ") + error.message();
+    }
+  }
+  if (!refusals.empty()) throw_error(ErrorCode::unavailable, "{}", refusals);
   return count;
 }
 

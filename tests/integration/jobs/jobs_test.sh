@@ -349,7 +349,13 @@ batch_fakes() {
   for line in '#BSUB -nnodes 3' '#BSUB -W 1:30' '#BSUB -q fast' '#BSUB -P proj'; do has "$(<seen)" "$line"; done
   queue_says '777               queued'
   fake bkill 'echo "Job <777>: not yours"; exit 255'
+  # Where one system refuses, the others are asked all the same.
+  fake qsub 'echo 4321.server.site'
+  fake qstat 'echo "4321.server  kolo  me  00:00:01 Q fast"'
+  has "$(submit pbs)" 'pbs job 4321.server.site'
   refused 1 'not yours' "$kolo" rm queues --all
+  has "$(<calls)" 'qdel 4321.server.site'
+  fake qstat ''
   fake bkill ''
   same "$("$kolo" rm queues --all)" 'cancelled 1 launch'
   has "$(<calls)" 'bkill 777'

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include <functional>
+#include <stdexcept>
 
 #include "base/errors.h"
 #include "base/files.h"
@@ -113,6 +114,16 @@ TEST_F(Submission, ThatCannotBeWithdrawnSaysSo) {
     throw_error(ErrorCode::unavailable, "sbatch did not end in time");
   };
   EXPECT_THAT(failure(), HasSubstr("it may have taken the job, which cannot be withdrawn"));
+}
+
+TEST_F(Submission, ThatWasCutShortCanBeTakenBack) {
+  batch_.answer = []() -> std::string { throw std::runtime_error("as if it had been killed"); };
+  EXPECT_THROW(submit_launch(jobs_, batch_, request_), std::runtime_error);
+  EXPECT_EQ(launches().at(0).state, "pending-submission");
+  EXPECT_EQ(cancel_launches(jobs_, {1}), 1);
+  EXPECT_EQ(launches().at(0).state, "submit-failed");
+  EXPECT_THAT(run(batch_.taken), HasSubstr("this launch was given up"));
+  EXPECT_EQ(cancel_launches(jobs_, {1}), 0);
 }
 
 TEST_F(Submission, IsNotHeldUpByAnEarlierDatabaseInItsFolder) {
