@@ -228,7 +228,7 @@ std::optional<jobs::JobId> same_job(jobs::JobDatabase& database, const jobs::Job
   for (const auto& job : database.find({.workflow = wanted.workflow, .name = wanted.name}))
     if (job.name == wanted.name && job.workflow == wanted.workflow &&
         job.application == wanted.application && job.args == wanted.args &&
-        !jobs::is_end(job.state))
+        job.num_nodes == wanted.num_nodes && !jobs::is_end(job.state))
       return job.id;
   return std::nullopt;
 }
