@@ -155,6 +155,7 @@ class JobsExecutor final : public TrialExecutor {
     ReportFile reports;
     std::int64_t known = 0;  // reports at the beginning of the file that the study has
     RunOutput err{};
+    std::string refusal{};  // why its reports cannot be read
     bool is_told_to_end = false;
     bool is_asked = false;
   };
@@ -263,23 +264,19 @@ class JobsExecutor final : public TrialExecutor {
     if (create_in_doubt_) find_created(orders);
     std::vector<jobs::Job> created;
     std::vector<TrialMark> marks;
-    for (auto& order : std::exchange(orders, {})) {
-      // A run that was begun before this session is waited for; one that is begun again is new.
-      if (const auto earlier = earlier_.extract(order.id.trial)) {
-        const auto& [job, mark] = earlier.mapped();
-        if (mark.reports.empty() || fs::path(mark.reports).parent_path() == order.directory) {
-          wait_for(order, job, mark);
-          continue;
-        }
-        jobs_.kill({job}, false, "the study was renamed, and the trial has another directory");
+    for (auto order = orders.begin(); order != orders.end();) {
+      if (continues_earlier(*order)) {
+        order = orders.erase(order);
+        continue;
       }
       try {
-        marks.push_back(mark_of(order));
-        created.push_back(job_for(order, marks.back()));
-        orders.push_back(std::move(order));
-      } catch (const Error& error) {
-        marks.resize(created.size());
-        fail(order.id, error.message());
+        TrialMark mark = mark_of(*order);
+        created.push_back(job_for(*order, mark));
+        marks.push_back(std::move(mark));
+        ++order;
+      } catch (const std::exception& error) {  // whatever it is, only this trial is to blame
+        fail(order->id, error.what());
+        order = orders.erase(order);
       }
     }
     if (created.empty()) return;
@@ -293,6 +290,21 @@ class JobsExecutor final : public TrialExecutor {
     }
     create_in_doubt_ = false;
     orders.clear();
+  }
+
+  /// A run that was begun before this session is waited for; one that is begun again is new.
+  bool continues_earlier(const StartOrder& order) {
+    const auto earlier = earlier_.find(order.id.trial);
+    if (earlier == earlier_.end()) return false;
+    const auto& [job, mark] = earlier->second;
+    const bool is_here =
+        mark.reports.empty() || fs::path(mark.reports).parent_path() == order.directory;
+    if (is_here)
+      wait_for(order, job, mark);
+    else
+      jobs_.kill({job}, false, "the study was renamed, and the trial has another directory");
+    earlier_.erase(earlier);
+    return is_here;
   }
 
   /// A server may have created the jobs and gone away before it said so.
@@ -375,27 +387,32 @@ class JobsExecutor final : public TrialExecutor {
       });
     } catch (const std::exception& error) {  // whatever it is, only this trial is to blame
       task.run.refuse(error.what());
-      if (!std::exchange(task.is_told_to_end, true))
-        jobs_.kill({task.job}, false,
-                   fmt::format("the study cannot read its reports: {}", error.what()));
+      task.refusal = error.what();
     }
+    if (task.refusal.empty() || task.is_told_to_end || has_ended) return;
+    jobs_.kill({task.job}, false, "the study cannot read its reports: " + task.refusal);
+    task.is_told_to_end = true;
   }
 
   /// Kills the jobs, or leaves them for the next session of the study to find.
   void end(std::vector<Kill>& kills, bool leaves_jobs) {
     std::vector<JobId> ids;
+    std::vector<Task*> told;
     for (const auto& [id, is_asked] : kills) {
       const auto found = tasks_.find(id.trial);
       if (found == tasks_.end() || found->second.run.id != id) continue;
       if (leaves_jobs) {
         inbox_->put({Message::Kind::ended, id});
         tasks_.erase(found);
-      } else if (!std::exchange(found->second.is_told_to_end, true)) {
+      } else if (!found->second.is_told_to_end &&
+                 std::find(ids.begin(), ids.end(), found->second.job) == ids.end()) {
         found->second.is_asked = is_asked;
+        told.push_back(&found->second);
         ids.push_back(found->second.job);
       }
     }
     if (!ids.empty()) jobs_.kill(ids, false, "ended by the study " + setup_.place.study);
+    for (Task* task : told) task->is_told_to_end = true;
     kills.clear();
   }
 
