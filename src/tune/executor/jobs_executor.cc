@@ -40,6 +40,8 @@ using jobs::JobState;
 
 /// Between looks at the reports of running jobs.
 constexpr auto kLookAtReports = 500ms;
+/// The same, where there are more than the study could take at once.
+constexpr auto kLookAgain = 20ms;
 /// Between looks at the states of jobs, should a notification be lost.
 constexpr auto kLookAtJobs = 2s;
 
@@ -153,7 +155,6 @@ class JobsExecutor final : public TrialExecutor {
     ProgramRun run;
     JobId job{};
     ReportFile reports;
-    std::int64_t known = 0;  // reports at the beginning of the file that the study has
     RunOutput err{};
     std::string refusal{};  // why its reports cannot be read
     bool is_told_to_end = false;
@@ -215,10 +216,12 @@ class JobsExecutor final : public TrialExecutor {
   void work() {
     MutexLock lock(mutex_);
     while (!closing_) {
-      changed_.wait_for(lock, tasks_.empty() ? kLookAtJobs : kLookAtReports,
-                        [this]() KOLO_REQUIRES(mutex_) {
-                          return closing_ || look_ || !orders_.empty() || !kills_.empty();
-                        });
+      const auto pause = tasks_.empty()     ? kLookAtJobs
+                         : waits_for_study_ ? kLookAgain
+                                            : kLookAtReports;
+      changed_.wait_for(lock, pause, [this]() KOLO_REQUIRES(mutex_) {
+        return closing_ || look_ || !orders_.empty() || !kills_.empty();
+      });
       if (closing_) return;
       auto orders = std::exchange(orders_, {});
       auto kills = std::exchange(kills_, {});
@@ -226,10 +229,12 @@ class JobsExecutor final : public TrialExecutor {
       const auto now = std::chrono::steady_clock::now();
       const bool look = std::exchange(look_, false) || now >= next_look_;
       lock.unlock();
+      if (look) next_look_ = now + kLookAtJobs;
       bool done = false;
       try {
         done = retry_.attempt([&] {
           create(orders);
+          waits_for_study_ = false;
           for (auto& [trial, task] : tasks_) read_reports(task, /*has_ended=*/false);
           end(kills, leaves_jobs);
           if (look) gather();
@@ -240,7 +245,6 @@ class JobsExecutor final : public TrialExecutor {
         for (const auto& [trial, task] : std::exchange(tasks_, {})) fail(task.run.id, why);
         for (const auto& order : orders) fail(order.id, why);
       }
-      if (look) next_look_ = now + kLookAtJobs;
       lock.lock();
       if (done) continue;
       // What was not done yet is still in the lists.
@@ -283,7 +287,8 @@ class JobsExecutor final : public TrialExecutor {
     try {
       create_in_doubt_ = true;
       const auto ids = jobs_.create(created);
-      for (std::size_t i = 0; i < ids.size(); ++i) wait_for(orders[i], ids[i], marks[i]);
+      for (std::size_t i = 0; i < ids.size(); ++i)
+        wait_for(orders[i], ids[i], marks[i], ReportFile::Past::none);
     } catch (const Error& error) {
       if (Retry::may_pass(error)) throw;
       for (const auto& order : orders) fail(order.id, error.message());
@@ -300,7 +305,7 @@ class JobsExecutor final : public TrialExecutor {
     const bool is_here =
         mark.reports.empty() || fs::path(mark.reports).parent_path() == order.directory;
     if (is_here)
-      wait_for(order, job, mark);
+      wait_for(order, job, mark, ReportFile::Past::any);
     else
       jobs_.kill({job}, false, "the study was renamed, and the trial has another directory");
     earlier_.erase(earlier);
@@ -315,14 +320,14 @@ class JobsExecutor final : public TrialExecutor {
     std::erase_if(orders, [&](const StartOrder& order) {
       const auto job = found.find(key_of(order));
       if (job == found.end()) return false;
-      wait_for(order, job->second.job, job->second.mark);
+      wait_for(order, job->second.job, job->second.mark, ReportFile::Past::none);
       return true;
     });
   }
 
-  void wait_for(const StartOrder& order, JobId job, const TrialMark& mark) {
-    Task task{.run = {order.id}, .job = job, .reports = ReportFile(mark.reports)};
-    task.known = std::max(std::int64_t{0}, order.iteration - mark.iteration);
+  void wait_for(const StartOrder& order, JobId job, const TrialMark& mark, ReportFile::Past past) {
+    Task task{.run = {order.id}, .job = job, .reports = ReportFile(mark.reports, past)};
+    task.run.known = std::max(std::int64_t{0}, order.iteration - mark.iteration);
     task.run.out.path = order.directory / "stdout";
     task.run.out.from = mark.out_from;
     task.err.path = order.directory / "stderr";
@@ -375,23 +380,20 @@ class JobsExecutor final : public TrialExecutor {
     return job;
   }
 
-  void read_reports(Task& task, bool has_ended) {
+  ReportFile::Rest read_reports(Task& task, bool has_ended) {
+    auto rest = ReportFile::Rest::none;
     try {
-      task.reports.read(has_ended, [&](TrialLine line) {
-        const bool is_report = line.kind == TrialLine::Kind::report;
-        auto message = task.run.take(std::move(line));
-        if (is_report && task.known > 0)
-          --task.known;
-        else if (message)
-          inbox_->put(std::move(*message));
-      });
+      rest = task.run.hear(task.reports, has_ended, *inbox_);
+      if (rest == ReportFile::Rest::too_much) task.refusal = task.run.failure;
+      waits_for_study_ = waits_for_study_ || rest == ReportFile::Rest::more;
     } catch (const std::exception& error) {  // whatever it is, only this trial is to blame
       task.run.refuse(error.what());
       task.refusal = error.what();
     }
-    if (task.refusal.empty() || task.is_told_to_end || has_ended) return;
+    if (task.refusal.empty() || task.is_told_to_end || has_ended) return rest;
     jobs_.kill({task.job}, false, "the study cannot read its reports: " + task.refusal);
     task.is_told_to_end = true;
+    return rest;
   }
 
   /// Kills the jobs, or leaves them for the next session of the study to find.
@@ -430,7 +432,13 @@ class JobsExecutor final : public TrialExecutor {
         ++it;
         continue;
       }
-      read_reports(task, /*has_ended=*/true);
+      // Of one that was told to end nobody waits for the rest.
+      if (read_reports(task, /*has_ended=*/true) == ReportFile::Rest::more &&
+          !task.is_told_to_end) {
+        next_look_ = {};
+        ++it;
+        continue;
+      }
       Message end = task.run.end(
           job == found.end() ? fmt::format("job {} was removed from the database", number_of(task))
                              : error_of(job->second, task),
@@ -488,6 +496,7 @@ class JobsExecutor final : public TrialExecutor {
   Retry retry_{"the job database", system_clock(), place_.retry_limit};
   bool create_in_doubt_ = false;  // nobody knows whether the jobs were created
   std::chrono::steady_clock::time_point next_look_{};
+  bool waits_for_study_ = false;  // there are more reports than it could take at once
 
   std::unique_ptr<store::Watch> watch_;
   Mutex mutex_;
