@@ -6,7 +6,10 @@
 // later rows would go to the file that was replaced.
 #include "tune/output/result_loggers.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
 #include <map>
 #include <set>
@@ -44,13 +47,11 @@ class Appender {
     if (pending_.empty()) return;
     try {
       if (!file_.valid()) file_ = open_trial_file(path_, 0644);
-      write_all(file_.get(), pending_, path_.string());
+      while (!pending_.empty()) write_some();
     } catch (const Error&) {
       if (pending_.size() > kMostPending) pending_.clear();
       throw;
     }
-    size_ += pending_.size();
-    pending_.clear();
   }
   /// All that was written. Throws failed_precondition if somebody else has written, too.
   [[nodiscard]] std::string content() const {
@@ -73,6 +74,15 @@ class Appender {
   void close() { file_.reset(); }
 
  private:
+  /// A disk that becomes full takes a part, which must not be written again.
+  void write_some() {
+    const ssize_t written = ::write(file_.get(), pending_.data(), pending_.size());
+    if (written < 0 && errno == EINTR) return;
+    if (written < 0) throw_errno("cannot write {}", path_.string());
+    pending_.erase(0, static_cast<std::size_t>(written));
+    size_ += static_cast<std::size_t>(written);
+  }
+
   fs::path path_;
   Fd file_;
   std::size_t size_ = 0;
@@ -134,17 +144,18 @@ class CsvLogger final : public ResultLogger {
       for (std::size_t i = 1; i < lines.size(); ++i)
         rows.append(lines[i]).append(added.size(), ',').append(1, '\n');
     }
-    columns_.insert(columns_.end(), added.begin(), added.end());
-    known_.insert(added.begin(), added.end());
+    auto columns = columns_;
+    columns.insert(columns.end(), added.begin(), added.end());
     std::string header;
-    for (std::size_t i = 0; i < columns_.size(); ++i)
-      header += (i > 0 ? "," : "") + csv_field(Value(columns_[i]));
+    for (std::size_t i = 0; i < columns.size(); ++i)
+      header += (i > 0 ? "," : "") + csv_field(Value(columns[i]));
     header += '\n';
-    if (rows.empty()) {
+    if (rows.empty())
       file_.pending() = header + file_.pending();
-      return;
-    }
-    file_.replace(header + rows);
+    else
+      file_.replace(header + rows);
+    columns_ = std::move(columns);
+    known_.insert(added.begin(), added.end());
   }
 
   Appender file_;
