@@ -6,10 +6,7 @@
 // later rows would go to the file that was replaced.
 #include "tune/output/result_loggers.h"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <cmath>
 #include <map>
 #include <set>
@@ -45,11 +42,15 @@ class Appender {
   std::string& pending() noexcept { return pending_; }
   void flush() {
     if (pending_.empty()) return;
+    const std::size_t before = pending_.size();
     try {
       if (!file_.valid()) file_ = open_trial_file(path_, 0644);
-      while (!pending_.empty()) write_some();
+      write_pending(file_.get(), pending_, path_.string());
+      size_ += before;
     } catch (const Error&) {
-      if (pending_.size() > kMostPending) pending_.clear();
+      size_ += before - pending_.size();
+      // The line that was begun will be whole.
+      if (pending_.size() > kMostPending) pending_.resize(pending_.find('\n') + 1);
       throw;
     }
   }
@@ -74,15 +75,6 @@ class Appender {
   void close() { file_.reset(); }
 
  private:
-  /// A disk that becomes full takes a part, which must not be written again.
-  void write_some() {
-    const ssize_t written = ::write(file_.get(), pending_.data(), pending_.size());
-    if (written < 0 && errno == EINTR) return;
-    if (written < 0) throw_errno("cannot write {}", path_.string());
-    pending_.erase(0, static_cast<std::size_t>(written));
-    size_ += static_cast<std::size_t>(written);
-  }
-
   fs::path path_;
   Fd file_;
   std::size_t size_ = 0;
