@@ -117,9 +117,9 @@ class TrialTasks {
                                                           std::size_t rank);
   [[nodiscard]] bool hosts_are_ready(const Run& run);
   bool finds_hosts(Run& run);
+  [[nodiscard]] static int ranks_in(const std::vector<launch::Placement>& placements);
   /// Nothing of the run has begun.
   void put(Run& run, std::vector<launch::Placement> placements);
-  [[nodiscard]] static bool is_placed_on(const Run& run, const TrialHost& host);
   /// Of a cluster: whether the run has its slots. Asks for them when some are free.
   bool has_slots(Run& run);
   void begin(Run& run);
