@@ -7,6 +7,8 @@ import sys
 import tempfile
 import unittest
 
+from kolo.tune._handover import handover_folder
+
 # Trials that do not end, each in Python or in a wait of it most of the time.
 TRIALS = """
 import sys, threading, time
@@ -155,7 +157,43 @@ tune.run(
 """
 
 
+# It has a folder until its input ends.
+HANDOVER = """
+import sys
+from kolo.tune._handover import handover_folder
+
+with handover_folder(sys.argv[1]) as folder:
+    print(folder, flush=True)
+    sys.stdin.read()
+"""
+
+
 class Abandoned(unittest.TestCase):
+    def folder_of_a_killed_owner(self, place):
+        owner = subprocess.Popen(
+            [sys.executable, "-c", HANDOVER, place],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        with owner:
+            folder = owner.stdout.readline().strip()
+            owner.kill()
+        self.assertTrue(os.path.isdir(folder), folder)
+        return folder
+
+    def test_folders_that_the_hosts_of_a_cluster_see(self):
+        with tempfile.TemporaryDirectory() as place:
+            killed = self.folder_of_a_killed_owner(place)
+            of_another_host = self.folder_of_a_killed_owner(place)
+            self.assertFalse(os.path.exists(killed))
+            with open(os.path.join(of_another_host, "owner"), "w") as file:
+                file.write("another host")
+            with handover_folder(place) as own:
+                self.assertTrue(os.path.exists(of_another_host))
+                self.folder_of_a_killed_owner(place)
+                self.assertTrue(os.path.exists(own))
+
     def test_folders_of_studies_that_were_killed(self):
         with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as ends:
             place = os.path.join(folder, "tmp")

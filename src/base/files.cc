@@ -96,6 +96,15 @@ void write_all(int fd, std::string_view data, std::string_view what) {
   }
 }
 
+void write_pending(int fd, std::string& pending, std::string_view what) {
+  while (!pending.empty()) {
+    const ssize_t written = ::write(fd, pending.data(), pending.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) throw_errno("cannot write {}", what);
+    pending.erase(0, static_cast<std::size_t>(written));
+  }
+}
+
 void write_file_atomically(const fs::path& path, std::string_view content, mode_t mode) {
   std::string temporary = path.string() + ".XXXXXX";
   Fd fd(::mkostemp(temporary.data(), O_CLOEXEC));

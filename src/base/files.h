@@ -65,6 +65,9 @@ std::filesystem::path state_folder();
 
 /// Writes all of it, going on after partial writes and signals.
 void write_all(int fd, std::string_view data, std::string_view what);
+/// The same of text that waits to be written. What was written is taken away from it, also where
+/// this throws: a disk that becomes full takes a part, which must not be written again.
+void write_pending(int fd, std::string& pending, std::string_view what);
 
 /// A directory of its own that is removed with all it holds.
 class TempDir {
