@@ -24,8 +24,7 @@ int run_submit_launch(SubmitLaunchOptions& options) {
   const auto system = launch::make_batch_system(options.allocation.scheduler);
   auto database = open_jobs();
   if (options.allocation.dry_run) {
-    fmt::print("{}", jobs::launch_script(database, *system, request,
-                                         (database.folder() / "log/qlaunch.log").string()));
+    fmt::print("{}", jobs::launch_script(database, *system, request, "qlaunch"));
     return 0;
   }
   const auto launch = jobs::submit_launch(database, *system, request);

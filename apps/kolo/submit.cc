@@ -209,8 +209,7 @@ void check_submission(SubmitOptions options, const OptionSet& given, const Submi
 std::string script_for(const fs::path& folder, const launch::BatchSystem& system,
                        const jobs::LaunchRequest& request) {
   const auto written = [&](jobs::JobDatabase database) {
-    return jobs::launch_script(database, system, request,
-                               (database.folder() / "log/qlaunch.log").string());
+    return jobs::launch_script(database, system, request, "qlaunch");
   };
   if (fs::exists(folder)) return written(jobs::JobDatabase::open(folder));
   const TempDir elsewhere;
@@ -221,6 +220,17 @@ std::string script_for(const fs::path& folder, const launch::BatchSystem& system
        at = script.find(stand_in.string(), at + right.size()))
     script.replace(at, stand_in.string().size(), right);
   return script;
+}
+
+/// The job of a submission that was cut short, or of one that goes on: a second one would search
+/// the same again.
+std::optional<jobs::JobId> same_job(jobs::JobDatabase& database, const jobs::Job& wanted) {
+  for (const auto& job : database.find({.workflow = wanted.workflow, .name = wanted.name}))
+    if (job.name == wanted.name && job.workflow == wanted.workflow &&
+        job.application == wanted.application && job.args == wanted.args &&
+        job.num_nodes == wanted.num_nodes && !jobs::is_end(job.state))
+      return job.id;
+  return std::nullopt;
 }
 
 int run_submit(SubmitOptions& options, OptionSet& given) {
@@ -245,12 +255,14 @@ int run_submit(SubmitOptions& options, OptionSet& given) {
   (void)script_for(folder, *system, submission.launch);
   auto database = exists ? jobs::JobDatabase::open(folder) : jobs::JobDatabase::init(folder);
   database.set_application(submission.application);
-  const auto job = database.create(submission.job);
+  const auto earlier = same_job(database, submission.job);
+  const auto job = earlier ? *earlier : database.create(submission.job);
+  if (!earlier) submission.launch.jobs = {job};
   const auto launch = jobs::submit_launch(database, *system, submission.launch);
-  fmt::print(
-      "added job {} ({} {}) to {}\nsubmitted launch {} as {} job {}\nresults will be in {}\n",
-      number_of(job), options.kind, submission.search, database.folder().string(), launch.id,
-      launch.scheduler, launch.scheduler_id, database.folder_of(database.job(job)).string());
+  fmt::print("{} job {} ({} {}) {} {}\nsubmitted launch {} as {} job {}\nresults will be in {}\n",
+             earlier ? "found" : "added", number_of(job), options.kind, submission.search,
+             earlier ? "in" : "to", database.folder().string(), launch.id, launch.scheduler,
+             launch.scheduler_id, database.folder_of(database.job(job)).string());
   return 0;
 }
 

@@ -92,7 +92,7 @@ TopSection launchers_section(jobs::JobDatabase& database, const std::vector<jobs
   for (const auto& launcher : jobs::launchers(database, /*alive_only=*/true)) {
     const Json about = try_parse_json(launcher.about).value_or(Json::object());
     const auto field = [&about](const char* name) {
-      const Json value = about.value(name, Json());
+      const Json value = about.is_object() ? about.value(name, Json()) : Json();
       return value.is_string() ? value.get<std::string>() : value.is_null() ? "" : json_text(value);
     };
     const auto held = std::count_if(running.begin(), running.end(), [&](const jobs::Job& job) {

@@ -82,8 +82,8 @@ struct EngineOptions {
   std::chrono::milliseconds stall_warning{-1};
 
   /// After this long it fails with `timeout` on the ranks that wait.
-  /// Negative: KOLO_STALL_SHUTDOWN_TIME_SECONDS, else KOLO_TIMEOUT_SECONDS, else 300 s.
-  /// Zero: never.
+  /// Negative: KOLO_STALL_SHUTDOWN_TIME_SECONDS, else the timeout of the Context
+  /// (ContextOptions::timeout). Zero: never.
   std::chrono::milliseconds stall_shutdown{-1};
 
   /// Chrome trace of all ranks, begun at once. Empty: KOLO_TIMELINE, else none.

@@ -54,6 +54,18 @@ _torch_types: dict = {}
 _FOREIGN_ORDER = ">" if sys.byteorder == "little" else "<"  # in the array interface
 
 
+def unmasked(array: Any) -> Any:
+    """The array, which has no mask of NumPy: ranks mask different elements, and what is below a mask
+    is no value. Those without any masked element are refused as well, so that all ranks are told."""
+    masked = sys.modules.get("numpy.ma")
+    if masked is not None and isinstance(array, masked.MaskedArray):
+        raise InvalidArgumentError(
+            "masked arrays cannot be exchanged: kolo would take the elements below the mask for "
+            "values; use array.filled(...) with what they stand for, 0 in a sum for example"
+        )
+    return array
+
+
 def _describe(array: Any) -> Tuple[int, int, int]:
     """Address, number of elements, and type."""
     pointer = getattr(array, "data_ptr", None)
@@ -69,6 +81,7 @@ def _describe(array: Any) -> Tuple[int, int, int]:
         return pointer(), array.numel(), number
     interface = getattr(array, "__array_interface__", None)
     if interface is not None:  # NumPy
+        unmasked(array)
         if interface.get("strides") is not None:
             raise InvalidArgumentError("allreduce: the array must be contiguous")
         address, is_read_only = interface["data"]

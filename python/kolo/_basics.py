@@ -8,7 +8,7 @@ import weakref
 from typing import Any
 
 from kolo import _core
-from kolo._errors import FailedPreconditionError, InvalidArgumentError, UnsupportedError
+from kolo._errors import Error, FailedPreconditionError, InvalidArgumentError, UnsupportedError
 from kolo._files import command_path, plugin_directory
 from kolo.process_sets import (
     ProcessSet,
@@ -59,6 +59,17 @@ def init(comm: Any = None, process_sets: Any = None) -> None:
                 f"process_sets is {process_sets!r}; use a list of ProcessSet, or 'dynamic'"
             )
         process_sets = None
+    while not _core.is_initialized():
+        try:
+            join_group(process_sets or [])
+        except Error as error:
+            # Ranks of an elastic job whose first meeting has failed have another one.
+            if not _core.meets_again(error.code, -1 if error.rank is None else error.rank):
+                raise
+
+
+def join_group(process_sets: Any = ()) -> None:
+    """What init() does, once."""
     if _core.is_initialized():
         return
     os.environ.setdefault("KOLO_PLUGIN_DIR", str(plugin_directory()))
@@ -73,7 +84,7 @@ def init(comm: Any = None, process_sets: Any = None) -> None:
     _tell_place_to_horovod_programs()
     atexit.register(shutdown)
     try:
-        _after_init(process_sets or [])
+        _after_init(process_sets)
     except BaseException:
         shutdown()
         raise
@@ -83,11 +94,12 @@ def init(comm: Any = None, process_sets: Any = None) -> None:
 
 def shutdown() -> None:
     """Leaves the job. Operations under way end with an error; init() may be called again."""
-    atexit.unregister(shutdown)
+    _core.check_shutdown()
     for user in list(group_users):
         user.leave_group()
-    _after_shutdown()
     _core.shutdown()
+    atexit.unregister(shutdown)
+    _after_shutdown()
 
 
 def is_initialized() -> bool:

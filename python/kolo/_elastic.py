@@ -3,10 +3,32 @@
 from __future__ import annotations
 
 import copy
-from typing import Any, Callable, Dict, List
+from typing import Any, Callable, Dict, Iterable, List
 
 from kolo._elastic_run import check_group, root_rank, run_fn
-from kolo._errors import UnsupportedError
+from kolo._errors import InvalidArgumentError, UnsupportedError
+
+
+def check_names(saved: Iterable[str], own: Iterable[str]) -> None:
+    """Whether a commit on disk has the values of this state, and no others."""
+    if set(saved) != set(own):
+        raise InvalidArgumentError(
+            f"the commit on disk has {_listed(saved)}, but this program's state has "
+            f"{_listed(own)}; resume with the program that wrote it"
+        )
+
+
+def check_count(saved: int, own: int) -> None:
+    """The same for values that have an order and no names."""
+    if saved != own:
+        raise InvalidArgumentError(
+            f"the commit on disk has {saved} variables, but this program's state has {own}; resume "
+            "with the program that wrote it"
+        )
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(sorted(map(repr, names))) or "no values"
 
 
 class StateHandler:
@@ -125,6 +147,7 @@ class ObjectState(State):
         return self._saved_state
 
     def load(self, saved: Any) -> None:
+        check_names(saved, self._saved_state)
         self._saved_state = saved
         self._set_attrs()
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Callable, List, Optional
 from kolo import _basics, _core, _errors
 from kolo._errors import (
     Error,
+    FailedPreconditionError,
     HorovodInternalError,
     HostsUpdatedInterrupt,
     InvalidArgumentError,
@@ -48,7 +49,7 @@ class Job:
 
     def enter_group(self) -> None:
         """Meets the others, and takes the state of one of them that has it."""
-        _basics.init()
+        _basics.join_group()
         self.worker.enter_group()
         self.is_writer = _core.rank() == 0
         if not self.is_first:
@@ -59,11 +60,11 @@ class Job:
         standings = self.worker.gather(self.commits + 1 if self.is_synced else 0)
         self.root = next((rank for rank, standing in enumerate(standings) if standing), 0)
         if not any(standings) and self.worker.has_commit_dir:
-            if _core.rank() == self.root:
-                self._read_commit()
-            standings = self.worker.gather(self.commits + 1)
+            standings = self._begin()
+        told = self.worker.gather(_core.told_count())
         self.state.sync()
-        self.told = self.worker.gather(_core.told_count())[self.root]
+        # No other rank is needed from here on: all of it goes together.
+        self.told = told[self.root]
         _core.set_told_count(self.told)
         self.commits = max(standings[self.root] - 1, 0)
         self.is_synced = True
@@ -76,7 +77,7 @@ class Job:
         if not self.worker.end_step():
             raise HostsUpdatedInterrupt()
         if is_commit and self.commits % self.worker.commit_every == 0:
-            self.write_commit()
+            self._try_to_write_commit()
 
     def restore(self) -> None:
         """Back to the last commit."""
@@ -88,10 +89,46 @@ class Job:
         self.worker.end_meeting()
         _basics.shutdown()
 
+    def ends_group(self, error: Exception, failure: Optional[BaseException]) -> bool:
+        """Whether the job goes on with the next group. Until the ranks have met, that is seen by the
+        code of the error, as for C++; then a failure of any operation is one."""
+        if self.worker.has_met:
+            return failure is not None
+        return isinstance(error, Error) and self.worker.ends_group(error.code)
+
     def write_commit(self) -> None:
         """To disk, if that is wanted, by one rank."""
-        if self.is_writer and self.worker.has_commit_dir and self.commits:
-            self.worker.write_commit(self.commits, pickler.dumps(self.state.saved()))
+        if self._is_to_write():
+            self.worker.write_commit(self.commits, self._bytes())
+
+    def _try_to_write_commit(self) -> None:
+        if self._is_to_write():
+            self.worker.try_write_commit(self.commits, self._bytes())
+
+    def _is_to_write(self) -> bool:
+        return self.is_writer and self.worker.has_commit_dir and self.commits > 0
+
+    def _bytes(self) -> bytes:
+        return pickler.dumps(self.state.saved())
+
+    def _begin(self) -> List[int]:
+        """No rank has the state of the job: the root takes it from disk. If it cannot, that is the
+        end of all ranks: another root would fare no better."""
+        error: Optional[Exception] = None
+        if _core.rank() == self.root:
+            try:
+                self._read_commit()
+            except Exception as one:
+                error = one
+        standings = self.worker.gather(0 if error else self.commits + 1)
+        if error is not None:
+            raise error
+        if not standings[self.root]:
+            raise FailedPreconditionError(
+                f"rank {self.root} could not take the state of the job from disk; its own error "
+                "says why"
+            )
+        return standings
 
     def _read_commit(self) -> None:
         found = self.worker.read_commit()
@@ -150,9 +187,9 @@ def _work(job: Job, call: Callable[[], Any]) -> Any:
             failures = 0
         except Exception as error:
             failure = _failure_behind(error)
-            if failure is None:
+            if not job.ends_group(error, failure):
                 raise
-            rank = getattr(failure, "rank", None)
+            rank = getattr(failure or error, "rank", None)
             blamed = -1 if rank is None else rank
             failures = 0 if job.commits > commits or blamed >= 0 else failures + 1
             if failures == _FAILURES:

@@ -8,6 +8,7 @@ from typing import Any, List, Optional, Sequence, Tuple
 import numpy as np
 
 from kolo import _core
+from kolo._arrays import unmasked
 from kolo._errors import InvalidArgumentError
 from kolo._run import pickler
 from kolo.process_sets import ProcessSet, global_process_set, id_of
@@ -31,7 +32,7 @@ _TYPES = {
 def _prepared(array: Any, what: str, is_moved: bool = False) -> Tuple[np.ndarray, int]:
     """Contiguous, in the byte order of this machine, and the number of its type. What is only moved
     may be of a type of that size."""
-    array = np.ascontiguousarray(array)
+    array = np.ascontiguousarray(unmasked(array))
     if not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))
     name = array.dtype.name

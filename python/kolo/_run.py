@@ -6,12 +6,12 @@ import os
 import pickle
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Optional, Sequence
 
 from kolo._errors import FailureError, InvalidArgumentError, NotFoundError, suggests
 from kolo._files import command_path
+from kolo._own_files import temporary_folder
 
 try:
     import cloudpickle as pickler
@@ -114,7 +114,7 @@ def run(
         command.append("--verbose")
     # Other hosts have to see the folder: it is beside the program then, not in /tmp.
     place = os.getcwd() if hosts or hostfile or host_discovery_script else None
-    with tempfile.TemporaryDirectory(prefix=".kolo-run-", dir=place) as folder:
+    with temporary_folder(".kolo-run-", place) as folder:
         directory = Path(folder)
         (directory / "function").write_bytes(dump_function(func, tuple(args), dict(kwargs or {})))
         command += [executable or sys.executable, "-m", "kolo._run_rank", folder]

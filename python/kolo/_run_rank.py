@@ -29,6 +29,9 @@ def main() -> int:
         temporary.write_bytes(pickler.dumps(result))
         temporary.rename(directory / f"result.{rank}")
     except BaseException as error:
+        # By this a worker leaves an elastic job that it was asked to leave.
+        if isinstance(error, SystemExit) and not error.code and "KOLO_WORKER" in os.environ:
+            return 0
         traceback.print_exc()
         (directory / f"error.{rank}").write_text(f"{type(error).__name__}: {error}")
         return 1

@@ -6,6 +6,7 @@ proposes whole configurations.
 
 from __future__ import annotations
 
+import threading
 from typing import Any, Dict, Optional, Sequence
 
 import optuna
@@ -21,6 +22,10 @@ from optuna.trial import FrozenTrial, TrialState
 from kolo._errors import Error, unknown_name
 from kolo.search import Sampler, algorithms
 from kolo.tune.sample import Domain
+
+
+# Trials of one study may be threads. Of the module, because samplers are pickled.
+_lock = threading.Lock()
 
 
 def _domain(distribution: BaseDistribution) -> Domain:
@@ -101,11 +106,12 @@ class KoloSampler(BaseSampler):
         """A configuration from kolo."""
         if not search_space:
             return {}
-        if self._sampler is None or search_space != self._space:
-            self._begin(study, search_space)
-        assert self._sampler is not None
-        asked = self._sampler.ask()
-        self._numbers[trial.number] = asked.number
+        with _lock:
+            if self._sampler is None or search_space != self._space:
+                self._begin(study, search_space)
+            assert self._sampler is not None
+            asked = self._sampler.ask()
+            self._numbers[trial.number] = asked.number
         return {
             name: _to_optuna(distribution, asked.config[name])
             for name, distribution in search_space.items()
@@ -146,19 +152,20 @@ class KoloSampler(BaseSampler):
         values: Optional[Sequence[float]],
     ) -> None:
         """Tells kolo the result."""
-        number = self._numbers.pop(trial.number, None)
-        if number is None or self._sampler is None:
-            return
-        try:
-            if state == TrialState.COMPLETE and values is not None:
-                self._sampler.tell(number, list(values))
-            elif state == TrialState.PRUNED and trial.intermediate_values:
-                last = max(trial.intermediate_values)
-                self._sampler.tell(number, trial.intermediate_values[last], state="pruned")
-            else:
-                self._sampler.tell(number, None)
-        except Error as error:
-            raise RuntimeError(f"KoloSampler: {error}") from error
+        with _lock:
+            number = self._numbers.pop(trial.number, None)
+            if number is None or self._sampler is None:
+                return
+            try:
+                if state == TrialState.COMPLETE and values is not None:
+                    self._sampler.tell(number, list(values))
+                elif state == TrialState.PRUNED and trial.intermediate_values:
+                    last = max(trial.intermediate_values)
+                    self._sampler.tell(number, trial.intermediate_values[last], state="pruned")
+                else:
+                    self._sampler.tell(number, None)
+            except Error as error:
+                raise RuntimeError(f"KoloSampler: {error}") from error
 
     def reseed_rng(self) -> None:
         """Nothing: what kolo proposes depends on the seed and the history alone."""

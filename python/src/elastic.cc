@@ -1,5 +1,6 @@
-// This process as a worker of an elastic job (docs/elastic-runs.md). The loop over groups and the
-// states are in kolo/_elastic.py; compare src/comm/elastic/run.cc, which is the same for C++.
+// This process as a worker of an elastic job (docs/elastic-runs.md). The loop over groups is in
+// kolo/_elastic_run.py and the states are in kolo/_elastic.py; compare src/comm/elastic/run.cc,
+// which is the same for C++.
 #include <pybind11/stl.h>
 
 #include <algorithm>
@@ -28,6 +29,13 @@ using comm::elastic::Wish;
 
 constexpr std::int64_t kCommitEvery = 100;
 
+/// Of an exception of Python, by its code.
+Error error_of(const std::string& code) {
+  for (const ErrorCode one : {ErrorCode::peer_lost, ErrorCode::timeout, ErrorCode::unavailable})
+    if (code == to_string(one)) return {one, ""};
+  return {ErrorCode::internal, ""};
+}
+
 /// What a worker does from its first group to its last. One thread at a time.
 class Worker {
  public:
@@ -45,6 +53,11 @@ class Worker {
     std::vector<int> all(static_cast<std::size_t>(size()));
     std::iota(all.begin(), all.end(), 0);
     run([&] { meeting_ = world().subset(all); });
+    membership_->met();
+  }
+  [[nodiscard]] bool has_met() const noexcept { return membership_->has_met(); }
+  [[nodiscard]] bool ends_group(const std::string& code) const {
+    return membership_->ends_group(error_of(code));
   }
   /// What each rank gives, on every rank. Collective.
   std::vector<std::int64_t> gather(std::int64_t value) {
@@ -80,6 +93,9 @@ class Worker {
   void write_commit(std::uint64_t commits, const std::string& bytes) {
     blocking([&] { files_->write({commits, {bytes}}); });
   }
+  void try_write_commit(std::uint64_t commits, const std::string& bytes) {
+    blocking([&] { files_->try_write({commits, {bytes}}, every_); });
+  }
   std::optional<std::pair<std::uint64_t, py::bytes>> read_commit() {
     auto commit = blocking([&] { return files_->read_latest(); });
     if (!commit) return std::nullopt;
@@ -106,8 +122,17 @@ class Worker {
   std::unique_ptr<Communicator> meeting_;  // of the group, for the ends of steps
   std::optional<CommitFiles> files_;
   std::uint64_t every_ = static_cast<std::uint64_t>(
-      std::max<std::int64_t>(1, setting_integer("COMMIT_EVERY").value_or(kCommitEvery)));
+      std::max<std::int64_t>(1, setting_count("COMMIT_EVERY").value_or(kCommitEvery)));
 };
+
+/// Whether init(), which has failed with this, is to be called again, in the next group.
+bool meets_again(const std::string& code, int blamed) {
+  if (comm::read_launcher(environment).worker < 0) return false;
+  Membership* membership = blocking([] { return Membership::of_this_process(); });
+  if (membership == nullptr || !membership->ends_group(error_of(code))) return false;
+  membership->leave_group(blamed);
+  return true;
+}
 
 }  // namespace
 
@@ -115,6 +140,7 @@ void bind_elastic(py::module_& m) {
   m.def("is_elastic_worker", [] { return comm::read_launcher(environment).worker >= 0; });
   m.def("told_count", [] { return comm::elastic::told_count(); });
   m.def("set_told_count", [](std::int64_t count) { comm::elastic::told_count() = count; });
+  m.def("meets_again", &meets_again);
   py::class_<Worker>(m, "ElasticWorker", "This process as a worker of an elastic job.")
       .def(py::init<>())
       .def("enter_group", &Worker::enter_group)
@@ -124,10 +150,13 @@ void bind_elastic(py::module_& m) {
       .def("end_meeting", &Worker::end_meeting)
       .def("await_next", &Worker::await_next)
       .def("finish", &Worker::finish)
+      .def("ends_group", &Worker::ends_group)
+      .def_property_readonly("has_met", &Worker::has_met)
       .def_property_readonly("has_launcher", &Worker::has_launcher)
       .def_property_readonly("has_commit_dir", &Worker::has_commit_dir)
       .def_property_readonly("commit_every", &Worker::commit_every)
       .def("write_commit", &Worker::write_commit)
+      .def("try_write_commit", &Worker::try_write_commit)
       .def("read_commit", &Worker::read_commit);
 }
 

@@ -97,7 +97,20 @@ std::pair<std::size_t, std::size_t> GradientBuckets::place_of(std::size_t parame
 
 // --- the plan ------------------------------------------------------------------------------------
 
+// One that fails, because there is no memory for it, leaves none.
 runtime::StepPlan GradientBuckets::plan(Communicator& communicator) {
+  try {
+    return make_plan(communicator);
+  } catch (...) {
+    plan_ = {};
+    memories_.clear();
+    missing_.clear();
+    first_.clear();
+    throw;
+  }
+}
+
+runtime::StepPlan GradientBuckets::make_plan(Communicator& communicator) {
   runtime::check_same_parameters(communicator, parameters_);
   std::vector<std::uint8_t> sparse(size());
   for (std::size_t i = 0; i < size(); ++i) sparse[i] = parameters_[i].is_sparse ? 1 : 0;

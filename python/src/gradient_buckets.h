@@ -64,6 +64,7 @@ class GradientBuckets final : public runtime::StepWork {
     bool has_arrived = false;
   };
 
+  runtime::StepPlan make_plan(Communicator& communicator);
   void put(std::size_t parameter, const void* data);
   void begin_step();
 

@@ -56,18 +56,28 @@ void start(const std::string& transport, double timeout_seconds) {
   options.timeout = std::chrono::milliseconds(static_cast<std::int64_t>(timeout_seconds * 1000));
   blocking([&] {
     init(options);
-    static_cast<void>(engine());
+    try {
+      static_cast<void>(engine());  // it meets the other ranks, too
+    } catch (...) {
+      shutdown();
+      throw;
+    }
   });
   owner = ::getpid();
 }
 
-void stop() {
-  if (!is_initialized() || owner != ::getpid()) return;
-  if (inside_of_thread > 0)
+/// Before anything is given up for it.
+void check_stop() {
+  if (is_initialized() && owner == ::getpid() && inside_of_thread > 0)
     throw_error(
         ErrorCode::failed_precondition,
         "shutdown() was called by a signal handler, and this thread waits for an operation; "
         "let the handler raise an exception, which ends the wait");
+}
+
+void stop() {
+  if (!is_initialized() || owner != ::getpid()) return;
+  check_stop();
   is_stopping = true;
   try {
     blocking([] {
@@ -144,6 +154,7 @@ void bind_runtime(py::module_& m) {
       .def("__len__", [](const Memory& memory) { return memory.size; });
 
   m.def("init", &start, py::arg("transport") = "", py::arg("timeout_seconds") = 0.0);
+  m.def("check_shutdown", &check_stop);
   m.def("shutdown", &stop);
   m.def("is_initialized", [] { return is_initialized(); });
   m.def("rank", [] { return rank(); });

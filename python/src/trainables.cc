@@ -37,6 +37,9 @@ auto with_python(Action&& action) {
       if (error.matches(py::module_::import("kolo.tune._session").attr("TrialStopped")))
         throw tune::Stopped{};
       throw std::runtime_error(describe_exception(error));
+    } catch (const std::exception& error) {  // of a value that is none of a result, for example
+      leave_fork(process, py::module_::import("builtins").attr("RuntimeError")(error.what()));
+      throw;
     }
   });
 }

@@ -202,6 +202,23 @@ class Calls(RankTest):
         native = kolo.allreduce(np.full(3, 2, dtype="=f4"), op=kolo.Sum)
         self.assertEqual(native.tolist(), [2 * SIZE] * 3)
 
+    def test_masked_arrays(self):
+        masked = np.ma.masked_array([1.0, 2.0, 3.0], mask=[RANK > 0, 0, 1])
+        for wrong in (masked, np.ma.masked_array([1.0])):
+            for call in (
+                kolo.allreduce,
+                _numpy_ops.allreduce,
+                _numpy_ops.allgather,
+                _numpy_ops.alltoall,
+                _numpy_ops.reducescatter,
+                lambda array: _numpy_ops.broadcast(array, 0),
+            ):
+                with self.assertRaisesRegex(ValueError, "masked arrays cannot be exchanged"):
+                    call(wrong)
+        self.assertEqual(kolo.allreduce(masked.filled(0), op=kolo.Sum).tolist(), [1, 2 * SIZE, 0])
+        (first, *_) = _numpy_ops.allgather_object(masked)
+        self.assertEqual(first.mask.tolist(), [False, False, True])
+
     def test_init_and_shutdown_again(self):
         hvd.init()
         handle = hvd.allreduce_async(torch.ones(1), name="before shutdown")

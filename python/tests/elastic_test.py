@@ -26,9 +26,13 @@ class Job(unittest.TestCase):
         program = [sys.executable, os.path.join(FOLDER, program), self.hosts]
         return [KOLO, "run", "-np", "3", "--min-np", "2", *script, *options, *program, *words]
 
-    def run_job(self, *words, options=()):
+    def run_job(self, *words, options=(), environment=()):
         return subprocess.run(
-            self.command(*words, options=options), capture_output=True, text=True, timeout=100
+            self.command(*words, options=options),
+            capture_output=True,
+            text=True,
+            timeout=100,
+            env={**os.environ, **dict(environment)},
         )
 
     def wait_until(self, condition):
@@ -81,6 +85,51 @@ class WithTorch(Job):
         self.assertEqual(resumed.returncode, 0, resumed.stdout + resumed.stderr)
         self.assertEqual(resumed.stdout.count(f"of 3 from step {done} on"), 3, resumed.stdout)
         self.assertEqual(resumed.stdout.count(f"{done + 5} steps"), 3, resumed.stdout)
+
+    def test_a_meeting_that_fails(self):
+        variables = {"KOLO_TIMEOUT_SECONDS": "2", "KOLO_START_TIMEOUT": "2"}
+        done = self.run_job("elastic_late.py", environment=variables)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertEqual(done.stdout.count("all steps"), 2, done.stdout + done.stderr)
+        self.assertIn("of 2 at 5", done.stdout)
+
+    def test_a_directory_that_cannot_be_written_ends_no_job(self):
+        variables = {"KOLO_COMMIT_DIR": "/dev/null/commits", "KOLO_COMMIT_EVERY": "1"}
+        done = self.run_job("elastic_commits.py", "9", self.hosts, environment=variables)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertEqual(done.stdout.count("9 steps"), 3, done.stdout)
+        self.assertEqual(done.stderr.count("could not go to disk"), 1, done.stderr)
+
+    def test_damaged_commits(self):
+        commits = os.path.join(self._folder.name, "commits")
+
+        def run(steps, *options):
+            return self.run_job("elastic_commits.py", str(steps), self.hosts, options=options)
+
+        def newest():
+            return os.path.join(commits, f"commit-{6:012}.kolo")
+
+        def damage(name):
+            with open(name, "r+b") as file:
+                file.seek(40)
+                file.write(b"damage")
+
+        done = run(6, "--commit-dir", commits, "--commit-every", "1")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        damage(newest())
+        resumed = run(6, "--resume", commits, "--commit-every", "1")
+        self.assertEqual(resumed.returncode, 0, resumed.stdout + resumed.stderr)
+        self.assertEqual(resumed.stdout.count("of 3 from step 5 on"), 3, resumed.stdout)
+        self.assertTrue(os.path.exists(newest() + ".damaged"), resumed.stderr)
+
+        for name in glob.glob(os.path.join(commits, "commit-*.kolo")):
+            damage(name)
+        # Hosts may come for so long.
+        refused = run(6, "--resume", commits, "--elastic-timeout", "2")
+        self.assertNotEqual(refused.returncode, 0, refused.stdout)
+        self.assertIn("is whole", refused.stderr)
+        self.assertIn("could not take the state of the job from disk", refused.stderr)
+        self.assertNotIn("from step", refused.stdout)
 
 
 if __name__ == "__main__":

@@ -164,6 +164,8 @@ class Values(RankTest):
             self.assertEqual(result.dtype, tensor.dtype)
         with self.assertRaises(ValueError):
             hvd.allreduce(1.0, average=True, op=hvd.Sum)
+        with self.assertRaisesRegex(ValueError, "masked arrays"):
+            hvd.allreduce(np.ma.masked_array([1.0, 2.0], mask=[0, 1]))
 
     def test_rates_decay_by_steps_or_smoothly(self):
         for staircase, expected in ((True, [1.0, 1.0]), (False, [1.0, 0.5**0.5])):

@@ -3,15 +3,23 @@
 import contextlib
 import csv
 import glob
+import importlib
 import io
 import math
 import os
 import pathlib
 import signal
 import statistics
+import subprocess
+import sys
 import tempfile
+import threading
 import time
 import unittest
+from concurrent.futures import BrokenExecutor
+from unittest import mock
+
+from study_case import full_disk
 
 import kolo
 from kolo import hps, tune
@@ -28,6 +36,7 @@ from kolo.hps import (
     queued,
 )
 from kolo.hps._files import check_object
+from kolo.hps._results import write_rows
 from kolo.search import Sampler, algorithms
 
 
@@ -41,6 +50,12 @@ def sometimes(config):
 
 def inverse(config):
     return 1 / config["x"]
+
+
+def plus_or_die(config):
+    if config["x"] == 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return config["x"] + 1
 
 
 class AskAndTell(unittest.TestCase):
@@ -273,6 +288,62 @@ class Optuna(unittest.TestCase):
         self.assertLess(study.best_value, 1.0)
         with self.assertRaisesRegex(ValueError, "did you mean 'tpe'"):
             KoloSampler("tpee")
+
+
+class OptunaThreads(unittest.TestCase):
+    """What of Optuna the sampler is made of is played, since it may not be installed."""
+
+    def setUp(self):
+        class Float:
+            low, high, log, step = 0.0, 1.0, False, None
+
+        played = {"optuna": mock.MagicMock()}
+        for name in ("distributions", "samplers", "trial"):
+            played[f"optuna.{name}"] = mock.MagicMock()
+        played["optuna.distributions"].CategoricalDistribution = type("Categorical", (), {})
+        played["optuna.distributions"].IntDistribution = type("Int", (), {})
+        played["optuna.distributions"].FloatDistribution = Float
+        played["optuna.samplers"].BaseSampler = object
+        modules = mock.patch.dict(sys.modules, played)
+        modules.start()
+        self.addCleanup(modules.stop)
+        sys.modules.pop("kolo.optuna", None)
+        self.module = importlib.import_module("kolo.optuna")
+        self.addCleanup(vars(kolo).pop, "optuna", None)
+        self.Float = Float
+
+    def test_a_space_that_changes_while_another_trial_asks(self):
+        study, first, second = mock.Mock(), mock.Mock(number=1), mock.Mock(number=2)
+        study.directions = [mock.Mock()]
+        study.directions[0].name = "MINIMIZE"
+        study.get_trials.return_value = []
+        sampler = self.module.KoloSampler("random")
+        told = []
+        ask, is_asking = Sampler.ask, threading.Event()
+
+        def slow_ask(self):
+            asked = ask(self)
+            if not is_asking.is_set():
+                is_asking.set()
+                time.sleep(0.3)
+            return asked
+
+        def tell(self, number, values, **more):
+            told.append((self, number))
+
+        x, y = self.Float(), self.Float()
+        with mock.patch.object(Sampler, "ask", slow_ask), mock.patch.object(Sampler, "tell", tell):
+            thread = threading.Thread(
+                target=sampler.sample_relative, args=(study, first, {"x": x, "y": y})
+            )
+            thread.start()
+            is_asking.wait(10)
+            sampler.sample_relative(study, second, {"x": x})
+            thread.join()
+            complete = self.module.TrialState.COMPLETE
+            sampler.after_trial(study, second, complete, [1.0])
+            sampler.after_trial(study, first, complete, [2.0])
+        self.assertEqual(told, [(sampler._sampler, 0)])  # the first was of another space
 
 
 def plus(config, y=0):
@@ -571,6 +642,16 @@ class Evaluators(unittest.TestCase):
             self.assertEqual(len(evaluator.jobs_done), 2)
             self.assertEqual(evaluator.gather("ALL"), [])
 
+    def test_a_process_that_is_killed_takes_no_later_evaluation(self):
+        evaluator = Evaluator.create(plus_or_die, "process", {"num_workers": 1})
+        for x, is_killed in ((1, False), (0, True), (2, False)):
+            evaluator.submit([{"x": x}])
+            if is_killed:
+                with self.assertRaises(BrokenExecutor):
+                    evaluator.gather("ALL")
+            else:
+                self.assertEqual([job.result for job in evaluator.gather("ALL")], [x + 1])
+
     def test_other_metrics_get_columns_of_their_own(self):
         metadata = [{"a": 1, "x": 5}, {"b": 2}, {"b": 3}, {"c": 4, "job_id": 6}]
         evaluator = Evaluator(lambda c: {"objective": 1, "metadata": metadata[c["x"]]}, "serial")
@@ -598,6 +679,48 @@ class Evaluators(unittest.TestCase):
             ],
         )
         self.assertTrue(all(row["timestamp_gather"] for row in rows))
+
+    def test_a_full_disk_takes_no_half_of_a_result(self):
+        evaluator = Evaluator(lambda config: {"objective": 1, "text": config["x"]}, "serial")
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "results.csv")
+            for text in ("a", "b" * 5000):
+                evaluator.submit([{"x": text}])
+                evaluator.gather("ALL")
+                if text == "a":
+                    evaluator.dump_evals(folder)
+            before = pathlib.Path(path).read_bytes()
+            with full_disk(2000), self.assertRaises(OSError):
+                evaluator.dump_evals(folder)
+            self.assertEqual(pathlib.Path(path).read_bytes(), before)
+            evaluator.dump_evals(folder)
+            with open(path) as file:
+                self.assertEqual([row["x"][0] for row in csv.DictReader(file)], ["a", "b"])
+            with full_disk(2000), self.assertRaises(OSError):
+                write_rows(path, [{"x": "c" * 5000}], ["x"])
+            self.assertEqual(os.listdir(folder), ["results.csv"])
+
+    def test_a_search_on_a_full_disk_has_its_results(self):
+        problem = hps.HpProblem()
+        problem.add_hyperparameter(["a" * 3000, "b" * 3000], "x")
+        with tempfile.TemporaryDirectory() as folder:
+            os.mkdir(os.path.join(folder, "results.csv.part"))  # in the way
+            search = hps.RandomSearch(problem, Evaluator(lambda c: 1.0, "serial"), log_dir=folder)
+            with self.assertWarnsRegex(UserWarning, "results.csv cannot be written"):
+                self.assertEqual(len(search.search(2)), 2)
+
+    def test_results_in_any_language(self):
+        program = (
+            "from kolo.hps._results import append_rows, read_rows, write_rows\n"
+            "rows = [{'x': 'm\\u00fcde \\udc80'}]\n"
+            "write_rows('results.csv', rows, ['x'])\n"
+            "append_rows('results.csv', rows, ['x'])\n"
+            "assert read_rows('results.csv') == rows * 2\n"
+        )
+        plain = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+        with tempfile.TemporaryDirectory() as folder:
+            command = [sys.executable, "-c", program]
+            subprocess.run(command, cwd=folder, env={**os.environ, **plain}, check=True)
 
     def test_results_are_written(self):
         @hps.profile

@@ -11,6 +11,7 @@ import threading
 import time
 
 import kolo
+from kolo import _basics
 
 # The others do not leave before rank 0 does.
 end = f"{os.path.basename(__file__)}.{sys.argv[1]}.end"
@@ -20,6 +21,22 @@ if os.environ["KOLO_RANK"] == "0":
     atexit.register(lambda: open(end, "w").close())  # after the shutdown() that init() registers
 kolo.init()
 errors = []
+
+
+class User:
+    """As an optimizer, which gives up its buckets."""
+
+    has_left = False
+
+    def enter_group(self):
+        pass
+
+    def leave_group(self):
+        self.has_left = True
+
+
+user = User()
+_basics.group_users.add(user)
 
 
 def wait_for_nobody():
@@ -47,6 +64,7 @@ if kolo.rank() == 0:
             pass
         assert "signal handler" in str(errors[0]), errors
         assert kolo.is_initialized()
+        assert not user.has_left
     else:
         thread = threading.Thread(target=wait_for_nobody, daemon=True)
         thread.start()

@@ -1,9 +1,22 @@
 """What tests of studies have in common: a folder of their own, and no output."""
 
+import contextlib
+import resource
 import tempfile
 import unittest
 
 from kolo import tune
+
+
+@contextlib.contextmanager
+def full_disk(size):
+    """Inside, no file may become longer than this: writing more fails, as on a full disk."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 class StudyCase(unittest.TestCase):

@@ -54,6 +54,10 @@ class Collectives(RankTest):
             hvd.broadcast(tf.constant(1.0), SIZE)
         with self.assertRaises(ValueError):
             hvd.allreduce(tf.constant(["text"]))
+        masked = np.ma.masked_array([1.0, 2.0], mask=[0, 1])
+        for call in (hvd.allreduce, hvd.allgather, lambda array: hvd.broadcast(array, 0)):
+            with self.assertRaisesRegex(ValueError, "masked arrays"):
+                call(masked)
 
     def test_collectives_are_ops_of_the_graph(self):
         @tf.function

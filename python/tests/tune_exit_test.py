@@ -7,6 +7,8 @@ import sys
 import tempfile
 import unittest
 
+from kolo.tune._handover import handover_folder
+
 # Trials that do not end, each in Python or in a wait of it most of the time.
 TRIALS = """
 import sys, threading, time
@@ -109,6 +111,27 @@ sys.exit(3)
 """
 
 
+# One that comes out of a step with a value that is none.
+FORK_OF_A_STEP = """
+import os, signal, sys
+from kolo import tune
+
+class Train(tune.Trainable):
+    def step(self):
+        child = os.fork()
+        if child == 0:
+            signal.alarm(20)  # ends it if nothing else does
+            return {"status": object()}
+        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        return {"status": status, "done": True}
+
+analysis = tune.run(Train, local_dir=sys.argv[1], loggers=[], verbose=0)
+assert analysis.trials[0].last_result["status"] == 1, analysis.trials[0].last_result
+print("this is not flushed")
+sys.exit(3)
+"""
+
+
 # Its trial does not end.
 PROCESSES = """
 import sys, time
@@ -134,7 +157,43 @@ tune.run(
 """
 
 
+# It has a folder until its input ends.
+HANDOVER = """
+import sys
+from kolo.tune._handover import handover_folder
+
+with handover_folder(sys.argv[1]) as folder:
+    print(folder, flush=True)
+    sys.stdin.read()
+"""
+
+
 class Abandoned(unittest.TestCase):
+    def folder_of_a_killed_owner(self, place):
+        owner = subprocess.Popen(
+            [sys.executable, "-c", HANDOVER, place],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        with owner:
+            folder = owner.stdout.readline().strip()
+            owner.kill()
+        self.assertTrue(os.path.isdir(folder), folder)
+        return folder
+
+    def test_folders_that_the_hosts_of_a_cluster_see(self):
+        with tempfile.TemporaryDirectory() as place:
+            killed = self.folder_of_a_killed_owner(place)
+            of_another_host = self.folder_of_a_killed_owner(place)
+            self.assertFalse(os.path.exists(killed))
+            with open(os.path.join(of_another_host, "owner"), "w") as file:
+                file.write("another host")
+            with handover_folder(place) as own:
+                self.assertTrue(os.path.exists(of_another_host))
+                self.folder_of_a_killed_owner(place)
+                self.assertTrue(os.path.exists(own))
+
     def test_folders_of_studies_that_were_killed(self):
         with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as ends:
             place = os.path.join(folder, "tmp")
@@ -182,6 +241,9 @@ class Exit(unittest.TestCase):
 
     def test_trials_that_were_left_behind(self):
         self.ends_as_it_says(LEFT_BEHIND)
+
+    def test_a_fork_of_a_step(self):
+        self.ends_as_it_says(FORK_OF_A_STEP)
 
     def test_forks_of_trials(self):
         self.ends_as_it_says(FORKS, "a fork has ended\n" * 3 + "this is not flushed\n")

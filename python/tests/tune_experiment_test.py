@@ -4,13 +4,16 @@ import contextlib
 import io
 import json
 import os
+import shutil
 import sys
 import unittest
 
-from study_case import StudyCase
+from study_case import StudyCase, full_disk
 
 from kolo import tune
+from kolo._own_files import temporary_folder
 from kolo.air import CheckpointConfig
+from kolo.tune._handover import handover_folder
 from kolo.tune.trial import ExportFormat
 
 
@@ -246,6 +249,89 @@ class LoggerTest(StudyCase):
         quiet.close()
 
 
+class FilesTest(StudyCase):
+    """Files in the folder of a trial, into which the trial writes as well, on a disk that is full."""
+
+    KINDS = (
+        (tune.logger.JsonLoggerCallback, "result.json"),
+        (tune.logger.CSVLoggerCallback, "progress.csv"),
+    )
+
+    def setUp(self):
+        super().setUp()
+        self.trial = tune.Trial("rising", {"x": 1}, logdir=self._folder.name)
+
+    def log(self, make, *results):
+        callback = make()
+        callback.on_trial_start(0, [], self.trial)
+        for place, result in enumerate(results):
+            callback.on_trial_result(place, [], self.trial, result)
+        callback.on_trial_complete(9, [], self.trial)
+
+    def path(self, name):
+        return os.path.join(self._folder.name, name)
+
+    def content(self, name):
+        with open(self.path(name)) as file:
+            return file.read()
+
+    def test_pipes_and_links_are_left_alone(self):
+        with open(self.path("target"), "w") as file:
+            file.write("own")
+        for make, name in self.KINDS:
+            for spoil in (os.mkfifo, lambda path: os.symlink(self.path("target"), path)):
+                spoil(self.path(name))
+                with self.assertWarnsRegex(UserWarning, "no plain file"):
+                    self.log(make, {"score": 1}, {"score": 2})
+                os.remove(self.path(name))
+        os.symlink(self.path("target"), self.path("params.json"))
+        with self.assertWarnsRegex(UserWarning, "no plain file"):
+            self.log(tune.logger.JsonLoggerCallback, {"score": 1})
+        self.assertEqual(self.content("target"), "own")
+
+    def test_half_lines_are_ended(self):
+        halves = ('{"score": 1}\n{"sco', "score\r\n1\r\n2")
+        for (make, name), half in zip(self.KINDS, halves):
+            with open(self.path(name), "w", newline="") as file:
+                file.write(half)
+            self.log(make, {"score": 5})
+            self.assertIn("5", self.content(name).splitlines()[-1])
+            self.assertEqual(len(self.content(name).splitlines()), half.count("\n") + 2)
+
+    def test_columns_are_those_of_the_file(self):
+        self.log(tune.logger.CSVLoggerCallback, {"a": 1, "b": 2})
+        self.log(tune.logger.CSVLoggerCallback, {"b": 4, "c": 5, "a": 3})
+        self.assertEqual(self.content("progress.csv").split(), ["a,b", "1,2", "3,4"])
+
+    def test_a_folder_that_cannot_be_removed_costs_nothing(self):
+        for make in (handover_folder, lambda parent: temporary_folder("some-", parent)):
+            with make(self._folder.name) as folder:
+                shutil.rmtree(folder)
+                with open(folder, "w") as file:  # in its place
+                    file.write("own")
+
+    def test_a_full_disk(self):
+        for make, name in self.KINDS:
+            callback = make()
+            with self.assertWarnsRegex(UserWarning, "the study goes on"), full_disk(100):
+                callback.on_trial_start(0, [], self.trial)
+                for score in (1, 2):
+                    result = {"score": score, "text": "x" * 80}
+                    callback.on_trial_result(score, [], self.trial, result)
+            self.assertNotIn("\n\n", self.content(name))
+            callback.on_trial_result(3, [], self.trial, {"score": 3, "text": "y"})
+            callback.on_trial_complete(9, [], self.trial)
+            written = self.content(name)
+            self.assertEqual(written.count("x" * 80), 2, written)
+            self.assertEqual(written.count("y"), 1)
+
+
+class Big(tune.Trainable):
+    def step(self):
+        print("x" * 5000, flush=True)
+        return {"score": 1, "done": True}
+
+
 def printing(config):
     print("out", config["x"])
     print("err", config["x"], file=sys.stderr)
@@ -285,6 +371,25 @@ class OutputTest(StudyCase):
         self.assertEqual(self.printed(trial, "stdout"), ["step"])
         with self.assertRaisesRegex(ValueError, "log_to_file"):
             self.run_study(printing, config={"x": 1}, log_to_file=("a", "b", "c"))
+        self.run_study(printing, config={"x": 1}, log_to_file="/dev/null")
+
+    def test_files_that_cannot_be_written(self):
+        [trial] = self.run_study(
+            Big, log_to_file="/dev/full", loggers=["json"], raise_on_failed_trial=False
+        ).trials
+        self.assertEqual((trial.status, trial.error), ("TERMINATED", ""))
+
+        class Pipe(tune.Trainable):
+            def setup(self, config):
+                folder = tune.get_trial_dir()
+                os.remove(os.path.join(folder, "out"))
+                os.mkfifo(os.path.join(folder, "out"))
+
+            def step(self):
+                return {"score": 1, "done": True}
+
+        [trial] = self.run_study(Pipe, log_to_file="out", raise_on_failed_trial=False).trials
+        self.assertIn("no plain file", trial.error)
 
 
 class Listener(tune.Callback):

@@ -2,6 +2,7 @@
 
 import unittest
 
+import numpy as np
 from study_case import StudyCase
 
 from kolo import tune
@@ -63,6 +64,17 @@ class WrapperTest(StudyCase):
         search.on_trial_complete("unknown", {"score": 1})
         self.assertEqual(len(inner.told), 2)
 
+    def test_a_batch_that_is_not_filled(self):
+        inner = Listed()
+        search = ConcurrencyLimiter(ConcurrencyLimiter(inner, 2), max_concurrent=3, batch=True)
+        self.assertEqual([search.suggest(t) for t in "abc"], [{"x": 0}, {"x": 1}, None])
+        search.on_trial_complete("a", {"score": 1})
+        search.on_trial_complete("b", {"score": 2})
+        self.assertEqual([search.suggest(t) for t in "cde"], [{"x": 2}, {"x": 3}, None])
+        search.on_trial_complete("c", {"score": 3})
+        search.on_trial_cleanup("d")
+        self.assertEqual([told[0] for told in inner.told], ["a", "b", "c"])
+
     def test_batches_of_a_search_of_kolo(self):
         search = ConcurrencyLimiter(
             tune.search.OptunaSearch(metric="score", mode="max", seed=1), 2, batch=True
@@ -90,6 +102,39 @@ class WrapperTest(StudyCase):
         self.assertEqual(sorted(t.config["x"] for t in analysis.trials), [0, 0, 1, 1])
         with self.assertRaises(ValueError):
             Repeater(inner, 0)
+
+
+    def test_repetitions_that_are_not_finite(self):
+        nan, inf = float("nan"), float("inf")
+        for scores, told in (
+            ([1, nan, 3], ("0", 2.0, False)),
+            ([inf, 3, 3], ("0", 3.0, False)),
+            ([nan, -inf, nan], ("0", None, True)),
+            ([4, None, "late"], ("0", 4.0, False)),
+            ([np.float32(2), np.int64(4), np.float32(nan)], ("0", 3.0, False)),
+        ):
+            inner = Listed()
+            search = Repeater(inner, repeat=3)
+            for number, score in enumerate(scores):
+                search.suggest(str(number))
+                search.on_trial_complete(str(number), {} if score is None else {"score": score})
+            self.assertEqual(inner.told, [told])
+
+    def test_repetitions_of_several_objectives(self):
+        inner = Listed()
+        inner.metric, inner.mode = ["score", "more/cost"], ["max", "min"]
+        search = Repeater(inner, repeat=2)
+        for trial_id, score in (("a", 1), ("b", 3)):
+            search.suggest(trial_id)
+            search.on_trial_complete(trial_id, {"score": score, "more": {"cost": 2 * score}})
+        self.assertEqual(inner.told, [("a", 2.0, False)])
+
+    def test_a_result_without_the_metric_is_a_failure(self):
+        search = tune.search.OptunaSearch({"x": tune.uniform(0, 1)}, "score", "max", seed=1)
+        for trial_id, result in (("a", {"other": 1}), ("b", {"score": None}), ("c", {"score": 1})):
+            search.suggest(trial_id)
+            search.on_trial_complete(trial_id, result)
+        self.assertEqual(len(search.suggest("d")), 1)
 
 
 class EvaluatedTest(StudyCase):

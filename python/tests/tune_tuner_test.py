@@ -6,8 +6,9 @@ import subprocess
 import sys
 import unittest
 
-from study_case import StudyCase
+from study_case import StudyCase, full_disk
 
+import kolo
 from kolo import tune
 from kolo.air import Checkpoint, CheckpointConfig, FailureConfig, RunConfig, session
 
@@ -107,6 +108,19 @@ class TunerTest(StudyCase):
         first, second = tuner.fit(), self.tuner(rising, {"x": 2}).fit()
         self.assertNotEqual(first.experiment_path, second.experiment_path)
         self.assertEqual(tuner.get_results()[0].config, {"x": 1})
+
+    def test_a_study_whose_state_was_not_written(self):
+        tuner = self.tuner(rising, {"x": 1})
+        with full_disk(100), self.assertRaises(OSError):
+            tuner.fit()
+        path = os.path.join(self._folder.name, "study")
+        self.assertFalse(tune.Tuner.can_restore(path))
+        for left in (b"", b"\x80\x04half"):
+            with open(os.path.join(path, "tuner.pkl"), "wb") as file:
+                file.write(left)
+            with self.assertRaisesRegex(kolo.Error, "is damaged") as caught:
+                tune.Tuner.restore(path)
+            self.assertEqual(caught.exception.code, "corruption")
 
     def test_a_failure_that_is_raised(self):
         def failing(config):

@@ -9,6 +9,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
+#include <chrono>
 #include <cstdlib>
 #include <vector>
 
@@ -94,6 +96,15 @@ void write_all(int fd, std::string_view data, std::string_view what) {
   }
 }
 
+void write_pending(int fd, std::string& pending, std::string_view what) {
+  while (!pending.empty()) {
+    const ssize_t written = ::write(fd, pending.data(), pending.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) throw_errno("cannot write {}", what);
+    pending.erase(0, static_cast<std::size_t>(written));
+  }
+}
+
 void write_file_atomically(const fs::path& path, std::string_view content, mode_t mode) {
   std::string temporary = path.string() + ".XXXXXX";
   Fd fd(::mkostemp(temporary.data(), O_CLOEXEC));
@@ -110,6 +121,28 @@ void write_file_atomically(const fs::path& path, std::string_view content, mode_
   }
   // The rename itself is on disk once the directory is.
   sync_to_disk(path.has_parent_path() ? path.parent_path() : fs::path("."));
+}
+
+void remove_abandoned_parts(const fs::path& directory, std::string_view prefix,
+                            std::string_view suffix) noexcept try {
+  constexpr std::string_view kEnding = ".XXXXXX";
+  constexpr auto kAtWork = std::chrono::hours(1);
+  const auto now = fs::file_time_type::clock::now();
+  std::error_code error;
+  fs::directory_iterator entry(directory, error);
+  for (; !error && entry != fs::directory_iterator(); entry.increment(error)) {
+    const std::string name = entry->path().filename();
+    if (name.size() < kEnding.size() || !name.starts_with(prefix)) continue;
+    const std::size_t end = name.size() - kEnding.size();
+    const bool has_ending =
+        name[end] == '.' && std::all_of(name.begin() + end + 1, name.end(),
+                                        [](unsigned char c) { return std::isalnum(c) != 0; });
+    if (!has_ending || !std::string_view(name).substr(0, end).ends_with(suffix)) continue;
+    std::error_code unknown;
+    const auto written = fs::last_write_time(entry->path(), unknown);
+    if (!unknown && written + kAtWork < now) fs::remove(entry->path(), unknown);
+  }
+} catch (const std::exception&) {  // for want of memory; there is another time
 }
 
 void write_output_file(const fs::path& path, std::string_view content) {

@@ -37,8 +37,12 @@ std::string tail_of_file(const std::filesystem::path& path, std::size_t bytes,
 /// umask. A link or a pipe of this name is replaced.
 void write_file_atomically(const std::filesystem::path& path, std::string_view content,
                            mode_t mode = 0644);
-/// The same for what a user has named, such as /dev/stdout: a device or a pipe gets the content,
-/// and a link stays, since the file that it points to is written.
+/// Removes from a directory what writers that were killed have left of files named PREFIX…SUFFIX.
+/// What has been written to within the last hour stays: somebody may be at it.
+void remove_abandoned_parts(const std::filesystem::path& directory, std::string_view prefix,
+                            std::string_view suffix) noexcept;
+/// Like write_file_atomically(), for what a user has named, such as /dev/stdout: a device or a pipe
+/// gets the content, and a link stays, since the file that it points to is written.
 void write_output_file(const std::filesystem::path& path, std::string_view content);
 
 /// The file, or the names in the directory, survive a crash of the machine when this returns.
@@ -61,6 +65,9 @@ std::filesystem::path state_folder();
 
 /// Writes all of it, going on after partial writes and signals.
 void write_all(int fd, std::string_view data, std::string_view what);
+/// The same of text that waits to be written. What was written is taken away from it, also where
+/// this throws: a disk that becomes full takes a part, which must not be written again.
+void write_pending(int fd, std::string& pending, std::string_view what);
 
 /// A directory of its own that is removed with all it holds.
 class TempDir {

@@ -109,15 +109,19 @@ Departure departure_by_status(int rank, int status) {
 
 std::shared_ptr<Bootstrap> make_lone_bootstrap() { return std::make_shared<LoneBootstrap>(); }
 
-std::shared_ptr<Bootstrap> make_bootstrap_from_environment(std::chrono::milliseconds patience) {
+std::shared_ptr<Bootstrap> make_bootstrap_from_environment(std::chrono::milliseconds patience,
+                                                           std::chrono::milliseconds timeout) {
   const Deadline deadline = Deadline::after(patience);
   Launched launched = read_launcher(environment);
   std::string plugin;
   switch (launched.launcher) {
     case Launcher::none: return make_lone_bootstrap();
     case Launcher::kolo:
-      if (launched.worker >= 0)
-        return elastic::Membership::of_this_process(launched, deadline).join(patience);
+      if (launched.worker >= 0) {
+        auto& membership = elastic::Membership::of_this_process(launched, deadline);
+        membership.tell_timeout(timeout);
+        return membership.join(patience);
+      }
       return launched.size == 1 ? make_lone_bootstrap() : meet_at_launcher(launched, deadline);
     case Launcher::openmpi: plugin = "openmpi"; break;
     case Launcher::mpich: plugin = "mpich"; break;

@@ -70,8 +70,10 @@ std::shared_ptr<Bootstrap> make_lone_bootstrap();
 
 /// What the environment says: kolo run, mpirun, srun, or alone. The others are met within
 /// `patience`, which begins when there is a group to meet: a worker of an elastic job may wait for
-/// one much longer. Throws invalid_argument for an environment that contradicts itself, unavailable
-/// if the meeting place cannot be reached.
-std::shared_ptr<Bootstrap> make_bootstrap_from_environment(std::chrono::milliseconds patience);
+/// one much longer. Its launcher is told that operations will wait for `timeout`. Throws
+/// invalid_argument for an environment that contradicts itself, unavailable if the meeting place
+/// cannot be reached.
+std::shared_ptr<Bootstrap> make_bootstrap_from_environment(std::chrono::milliseconds patience,
+                                                           std::chrono::milliseconds timeout);
 
 }  // namespace kolo::comm

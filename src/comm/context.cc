@@ -92,7 +92,7 @@ Context::Context(ContextOptions options) : state_(std::make_unique<State>()) {
   State::Joined& state = state_->joined.emplace();
   state.bootstrap = options.bootstrap != nullptr
                         ? options.bootstrap
-                        : comm::make_bootstrap_from_environment(start_patience(timeout));
+                        : comm::make_bootstrap_from_environment(start_patience(timeout), timeout);
   const Topology& topology = state.bootstrap->topology();
   if (options.bootstrap == nullptr) log::set_rank(topology.size() > 1 ? topology.rank() : -1);
   state.liveness = std::make_shared<comm::Liveness>(state.bootstrap);

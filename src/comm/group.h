@@ -16,6 +16,7 @@
 
 #include <unistd.h>
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -120,6 +121,9 @@ class Group {
 
   /// "shm", "tcp", "mpi", "shm+tcp", "solo".
   [[nodiscard]] virtual std::string describe() const = 0;
+
+  /// How long a member that does not come is waited for. Zero: nobody is.
+  [[nodiscard]] virtual std::chrono::milliseconds timeout() const noexcept { return {}; }
 
   /// Largest payload of exchange(). At least 48.
   [[nodiscard]] virtual std::size_t eager_bytes() const noexcept = 0;

@@ -164,7 +164,7 @@ void StudyPages::read_on() {
       const MutexLock lock(study.mutex);
       name = study.known.index.study().name;
       done = follow(study.known.index, open->store, Deadline::after(kReadStep));
-    } catch (const Error& error) {  // the next question begins where it stood
+    } catch (const std::exception& error) {  // the next question begins where it stood
       log::debug("dashboard: {}", error.what());
       open.reset();
     }

@@ -163,13 +163,15 @@ std::optional<std::string> Coordinator::check_stalls(Clock::time_point now) {
       Decision decision;
       decision.kind = Decision::Kind::fail;
       decision.code = ErrorCode::timeout;
+      const std::vector<int> late = missing(entry->second);
+      if (!late.empty()) decision.rank = late.front();
       decision.text = fmt::format(
           "{} '{}' was not submitted by rank {} within {:g} s (KOLO_STALL_SHUTDOWN_TIME_SECONDS)",
           comm::to_string(
               (*std::find_if(entry->second.by_member.begin(), entry->second.by_member.end(),
                              [](const auto& r) { return r.has_value(); }))
                   ->kind),
-          entry->first, fmt::join(missing(entry->second), ", "),
+          entry->first, fmt::join(late, ", "),
           std::chrono::duration<double>(options_.stall_shutdown).count());
       Request request;
       request.name = entry->first;

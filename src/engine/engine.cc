@@ -10,6 +10,8 @@
 #include "base/env.h"
 #include "base/errors.h"
 #include "base/process_owned.h"
+#include "comm/group.h"
+#include "comm/internals.h"
 #include "comm/shutdown_hooks.h"
 #include "engine/set_engine.h"
 
@@ -21,9 +23,9 @@ using runtime::SetEngine;
 
 namespace {
 
-runtime::Coordinator::Options resolved(const EngineOptions& options) {
+/// An operation of the engine waits as long as those of the communicator do.
+runtime::Coordinator::Options resolved(const EngineOptions& options, Communicator& parent) {
   constexpr std::chrono::milliseconds kWarning = std::chrono::seconds(60);
-  constexpr std::chrono::milliseconds kShutdown = std::chrono::seconds(300);
   constexpr std::int64_t kFusion = std::int64_t{16} << 20;
   runtime::Coordinator::Options out;
   out.fusion_bytes = static_cast<std::size_t>(
@@ -37,7 +39,7 @@ runtime::Coordinator::Options resolved(const EngineOptions& options) {
   out.stall_shutdown = options.stall_shutdown;
   if (out.stall_shutdown.count() < 0)
     out.stall_shutdown = setting_seconds("STALL_SHUTDOWN_TIME_SECONDS")
-                             .value_or(setting_seconds("TIMEOUT_SECONDS").value_or(kShutdown));
+                             .value_or(comm::Internals::group_of(parent).timeout());
   return out;
 }
 
@@ -138,7 +140,7 @@ struct Engine::State {
 Engine::Engine(Communicator& parent, EngineOptions options) : state_(std::make_unique<State>()) {
   State& state = *state_;
   state.parent = &parent;
-  state.options = resolved(options);
+  state.options = resolved(options, parent);
   std::vector<int> all(static_cast<std::size_t>(parent.size()));
   std::iota(all.begin(), all.end(), 0);
   state.control = parent.subset(all);

@@ -31,7 +31,7 @@ enum class MessageType : std::uint8_t {
 struct Decision {
   enum class Kind : std::uint8_t {
     execute = 1,  ///< `requests`, as one collective if there are several
-    fail = 2,     ///< `requests`, with `code` and `text`
+    fail = 2,     ///< `requests`, with `code`, `text` and, unless it is -1, the `rank` to blame
     joined = 3,   ///< all have joined, `rank` as the last
   };
   Kind kind = Kind::execute;

@@ -353,7 +353,8 @@ void SetEngine::carry_out(const Decision& decision) {
         return;
       for (const Request& request : decision.requests)
         if (const auto operation = take(request.name))
-          operation->fail(Error(decision.code, decision.text));
+          operation->fail(decision.rank < 0 ? Error(decision.code, decision.text)
+                                            : Error(decision.code, decision.text, decision.rank));
       return;
     case Decision::Kind::joined: {
       MutexLock lock(mutex_);

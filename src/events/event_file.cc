@@ -17,6 +17,8 @@ namespace kolo::events {
 namespace {
 
 constexpr std::size_t kFlushBytes = 64U << 10;
+/// So much waits for a file that cannot be written; what comes then is not recorded.
+constexpr std::size_t kMostPending = 1U << 20;
 constexpr const char* kHParamsPlugin = "hparams";
 
 /// The plug-in's data travel as metadata of values that have no value of their own.
@@ -109,6 +111,7 @@ void EventFile::end_of_session(bool success, double wall_time) {
 }
 
 void EventFile::record(std::string_view message) {
+  if (pending_.size() >= kMostPending) flush();
   ByteWriter length, check;
   length.u64(message.size());
   check.u32(masked(crc32c(message)));
@@ -119,10 +122,6 @@ void EventFile::record(std::string_view message) {
   if (pending_.size() >= kFlushBytes) flush();
 }
 
-void EventFile::flush() {
-  if (pending_.empty()) return;
-  write_all(file_.get(), pending_, path_.string());
-  pending_.clear();
-}
+void EventFile::flush() { write_pending(file_.get(), pending_, path_.string()); }
 
 }  // namespace kolo::events

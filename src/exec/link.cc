@@ -26,7 +26,9 @@ constexpr std::size_t kErrorTextLimit = 16U << 10;
 /// A command that has closed its output and does not end is ended.
 constexpr auto kCommandEnd = 2s;
 
+/// One that was stopped could not end.
 void wait_for_child(pid_t pid, int& status) {
+  ::kill(pid, SIGCONT);
   while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
   }
 }

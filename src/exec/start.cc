@@ -90,18 +90,20 @@ void close_all_but(std::vector<int> kept) {
 /// is the process that people know.
 enum class Sigterm { ignored, passed_on };
 
-/// Waits for the custodian's end, and takes those of orphans. The custodian's status.
+/// Waits for the custodian's end, and takes those of orphans. Whoever continues this process
+/// continues the custodian, too. The custodian's status.
 int wait_for_custodian(pid_t custodian, Sigterm sigterm) {
   sigset_t awaited, before;
   ::sigemptyset(&awaited);
-  for (const int signal : {SIGCHLD, SIGTERM}) ::sigaddset(&awaited, signal);
+  for (const int signal : {SIGCHLD, SIGTERM, SIGCONT}) ::sigaddset(&awaited, signal);
   ::sigprocmask(SIG_BLOCK, &awaited, &before);
   int status = 0;
   for (pid_t ended = 0; ended != custodian && ended >= 0;) {
     ended = ::waitpid(-1, &status, WNOHANG);
     if (ended != 0) continue;
-    if (::sigwaitinfo(&awaited, nullptr) == SIGTERM && sigterm == Sigterm::passed_on)
-      ::kill(custodian, SIGTERM);
+    const int signal = ::sigwaitinfo(&awaited, nullptr);
+    if (signal == SIGCONT || (signal == SIGTERM && sigterm == Sigterm::passed_on))
+      ::kill(custodian, signal);
   }
   ::sigprocmask(SIG_SETMASK, &before, nullptr);
   return status;
@@ -120,6 +122,8 @@ void guard_a_custodian(int family_lock, Sigterm sigterm = Sigterm::ignored) {
     return;
   }
   ::prctl(PR_SET_NAME, "kolo-guard");
+  // If both are stopped, they still end with their owner.
+  if (sigterm == Sigterm::ignored) ::prctl(PR_SET_PDEATHSIG, SIGCONT);
   for (const int signal : {SIGINT, SIGHUP, SIGPIPE, SIGUSR1, SIGUSR2}) ::signal(signal, SIG_IGN);
   if (sigterm == Sigterm::ignored) ::signal(SIGTERM, SIG_IGN);
   // The owner must see the custodian's end when the custodian ends.

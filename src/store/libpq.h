@@ -37,6 +37,8 @@ struct Libpq {
   SystemLibrary library{"libpq.so.5", "libpq5"};
   decltype(&::PQclear) clear = library["PQclear"];
   decltype(&::PQcmdTuples) cmd_tuples = library["PQcmdTuples"];
+  decltype(&::PQconninfoFree) conninfo_free = library["PQconninfoFree"];
+  decltype(&::PQconninfoParse) conninfo_parse = library["PQconninfoParse"];
   decltype(&::PQconnectPoll) connect_poll = library["PQconnectPoll"];
   decltype(&::PQconnectStartParams) connect_start_params = library["PQconnectStartParams"];
   decltype(&::PQconsumeInput) consume_input = library["PQconsumeInput"];

@@ -72,9 +72,26 @@ std::string plain(std::string_view text) {
   return result;
 }
 
-/// What libpq says, unless it repeats a part of the password: of a URL that it cannot read, it
+/// Whether libpq takes the same part of the URL for the password.
+bool agrees_on_password(const std::string& url) {
+  const auto [begin, length] = password_in(url);
+  if (length == 0) return true;
+  const std::string password = plain(std::string_view(url).substr(begin + 1, length - 1));
+  char* why = nullptr;
+  PQconninfoOption* const options = libpq().conninfo_parse(url.c_str(), &why);
+  libpq().freemem(why);
+  bool agrees = false;
+  for (const auto* option = options; option != nullptr && option->keyword != nullptr; ++option)
+    if (std::string_view(option->keyword) == "password")
+      agrees = (option->val == nullptr ? "" : option->val) == password;
+  libpq().conninfo_free(options);
+  return agrees;
+}
+
+/// What libpq says, unless it repeats a part of the password: of a URL that it reads otherwise, it
 /// does.
 std::string told_by_libpq(std::string text, const std::string& url) {
+  if (agrees_on_password(url)) return one_line(std::move(text));
   constexpr std::size_t kShortestPart = 3;
   const auto [begin, length] = password_in(url);
   const auto end = begin + length;

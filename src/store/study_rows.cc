@@ -179,6 +179,7 @@ std::vector<TrialRecord> StudyStore::trials(StudyId study, TrialRange range) {
     trial.why = row.text(15);
     trial.place = row.text(16);
   }
+  for (const auto& trial : all) check_stored(trial.status, TrialStatus::error, "a trial's status");
   return all;
 }
 

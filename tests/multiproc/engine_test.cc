@@ -6,12 +6,14 @@
 #include <sys/wait.h>
 
 #include <csignal>
+#include <numeric>
 #include <thread>
 
 #include "base/files.h"
 #include "base/frames.h"
 #include "base/json.h"
 #include "base/secret.h"
+#include "engine/messages.h"
 #include "engine/star.h"
 #include "kolo/error.h"
 #include "kolo/random.h"
@@ -324,6 +326,64 @@ TEST(EngineStart, ALeaderOnAnotherHostThatDiesIsNotWaitedFor) {
   std::string why;
   if (!wire_is_available(&why)) GTEST_SKIP() << why;
   kill_when_the_star_begins({0, 1}, "", 0);
+}
+
+/// A rank that keeps the connections of an engine, but sends what is no message of one. What it
+/// makes is what Engine makes, in the same order.
+void send_nonsense(ProcessRank& me, Context& context) {
+  std::vector<int> all(static_cast<std::size_t>(me.size()));
+  std::iota(all.begin(), all.end(), 0);
+  const auto control = context.world().subset(all);
+  const auto data = control->subset(all);
+  const auto of_callers = data->subset(all);
+  runtime::Star star(*data, Deadline::after(30s));
+  me.wait_for_go("connected");
+  star.send(0, encode_frame(static_cast<std::uint8_t>(runtime::MessageType::submit), "nonsense"));
+  star.flush(Deadline::after(10s));
+  me.wait_for_go("sent");
+}
+
+/// What an operation throws.
+std::string error_of(Engine& engine, const std::string& name) {
+  std::vector<float> data(10);
+  try {
+    engine.allreduce(name, in_place(data));
+  } catch (const Error& error) {
+    return fmt::format("{}: {}", to_string(error.code()), error.message());
+  }
+  return "nothing";
+}
+
+// The thread of the leader, who cannot read what came. The leader lives, and so does whoever sent
+// it.
+TEST(EngineThread, WhatGoesWrongInItEndsTheSetOnEveryRank) {
+  ProcessRanks ranks({.host_of_rank = {0, 0, 0}}, [&](ProcessRank& me) {
+    Context context(me.options(40s));
+    if (me.rank() == 2) {
+      send_nonsense(me, context);
+      return std::string();
+    }
+    Engine engine(context);
+    me.reached("submits");
+    const std::string first = error_of(engine, "under way"), second = error_of(engine, "later");
+    me.wait_for_go("told");  // with its engine
+    return second == first ? first : fmt::format("{} and then {}", first, second);
+  });
+  ranks.await(0, "submits");
+  ranks.await(1, "submits");
+  ranks.await(2, "connected");
+  ranks.go(2);
+  ranks.await(0, "told");
+  ranks.await(1, "told");
+  for (int r = 0; r < 3; ++r) ranks.go(r);
+  const auto outcomes = ranks.finish();
+  EXPECT_TRUE(outcomes[0].result.starts_with("corruption: "))
+      << outcomes[0].result << outcomes[0].error;
+  EXPECT_EQ(outcomes[0].result.find("and then"), std::string::npos) << outcomes[0].result;
+  EXPECT_EQ(outcomes[1].result,
+            "peer_lost: engine: rank 0 closed its connection: it has ended or left")
+      << outcomes[1].error;
+  EXPECT_EQ(outcomes[2].error, "");
 }
 
 TEST(EngineDefault, BelongsToTheDefaultContext) {

@@ -54,7 +54,8 @@ std::span<const NaRunInfo> na_run_functions();
 /// listing the known ones.
 const NaRunInfo& na_run_function(std::string_view name);
 /// For a search. Copies the problem (its data are shared). The name may also be that of a function
-/// of a user's library, as "libmy.so:half" (KOLO_HPS_RUN), which knows its problem itself.
+/// of a user's library, as "libmy.so:half" (KOLO_HPS_RUN), which knows its problem itself. Throws
+/// not_found if the problem's objective is no metric of its trainings.
 hps::RunFunction bind_run(std::string_view name, NaProblem problem);
 
 /// The network that an evaluation left in a folder of a search, with its best weights. Throws

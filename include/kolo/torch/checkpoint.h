@@ -51,12 +51,13 @@ class CheckpointFiles {
   /// Makes the directory if it is not there. Throws io.
   explicit CheckpointFiles(CheckpointOptions options);
 
-  /// Writes `directory`/step-000000000042.kolo, removes what need not be kept. Throws io.
+  /// Writes `directory`/step-000000000042.kolo, removes what need not be kept of this step and
+  /// those before it. Throws io.
   CheckpointInfo write(std::uint64_t step, const CheckpointParts& parts,
                        std::optional<double> metric = {});
 
   /// Oldest first. Files that are no checkpoints are not listed; a damaged one is only found out
-  /// when it is read.
+  /// when it is read. Throws io.
   [[nodiscard]] std::vector<CheckpointInfo> list() const;
 
   /// Throws not_found, corruption (which names the file and what is wrong with it).
@@ -76,7 +77,7 @@ class CheckpointFiles {
  private:
   [[nodiscard]] std::optional<Loaded> read_first_whole(std::vector<CheckpointInfo> wanted) const;
   [[nodiscard]] bool is_better(double a, double b) const noexcept;
-  void remove_old() const;
+  void remove_old(const std::filesystem::path& written) const;
 
   CheckpointOptions options_;
 };

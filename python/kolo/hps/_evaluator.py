@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-import csv
 import functools
 import os
 import time
-from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from concurrent.futures import (
+    FIRST_COMPLETED,
+    BrokenExecutor,
+    ProcessPoolExecutor,
+    ThreadPoolExecutor,
+    wait,
+)
+from contextlib import contextmanager, suppress
 from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Type
 
 from kolo._errors import (
@@ -16,7 +21,7 @@ from kolo._errors import (
     constructor_suggests,
     unknown_name,
 )
-from kolo.hps._results import columns_of, move_aside, read_rows, write_rows
+from kolo.hps._results import append_rows, columns_of, move_aside, read_rows, write_rows
 
 _METHODS = {
     "serial": "thread",
@@ -160,8 +165,7 @@ class Evaluator:
         if self.method == "ranks":
             raise UnsupportedError("submit: rings of ranks are evaluated by searches only")
         if self._pool is None:
-            kind = ProcessPoolExecutor if self.method == "process" else ThreadPoolExecutor
-            self._pool = kind(self.num_workers)
+            self._pool = self._make_pool()
         for config in configs:
             job = Job(self._submitted, dict(config), self._now())
             self._submitted += 1
@@ -169,7 +173,14 @@ class Evaluator:
             self._running[self._start(dict(config))] = job
 
     def _start(self, config: Dict[str, Any], **more: Any) -> Any:
+        with suppress(BrokenExecutor):  # one of its processes was killed
+            return self._pool.submit(self.run_function, config, **self.keywords, **more)
+        self._pool = self._make_pool()
         return self._pool.submit(self.run_function, config, **self.keywords, **more)
+
+    def _make_pool(self) -> Any:
+        kind = ProcessPoolExecutor if self.method == "process" else ThreadPoolExecutor
+        return kind(self.num_workers)
 
     @contextmanager
     def items(self) -> Iterator[Dict[str, Any]]:
@@ -222,8 +233,7 @@ class Evaluator:
             move_aside(path)
             write_rows(path, rows, columns)
         elif columns == known:
-            with open(path, "a", newline="") as file:
-                csv.DictWriter(file, columns).writerows(rows)
+            append_rows(path, rows, columns)
         else:
             write_rows(path, [*read_rows(path), *rows], columns)
         self._columns[path] = columns

@@ -314,11 +314,16 @@ class Search:
         """The rows of trials that have ended, here and in results.csv."""
         names = self._names()
         self.rows = [self._row(trial, names, times.of.get(trial.number, {})) for trial in trials]
-        if self.rows:
+        if not self.rows:
+            return
+        path = os.path.join(self._log_dir, "results.csv")
+        try:
             os.makedirs(self._log_dir, exist_ok=True)
-            path = os.path.join(self._log_dir, "results.csv")
             move_aside(path)
             write_rows(path, self.rows, columns_of(self.rows))
+        except OSError as error:  # a full disk does not cost what was found
+            why = f"{path} cannot be written: {error}"
+            warnings.warn(f"{why}; the results are in `rows`", stacklevel=3)
 
 
 class CBO(Search):

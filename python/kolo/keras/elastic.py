@@ -9,7 +9,7 @@ import numpy as np
 
 from kolo import _numpy_ops
 from kolo._basics import rank
-from kolo._elastic import ObjectState, root_rank, run_fn
+from kolo._elastic import ObjectState, check_count, root_rank, run_fn
 from kolo._errors import InvalidArgumentError
 
 
@@ -48,7 +48,9 @@ class KerasState(ObjectState):
 
     def load(self, saved: Any) -> None:
         """Takes what saved() has returned."""
-        plain, self._values = saved
+        plain, values = saved
+        check_count(len(values), len(self._values))
+        self._values = values
         self._assign(self._values)
         super().load(plain)
 

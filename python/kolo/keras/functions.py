@@ -8,6 +8,7 @@ from typing import Any, Callable, Optional
 import keras
 
 from kolo import _numpy_ops
+from kolo._arrays import unmasked
 from kolo._errors import InvalidArgumentError
 from kolo._numpy_ops import Average, Sum
 from kolo.keras._optimizer import is_distributed, wrap_in_place
@@ -54,7 +55,7 @@ def reducescatter(value: Any, name: Optional[str] = None, op: int = Average) -> 
 
 
 def _array(value: Any) -> Any:
-    return keras.ops.convert_to_numpy(value)
+    return keras.ops.convert_to_numpy(unmasked(value))
 
 
 def _like(value: Any, array: Any) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 import tensorflow as tf
 
 from kolo._basics import rank
-from kolo._elastic import ObjectState, State, root_rank
+from kolo._elastic import ObjectState, State, check_count, root_rank
 from kolo._errors import HorovodInternalError, HostsUpdatedInterrupt
 from kolo.keras.elastic import KerasState, run
 from kolo.tensorflow.functions import broadcast_object, broadcast_variables
@@ -44,7 +44,9 @@ class TensorFlowState(ObjectState):
 
     def load(self, saved: Any) -> None:
         """Takes what saved() has returned."""
-        plain, self._values = saved
+        plain, values = saved
+        check_count(len(values), len(self._values))
+        self._values = values
         self.restore()
         super().load(plain)
 

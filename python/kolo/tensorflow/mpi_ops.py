@@ -17,6 +17,7 @@ from kolo import (
     _core,
     _numpy_ops,
 )
+from kolo._arrays import unmasked
 from kolo._basics import *  # noqa: F403  (part of this module's interface)
 from kolo._errors import HorovodInternalError, InvalidArgumentError, UnsupportedError  # noqa: F401
 from kolo._numpy_ops import Adasum, Average, Max, Min, Product, Sum  # noqa: F401
@@ -72,6 +73,10 @@ def _call(
     return tf.py_function(run, inputs, types)
 
 
+def _tensor(value: Any) -> Any:
+    return tf.convert_to_tensor(unmasked(value))
+
+
 def _one_below_the_other(value: Any) -> Any:
     """The shape of a result whose number of rows is not known."""
     return [None, *value.shape[1:]] if value.shape.rank else None
@@ -107,7 +112,7 @@ def grouped_allreduce(
             )
             for tensor in tensors
         ]
-    values = [tf.convert_to_tensor(tensor) for tensor in tensors]
+    values = [_tensor(tensor) for tensor in tensors]
     if not values:
         return []
 
@@ -249,7 +254,7 @@ def reducescatter(
 
         return compression.decompress(result, context), gradient
 
-    return scatter(tf.convert_to_tensor(tensor))
+    return scatter(_tensor(tensor))
 
 
 def grouped_reducescatter(
@@ -305,7 +310,7 @@ def allgather(
 
         return result, gradient
 
-    return gather(tf.convert_to_tensor(tensor))
+    return gather(_tensor(tensor))
 
 
 def grouped_allgather(
@@ -349,7 +354,7 @@ def broadcast(
 
         return result, gradient
 
-    return send(tf.convert_to_tensor(tensor))
+    return send(_tensor(tensor))
 
 
 def broadcast_(
@@ -407,7 +412,7 @@ def alltoall(
 
         return (output, received), gradient
 
-    output, received = exchange(tf.convert_to_tensor(tensor))
+    output, received = exchange(_tensor(tensor))
     return output if splits is None else (output, received)
 
 

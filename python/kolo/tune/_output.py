@@ -11,9 +11,10 @@ import io
 import os
 import sys
 import threading
-from typing import Any, Iterator, Optional, Tuple
+from typing import Any, ContextManager, Iterator, Optional, TextIO, Tuple
 
 from kolo._errors import InvalidArgumentError
+from kolo._own_files import open_plain
 from kolo.tune import _session
 
 Names = Optional[Tuple[str, str]]
@@ -51,10 +52,18 @@ class _Divided(io.TextIOBase):
         return self._before if files is None else files[self._place]
 
     def write(self, text: str) -> int:
-        return self._target().write(text)
+        with self._disk():
+            self._target().write(text)
+        return len(text)
 
     def flush(self) -> None:
-        self._target().flush()
+        with self._disk():
+            self._target().flush()
+
+    def _disk(self) -> ContextManager[None]:
+        """A full disk takes what trials print, and no trial."""
+        is_ours = getattr(_thread, "files", None) is not None
+        return contextlib.suppress(OSError) if is_ours else contextlib.nullcontext()
 
     def __getattr__(self, name: str) -> Any:  # encoding, buffer, fileno and the like
         return getattr(self._before, name)
@@ -70,6 +79,18 @@ def _divide() -> None:
 
 
 @contextlib.contextmanager
+def _appended(folder: str, name: str) -> Iterator[TextIO]:
+    # An absolute name, such as /dev/null, is the user's own.
+    path, opener = os.path.join(folder, name), None if os.path.isabs(name) else open_plain
+    text = open(path, "a", buffering=1, encoding="utf-8", errors="surrogateescape", opener=opener)
+    try:
+        yield text
+    finally:
+        with contextlib.suppress(OSError):
+            text.close()
+
+
+@contextlib.contextmanager
 def into_files(names: Names) -> Iterator[None]:
     """Inside, what this thread prints is appended to files in the folder of its trial."""
     if names is None:
@@ -79,10 +100,10 @@ def into_files(names: Names) -> Iterator[None]:
     folder = _session.get_trial_dir()
     os.makedirs(folder, exist_ok=True)
     with contextlib.ExitStack() as stack:
-        out = stack.enter_context(open(os.path.join(folder, names[0]), "a", buffering=1))
+        out = stack.enter_context(_appended(folder, names[0]))
         err = out
         if names[1] != names[0]:
-            err = stack.enter_context(open(os.path.join(folder, names[1]), "a", buffering=1))
+            err = stack.enter_context(_appended(folder, names[1]))
         _thread.files = (out, err)
         try:
             yield

@@ -8,11 +8,15 @@ CSVLoggerCallback given to a study take the place of that; they also work withou
 from __future__ import annotations
 
 import csv
+import io
 import json
 import os
 import pickle
-from typing import Any, Dict, Iterable, List, Optional, TextIO, Type
+import warnings
+from typing import Any, Callable, Dict, Iterable, List, Optional, Type
 
+from kolo._errors import FailedPreconditionError
+from kolo._own_files import Lines, open_plain
 from kolo.tune.callback import Callback
 from kolo.tune.result import (
     EXPR_PARAM_FILE,
@@ -109,21 +113,25 @@ class _JsonFile:
     def __init__(self, logdir: str, config: Dict[str, Any]) -> None:
         os.makedirs(logdir, exist_ok=True)
         self._logdir = logdir
+        self._lines = Lines(os.path.join(logdir, EXPR_RESULT_FILE))
         self.update_config(config)
-        self._file: TextIO = open(os.path.join(logdir, EXPR_RESULT_FILE), "a")
 
     def update_config(self, config: Dict[str, Any]) -> None:
-        with open(os.path.join(self._logdir, EXPR_PARAM_FILE), "w") as file:
-            json.dump(config, file, indent=2, sort_keys=True, default=_as_plain)
-        with open(os.path.join(self._logdir, EXPR_PARAM_PICKLE_FILE), "wb") as binary:
-            pickle.dump(_picklable(config), binary)
+        text = json.dumps(config, indent=2, sort_keys=True, default=_as_plain)
+        self._put(EXPR_PARAM_FILE, text.encode())
+        self._put(EXPR_PARAM_PICKLE_FILE, pickle.dumps(_picklable(config)))
+
+    def _put(self, name: str, content: bytes) -> None:
+        path = os.path.join(self._logdir, name)
+        with open(open_plain(path, os.O_WRONLY | os.O_CREAT), "wb") as file:
+            file.truncate()
+            file.write(content)
 
     def write(self, result: Dict[str, Any]) -> None:
-        self._file.write(json.dumps(result, default=_as_plain) + "\n")
-        self._file.flush()
+        self._lines.append(json.dumps(result, default=_as_plain) + "\n")
 
     def close(self) -> None:
-        self._file.close()
+        self._lines.close()
 
 
 class _CsvFile:
@@ -132,40 +140,58 @@ class _CsvFile:
     def __init__(self, logdir: str, config: Dict[str, Any]) -> None:
         os.makedirs(logdir, exist_ok=True)
         path = os.path.join(logdir, EXPR_PROGRESS_FILE)
-        self._is_new = not os.path.exists(path) or os.path.getsize(path) == 0
-        self._file: TextIO = open(path, "a", newline="")
-        self._writer: Optional[csv.DictWriter] = None
+        self._lines = Lines(path)
+        # Of a study that goes on, those of the file.
+        known = csv.reader(io.StringIO(self._lines.beginning(), newline=""))
+        self._columns: List[str] = next(known, [])
 
     def update_config(self, config: Dict[str, Any]) -> None:
         """Nothing: configurations are in the results."""
 
     def write(self, result: Dict[str, Any]) -> None:
         flat = flatten({key: value for key, value in result.items() if key != "config"})
-        if self._writer is None:
-            self._writer = csv.DictWriter(self._file, list(flat), extrasaction="ignore")
-            if self._is_new:
-                self._writer.writeheader()
-        self._writer.writerow(flat)
-        self._file.flush()
+        text = io.StringIO(newline="")
+        is_first = not self._columns
+        self._columns = self._columns or list(flat)
+        writer = csv.DictWriter(text, self._columns, extrasaction="ignore")
+        if is_first:
+            writer.writeheader()
+        writer.writerow(flat)
+        self._lines.append(text.getvalue())
 
     def close(self) -> None:
-        self._file.close()
+        self._lines.close()
 
 
 class _FileLogger(Logger):
+    """Results are in the database of the study: a file that cannot be written ends nothing."""
+
     _kind: Any
 
     def _init(self) -> None:
-        self._written = self._kind(self.logdir, self.config)
+        self._written: Any = None
+        self._has_warned = False
+        self._try(lambda: None)
 
     def on_result(self, result: Dict[str, Any]) -> None:
-        self._written.write(result)
+        self._try(lambda: self._written.write(result))
 
     def update_config(self, config: Dict[str, Any]) -> None:
-        self._written.update_config(config)
+        self._try(lambda: self._written.update_config(config))
 
     def close(self) -> None:
-        self._written.close()
+        if self._written is not None:
+            self._try(self._written.close)
+
+    def _try(self, action: Callable[[], None]) -> None:
+        try:
+            if self._written is None:
+                self._written = self._kind(self.logdir, self.config)
+            action()
+        except (OSError, FailedPreconditionError) as error:
+            if not self._has_warned:
+                warnings.warn(f"{type(self).__name__}: {error}; the study goes on", stacklevel=3)
+            self._has_warned = True
 
 
 class JsonLogger(_FileLogger):

@@ -9,6 +9,7 @@ from typing import Any, Callable, Dict, Optional
 from kolo import _core
 from kolo._errors import (
     FailedPreconditionError,
+    FailureError,
     InvalidArgumentError,
     NotFoundError,
     constructor_suggests,
@@ -107,6 +108,12 @@ class Tuner:
             raise NotFoundError(
                 f"Tuner.restore: {path!r} is not the folder of a study that a Tuner has begun"
             ) from None
+        except (EOFError, pickle.UnpicklingError) as error:
+            raise FailureError(
+                f"Tuner.restore: {_STATE} in {path!r} is damaged: {error}; tune.run(..., "
+                "resume=True) goes on with the study",
+                "corruption",
+            ) from None
         trainable = trainable or overwrite_trainable or _loaded(state["trainable"])
         if trainable is None:
             raise InvalidArgumentError(
@@ -180,8 +187,10 @@ class Tuner:
         state = {"trainable": _dumped(lambda: self._trainable), "rest": _dumped(lambda: rest)}
         if state["rest"] is None:
             return
-        with open(os.path.join(self._path, _STATE), "wb") as file:
+        kept = os.path.join(self._path, _STATE)
+        with open(f"{kept}.part", "wb") as file:
             pickle.dump(state, file)
+        os.replace(f"{kept}.part", kept)
 
 
 def _exists(storage: str, name: str) -> bool:

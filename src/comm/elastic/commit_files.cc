@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "base/errors.h"
 #include "base/files.h"
@@ -18,6 +19,7 @@ namespace fs = std::filesystem;
 constexpr std::string_view kMagic = "kolocmit";
 constexpr std::uint32_t kVersion = 1;
 constexpr std::size_t kKept = 2;
+constexpr std::string_view kPrefix = "commit-", kSuffix = ".kolo";
 
 std::uint64_t hash_of(std::string_view bytes) {
   std::uint64_t hash = bytes.size();
@@ -27,6 +29,19 @@ std::uint64_t hash_of(std::string_view bytes) {
     hash = hash_combine(hash, word);
   }
   return hash;
+}
+
+/// Commits that cannot be seen are not commits that are not there.
+void check_readable(const fs::path& directory) {
+  std::error_code error;
+  fs::directory_iterator(directory, error);
+  if (!error || error == std::errc::no_such_file_or_directory ||
+      error == std::errc::not_a_directory)
+    return;
+  throw_error(ErrorCode::io,
+              "the commits in {} cannot be read: {}; make the directory readable, or give another "
+              "one to start from the beginning",
+              directory.string(), error.message());
 }
 
 void put_aside(const fs::path& damaged) {
@@ -73,7 +88,8 @@ StoredCommit decode_commit(std::string_view bytes, std::string_view origin) {
 
 void CommitFiles::write(const StoredCommit& commit) const {
   make_lasting_directories(directory_);
-  const auto written = directory_ / fmt::format("commit-{:012}.kolo", commit.commits);
+  remove_abandoned_parts(directory_, kPrefix, kSuffix);  // first: they may have filled the disk
+  const auto written = directory_ / fmt::format("{}{:012}{}", kPrefix, commit.commits, kSuffix);
   write_file_atomically(written, encode_commit(commit));
   // What was written last is the newest, also if a file of a higher number is there.
   auto others = list();
@@ -84,18 +100,33 @@ void CommitFiles::write(const StoredCommit& commit) const {
   }
 }
 
+void CommitFiles::try_write(const StoredCommit& commit, std::uint64_t every) {
+  try {
+    write(commit);
+    if (std::exchange(cannot_write_, false)) log::warning("commits go to disk again");
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::io) throw;
+    if (!std::exchange(cannot_write_, true))
+      log::warning(
+          "commit {} could not go to disk: {}; the job goes on and tries again every {} commits",
+          commit.commits, error.message(), every);
+  }
+}
+
 std::vector<fs::path> CommitFiles::list() const {
   std::vector<fs::path> files;
   std::error_code error;
-  for (const auto& entry : fs::directory_iterator(directory_, error)) {
-    const std::string name = entry.path().filename();
-    if (name.starts_with("commit-") && name.ends_with(".kolo")) files.push_back(entry.path());
+  fs::directory_iterator entry(directory_, error);
+  for (; !error && entry != fs::directory_iterator(); entry.increment(error)) {
+    const std::string name = entry->path().filename();
+    if (name.starts_with(kPrefix) && name.ends_with(kSuffix)) files.push_back(entry->path());
   }
   std::sort(files.begin(), files.end());
   return files;
 }
 
 std::optional<StoredCommit> CommitFiles::read_latest() const {
+  check_readable(directory_);
   auto files = list();
   std::vector<fs::path> damaged;
   std::string what_is_wrong;  // with the newest

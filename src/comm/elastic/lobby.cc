@@ -1,6 +1,7 @@
 #include "comm/elastic/lobby.h"
 
 #include <sys/epoll.h>
+#include <sys/socket.h>
 
 #include "base/errors.h"
 #include "base/log.h"
@@ -21,13 +22,14 @@ Lobby::Lobby(const Secret& secret, const std::vector<SocketAddress>& listen,
     listeners.push_back(listen_tcp(address));
     addresses_.push_back(local_address_of(listeners.back().get()));
   }
-  door_.emplace(std::move(listeners),
-                rendezvous::DoorkeeperOptions{
-                    .secret = secret,
-                    .expects = [expects = std::move(expects)](const rendezvous::Hello& hello) {
-                      return hello.purpose == rendezvous::Purpose::membership &&
-                             expects(hello.rank);
-                    }});
+  door_.emplace(
+      std::move(listeners),
+      rendezvous::DoorkeeperOptions{
+          .secret = secret,
+          .expects = [this, expects = std::move(expects)](const rendezvous::Hello& hello) {
+            return hello.purpose == rendezvous::Purpose::membership && expects(hello.rank) &&
+                   !is_here(hello.rank);
+          }});
   epoll_event event{};
   event.events = EPOLLIN;
   event.data.u64 = kDoor;
@@ -57,8 +59,17 @@ std::vector<Lobby::Event> Lobby::receive() {
   return events;
 }
 
+/// Its connection is there, and has not been closed by the other side.
+bool Lobby::is_here(int worker) const {
+  const auto found = connections_.find(worker);
+  if (found == connections_.end()) return false;
+  char next;
+  const ssize_t got = ::recv(found->second.socket.get(), &next, 1, MSG_PEEK | MSG_DONTWAIT);
+  return got > 0 || (got < 0 && (errno == EAGAIN || errno == EINTR));
+}
+
 void Lobby::welcome(rendezvous::Doorkeeper::Guest guest) {
-  // A worker that comes again has lost its first connection.
+  if (is_here(guest.hello.rank)) return;  // two have come at once
   Connection& connection = connections_[guest.hello.rank] = {};
   connection.socket = std::move(guest.socket);
   watch(guest.hello.rank, connection, EPOLL_CTL_ADD);

@@ -1,5 +1,6 @@
 // The launcher's door for the workers of an elastic job: one connection per worker, as long as the
-// worker lives. No thread: whoever owns it polls and calls receive().
+// worker lives. A second process that comes as the same worker is turned away: a program that a
+// rank starts has its environment. No thread: whoever owns it polls and calls receive().
 #pragma once
 
 #include <map>
@@ -19,6 +20,8 @@ class Lobby {
   /// `expects` says whether a worker of that number lives.
   Lobby(const Secret& secret, const std::vector<SocketAddress>& listen,
         std::function<bool(int)> expects);
+  Lobby(const Lobby&) = delete;
+  Lobby& operator=(const Lobby&) = delete;
 
   /// In the order of `listen`, with their ports.
   [[nodiscard]] const std::vector<SocketAddress>& addresses() const noexcept { return addresses_; }
@@ -47,6 +50,7 @@ class Lobby {
     std::string outgoing;
   };
 
+  [[nodiscard]] bool is_here(int worker) const;
   void welcome(rendezvous::Doorkeeper::Guest guest);
   bool read_from(int worker, Connection& connection, std::vector<Event>& events);
   void flush(int worker, Connection& connection);

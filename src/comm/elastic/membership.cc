@@ -28,8 +28,13 @@ using namespace std::chrono_literals;
 constexpr auto kLauncherGrace = 60s;
 constexpr auto kSendTime = 5s;
 constexpr std::chrono::milliseconds kElasticTimeout = 600s;
+/// Before it comes again to a launcher that has dropped it.
+constexpr std::chrono::milliseconds kLeastPause = 20ms, kMostPause = 1s;
 /// A wait looks around this often for an interpreter whose user presses Ctrl-C.
 constexpr int kSliceMs = 50;
+/// Groups in a row whose ranks do not meet: the network or a program is wrong, and the next group
+/// would fare no better.
+constexpr int kFailedMeetings = 3;
 
 constexpr std::string_view kLauncher = "the launcher (kolo run)";
 
@@ -65,11 +70,29 @@ Membership::Membership(const Launched& launched, Deadline deadline)
       door_(SocketAddress::parse(launched.rendezvous)),
       secret_(read_secret_file(launched.secret_fd, launched.custodian_pid)),
       patience_(setting_seconds("ELASTIC_TIMEOUT").value_or(kElasticTimeout) + kLauncherGrace) {
-  rendezvous::Caller caller(door_, rendezvous::Purpose::membership, worker_, deadline,
-                            std::string(kLauncher));
-  socket_ = caller.prove(secret_, deadline);
+  socket_ = connect(deadline);
   const SignalsBlocked blocked;  // they are for the program's own threads
   pulse_ = std::thread([this] { tell_that_it_is_alive(); });
+}
+
+/// Whoever is late in a crowd of strangers is dropped at the door, and comes again.
+Fd Membership::connect(Deadline deadline) const {
+  for (auto pause = kLeastPause;; pause = std::min(2 * pause, kMostPause)) {
+    try {
+      rendezvous::Caller caller(door_, rendezvous::Purpose::membership, worker_, deadline,
+                                std::string(kLauncher));
+      return caller.prove(secret_, deadline);
+    } catch (const Error& error) {
+      if (!rendezvous::Caller::was_dropped(error)) throw;
+      if (deadline.left() < pause)
+        throw_error(ErrorCode::unavailable,
+                    "{} does not let this process in as worker {}; if it was started by a rank of "
+                    "the job, which is that worker, start it without KOLO_WORKER in its "
+                    "environment",
+                    kLauncher, worker_);
+    }
+    ::poll(nullptr, 0, static_cast<int>(pause.count()));
+  }
 }
 
 Membership::~Membership() {
@@ -134,6 +157,10 @@ void Membership::receive() {
   }
 }
 
+void Membership::tell_timeout(std::chrono::milliseconds of_operations) {
+  send(Timeout{of_operations});
+}
+
 Wish Membership::wish() {
   receive();
   return member_.wish();
@@ -177,12 +204,27 @@ std::shared_ptr<Bootstrap> Membership::join(std::chrono::milliseconds patience) 
                 worker_);
   const GroupPlan plan = member_.join();
   in_group_ = true;
+  has_met_ = false;
   if (plan.host_of_rank.size() == 1) return make_lone_bootstrap();
   return std::make_shared<rendezvous::Client>(
       rendezvous::ClientOptions{door_.with_port(plan.port), secret_of(secret_, plan.generation),
                                 Topology(plan.rank, plan.host_of_rank), "kolo run (elastic)", -1,
                                 nullptr},
       Deadline::after(patience));
+}
+
+void Membership::met() noexcept {
+  has_met_ = true;
+  failed_meetings_ = 0;
+}
+
+bool Membership::ends_group(const Error& error) noexcept {
+  if (error.code() == ErrorCode::peer_lost) return true;
+  const bool has_not_come =
+      error.code() == ErrorCode::timeout || error.code() == ErrorCode::unavailable;
+  if (!has_not_come || !in_group_) return false;
+  if (has_met_) return error.code() == ErrorCode::timeout && error.rank().has_value();
+  return ++failed_meetings_ < kFailedMeetings;
 }
 
 void Membership::finished() {

@@ -1,5 +1,6 @@
 #include "comm/elastic/messages.h"
 
+#include "base/deadline.h"
 #include "base/errors.h"
 
 namespace kolo::comm::elastic {
@@ -16,6 +17,7 @@ enum class Kind : std::uint8_t {
   over = 7,
   alive = 8,
   wait = 9,
+  timeout = 10,
 };
 
 std::string frame_of(Kind kind, const ByteWriter& writer) {
@@ -30,6 +32,10 @@ std::string frame_of(const Finished& finished) {
 }
 std::string frame_of(const Leaving&) { return frame_of(Kind::leaving, ByteWriter()); }
 std::string frame_of(const Alive&) { return frame_of(Kind::alive, ByteWriter()); }
+std::string frame_of(const Timeout& timeout) {
+  return frame_of(Kind::timeout,
+                  ByteWriter().u64(static_cast<std::uint64_t>(timeout.of_operations.count())));
+}
 
 std::string frame_of(const GroupPlan& group) {
   ByteWriter writer;
@@ -54,6 +60,15 @@ std::string frame_of(const Wait&) { return frame_of(Kind::wait, ByteWriter()); }
               frame.type);
 }
 
+/// It is added to a clock.
+std::chrono::milliseconds read_time(ByteReader& reader) {
+  constexpr std::chrono::milliseconds kMost = kLongestTime;
+  const std::uint64_t count = reader.u64();
+  if (count > static_cast<std::uint64_t>(kMost.count()))
+    throw_error(ErrorCode::corruption, "{} ms is no timeout", count);
+  return std::chrono::milliseconds(count);
+}
+
 }  // namespace
 
 std::string encode(const FromWorker& message) {
@@ -75,6 +90,7 @@ FromWorker decode_from_worker(const Frame& frame) {
     case Kind::finished: message = Finished{reader.u64()}; break;
     case Kind::leaving: message = Leaving{}; break;
     case Kind::alive: message = Alive{}; break;
+    case Kind::timeout: message = Timeout{read_time(reader)}; break;
     default: throw_unknown(frame);
   }
   reader.finish();

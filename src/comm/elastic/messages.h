@@ -9,11 +9,12 @@
 //                       finished   "the program's function has come to its end"
 //                       leaving    "I was asked to go; do not count on me any longer"
 //                       alive      "my process runs, whatever it is at"; once in a while
+//                       timeout    "operations of my groups wait for others this long"
 //   launcher → worker   group      "you are rank r of generation g, which meets there"
 //                       change     "leave generation g at the end of the step: it is to change"
 //                       retire     "leave at the end of the step, and do not come back"
 //                       over       "generation g has finished its work; there is no next one"
-//                       wait       "there are others at work, for whom you wait"; answers alive
+//                       wait       "others are at work, or start, for whom you wait"; answers alive
 #pragma once
 
 #include <chrono>
@@ -45,7 +46,11 @@ struct Leaving {
 struct Alive {
   bool operator==(const Alive&) const = default;
 };
-using FromWorker = std::variant<Ready, Finished, Leaving, Alive>;
+struct Timeout {
+  std::chrono::milliseconds of_operations{0};  ///< kLongestTime at the most
+  bool operator==(const Timeout&) const = default;
+};
+using FromWorker = std::variant<Ready, Finished, Leaving, Alive, Timeout>;
 
 struct GroupPlan {
   Generation generation = 0;

@@ -36,9 +36,6 @@ namespace {
 
 /// Between commits that go to disk, unless KOLO_COMMIT_EVERY says it.
 constexpr std::int64_t kCommitEvery = 100;
-/// Groups in a row whose ranks do not meet: the network or a program is wrong, and the next group
-/// would fare no better.
-constexpr int kFailedMeetings = 3;
 
 /// Leaves the user's function at the end of a step. Not a std::exception, so that programs which
 /// catch those do not stop it.
@@ -79,8 +76,8 @@ class Session {
 
  private:
   bool work(const std::function<void(State&)>& function);
+  void join_group();
   void enter_group();
-  [[nodiscard]] bool ends_group(const Error& error);
   /// Back to the last commit, or without a state if there is no copy of it.
   void restore() {
     if (state_.contents_->has_copy) return state_.restore();
@@ -90,8 +87,7 @@ class Session {
   void gather();
   void end_step();
   bool read_commit();
-  void write_commit();
-  void try_to_write_commit();
+  [[nodiscard]] comm::elastic::StoredCommit stored_commit();
   void leave_group(int blamed);
   void give_up_group();
 
@@ -106,9 +102,6 @@ class Session {
   bool has_returned_ = false;     // the user's function, in this group
   bool has_handed_over_ = false;  // in the last commit: ranks have something of their own
   bool is_first_ = true;
-  bool has_met_ = false;       // the others of this group
-  int failed_meetings_ = 0;    // in a row
-  bool cannot_write_ = false;  // the last commit could not go to disk
 };
 
 Ending Session::run(const std::function<void(State&)>& function) {
@@ -124,7 +117,8 @@ Ending Session::run(const std::function<void(State&)>& function) {
     give_up_group();
     if (next == Next::leave) {
       // Without a launcher no group follows, and this is the last that is known of the job.
-      if (!membership_->has_launcher()) write_commit();
+      if (!membership_->has_launcher() && files_ && is_writer_ && state_.commits() > 0)
+        files_->write(stored_commit());
       return Ending::left;
     }
   }
@@ -143,7 +137,7 @@ bool Session::work(const std::function<void(State&)>& function) {
   } catch (const EndOfGroup&) {
     leave_group(-1);
   } catch (const Error& error) {
-    if (!ends_group(error)) throw;
+    if (!membership_->ends_group(error)) throw;
     log::info("generation {} has ended: {}", membership_->generation(), error.message());
     restore();
     leave_group(error.rank().value_or(-1));
@@ -151,27 +145,24 @@ bool Session::work(const std::function<void(State&)>& function) {
   return false;
 }
 
-/// One that has died ends a group, and so does one that does not come to its first meeting: that is
-/// seen as a timeout, because nobody can say that it is lost. What a program throws itself, or what
-/// the launcher does not do, ends no group.
-bool Session::ends_group(const Error& error) {
-  if (error.code() == ErrorCode::peer_lost) return true;
-  const bool has_not_come =
-      error.code() == ErrorCode::timeout || error.code() == ErrorCode::unavailable;
-  if (!has_not_come || has_met_ || !membership_->is_in_group()) return false;
-  return ++failed_meetings_ < kFailedMeetings;
+/// Whoever is asked to go before a group has taken it in leaves as at the end of a step.
+void Session::join_group() {
+  try {
+    init(options_);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::cancelled || membership_->is_in_group()) throw;
+    throw EndOfGroup{};
+  }
 }
 
 void Session::enter_group() {
   has_returned_ = false;
-  has_met_ = false;
-  init(options_);
+  join_group();
   is_writer_ = world().rank() == 0;
   std::vector<int> all(static_cast<std::size_t>(world().size()));
   std::iota(all.begin(), all.end(), 0);
   meeting_ = world().subset(all);
-  has_met_ = true;
-  failed_meetings_ = 0;
+  membership_->met();
   if (!std::exchange(is_first_, false)) state_.on_reset();
   state_.share(/*is_committed=*/true);
 }
@@ -185,7 +176,7 @@ void Session::end_step() {
   }
   if (!files_ || state_.commits() % every_ != 0) return;
   gather();
-  try_to_write_commit();
+  if (is_writer_) files_->try_write(stored_commit(), every_);
 }
 
 /// When the barrier is behind one rank, every rank has handed over: whoever makes this commit, the
@@ -202,26 +193,10 @@ void Session::gather() {
   for (const auto& part : state_.contents_->parts) part->gather(*meeting_);
 }
 
-void Session::write_commit() {
-  if (!files_ || !is_writer_ || state_.commits() == 0) return;
+comm::elastic::StoredCommit Session::stored_commit() {
   comm::elastic::StoredCommit commit{state_.commits(), {}};
   for (const auto& part : state_.contents_->parts) commit.parts.push_back(part->bytes());
-  files_->write(commit);
-}
-
-/// The state in memory is well, whatever the disk is: the job goes on, and tries again with the
-/// next commit that is to be written.
-void Session::try_to_write_commit() {
-  try {
-    write_commit();
-    if (std::exchange(cannot_write_, false)) log::warning("commits go to disk again");
-  } catch (const Error& error) {
-    if (error.code() != ErrorCode::io) throw;
-    if (!std::exchange(cannot_write_, true))
-      log::warning(
-          "commit {} could not go to disk: {}; the job goes on and tries again every {} commits",
-          state_.commits(), error.message(), every_);
-  }
+  return commit;
 }
 
 /// All ranks that had the state are gone, or the job is a resumed one.

@@ -159,6 +159,31 @@ void State::restore() {
 
 void State::sync() { share(/*is_committed=*/false); }
 
+/// No rank has the state of the job: the root takes it from disk, or from its own program. If it
+/// cannot, that is the end of all ranks: another root would fare no better.
+void State::begin(Communicator& group, int root) {
+  Contents& mine = *contents_;
+  std::exception_ptr error;
+  try {
+    const bool is_from_disk = group.rank() == root && mine.at_beginning && mine.at_beginning();
+    if (group.rank() == root && !is_from_disk && !mine.has_copy)
+      throw_error(ErrorCode::unavailable,
+                  "all ranks that had the state of the job were lost in the first step of this "
+                  "one, which has no copy of it yet; with --commit-dir commits go to disk");
+  } catch (...) {
+    error = std::current_exception();
+  }
+  if (mine.at_beginning) {
+    std::int32_t has_begun = error ? 0 : 1;
+    group.broadcast(&has_begun, 1, DataType::int32, root);
+    if (has_begun == 0 && !error)
+      throw_error(ErrorCode::failed_precondition,
+                  "rank {} could not take the state of the job from disk; its own error says why",
+                  root);
+  }
+  if (error) std::rethrow_exception(error);
+}
+
 void State::share(bool is_committed) {
   Contents& mine = *contents_;
   Communicator& group = world();
@@ -173,13 +198,7 @@ void State::share(bool is_committed) {
     const std::int64_t other = all[static_cast<std::size_t>(rank)];
     if (rank != root && (other == 0 || other < *furthest)) moving.push_back(rank);
   }
-  if (group.rank() == root && *furthest == 0) {
-    const bool is_from_disk = mine.at_beginning && mine.at_beginning();
-    if (!is_from_disk && !mine.has_copy)
-      throw_error(ErrorCode::unavailable,
-                  "all ranks that had the state of the job were lost in the first step of this "
-                  "one, which has no copy of it yet; with --commit-dir commits go to disk");
-  }
+  if (*furthest == 0) begin(group, root);
   if (group.rank() == root && (*furthest == 0 || (moving.size() > 1 && !is_committed))) save();
   const auto holders = group.size() + 1 - static_cast<int>(moving.size());
   if (moving.size() > 1)

@@ -1,4 +1,4 @@
-// The protocol between ranks and the rendezvous server, version 4.
+// The protocol between ranks and the rendezvous server, version 5.
 //
 // Handshake, on each new connection (C = a rank, S = the server):
 //   C→S  hello      magic, version, purpose, rank, C's nonce
@@ -34,7 +34,7 @@
 namespace kolo::comm::rendezvous {
 
 inline constexpr std::string_view kMagic = "KOLO";
-inline constexpr std::uint16_t kVersion = 4;
+inline constexpr std::uint16_t kVersion = 5;
 
 /// Numbers are part of the protocol: never reuse one.
 enum class Message : std::uint8_t {

@@ -66,6 +66,9 @@ class ShmGroup final : public Group {
   ~ShmGroup() override;
 
   [[nodiscard]] std::string describe() const override { return "shm"; }
+  [[nodiscard]] std::chrono::milliseconds timeout() const noexcept override {
+    return options_.timeout;
+  }
   void give_up(int member) noexcept override;
   [[nodiscard]] std::optional<int> lost_member() const override;
   [[nodiscard]] std::size_t eager_bytes() const noexcept override { return kEagerPayload; }

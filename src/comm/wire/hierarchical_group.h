@@ -40,6 +40,9 @@ class HierarchicalGroup final : public Group {
   ~HierarchicalGroup() override;
 
   [[nodiscard]] std::string describe() const override { return description_; }
+  [[nodiscard]] std::chrono::milliseconds timeout() const noexcept override {
+    return link_->options().timeout;
+  }
   void give_up(int member) noexcept override;
   [[nodiscard]] std::optional<int> lost_member() const override { return link_->lost_member(); }
   [[nodiscard]] std::size_t eager_bytes() const noexcept override { return eager_bytes_; }

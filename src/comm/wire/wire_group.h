@@ -27,6 +27,9 @@ class WireGroup final : public Group {
   ~WireGroup() override;
 
   [[nodiscard]] std::string describe() const override { return link_->options().name; }
+  [[nodiscard]] std::chrono::milliseconds timeout() const noexcept override {
+    return link_->options().timeout;
+  }
   [[nodiscard]] std::optional<int> lost_member() const override { return link_->lost_member(); }
   [[nodiscard]] std::size_t eager_bytes() const noexcept override;
   [[nodiscard]] std::size_t one_trip_bytes() const noexcept override { return one_trip_bytes_; }

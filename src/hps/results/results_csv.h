@@ -70,6 +70,9 @@ Value nested_config(const Value& flat);
 /// The way back, with lists of numbers kept as one value.
 Value flat_config(const Value& nested);
 
+/// Beside a results.csv: lines of it that could not be told apart.
+inline constexpr const char* kTornResults = "results-torn.csv";
+
 class ResultsWriter {
  public:
   /// Makes the file with columns for these metadata, or goes on with it: what is not a whole line
@@ -86,6 +89,7 @@ class ResultsWriter {
 
  private:
   class Lock;
+  void keep_torn(const std::string& lines) const;
   void open();
   void read_columns();
   [[nodiscard]] bool has_column(const std::string& column) const;

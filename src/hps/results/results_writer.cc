@@ -11,6 +11,7 @@
 #include "base/csv.h"
 #include "base/errors.h"
 #include "base/files.h"
+#include "base/log.h"
 #include "hps/results/results_csv.h"
 #include "kolo/hps/run.h"
 
@@ -42,7 +43,8 @@ class ResultsWriter::Lock {
  public:
   explicit Lock(ResultsWriter& writer) : writer_(writer) {
     for (;;) {
-      ::flock(writer_.file_.get(), LOCK_EX);
+      while (::flock(writer_.file_.get(), LOCK_EX) != 0 && errno == EINTR) {
+      }
       struct stat open {
       }, there{};
       if (::fstat(writer_.file_.get(), &open) != 0)
@@ -67,6 +69,7 @@ ResultsWriter::ResultsWriter(fs::path path, const std::vector<std::string>& para
   const Lock lock(*this);
   const std::string text = read_file(path_);
   const auto whole = whole_csv_lines(text).size();
+  if (whole < text.size()) keep_torn(text.substr(whole));
   if (whole < text.size() && ::ftruncate(file_.get(), static_cast<off_t>(whole)) != 0)
     throw_errno("cannot cut off the torn last line of {}", path_.string());
   if (whole == 0) {
@@ -78,6 +81,16 @@ ResultsWriter::ResultsWriter(fs::path path, const std::vector<std::string>& para
   }
   read_columns();
   for (const auto& row : read_results(path_).rows) known_.insert(row.job_id);
+}
+
+/// A quote that is not closed makes one line of all that follow it, which are not to be lost.
+void ResultsWriter::keep_torn(const std::string& lines) const {
+  if (lines.find('\n') == std::string::npos) return;
+  const fs::path place = path_.parent_path() / kTornResults;
+  write_file_atomically(place, (fs::exists(place) ? read_file(place) : "") + lines);
+  log::warning(
+      "{}: a quote is not closed; what follows the last whole line, {} bytes, is now in {}",
+      path_.string(), lines.size(), place.string());
 }
 
 void ResultsWriter::open() {

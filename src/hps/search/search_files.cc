@@ -31,7 +31,7 @@ double seconds_now() {
 }
 
 /// What a search writes into its folder.
-constexpr const char* kFiles[] = {"results.csv",     kOlderResults, "kolo.log",
+constexpr const char* kFiles[] = {"results.csv",     kOlderResults, kTornResults, "kolo.log",
                                   "init_infos.json", "save",        "search"};
 
 /// The fields that a search reads again.

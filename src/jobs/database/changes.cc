@@ -47,6 +47,15 @@ bool Changes::write(const Chain& chain, std::int64_t& steps, std::int64_t& child
 }
 
 bool Changes::apply(const Chain& chain) {
+  const std::size_t first = ended_.size();
+  const bool is_changed = change(chain);
+  // Children that end have children: very many may stand one after the other.
+  for (std::size_t i = first; i < ended_.size(); ++i) tell_children(Ended(ended_[i]));
+  ended_.resize(first);
+  return is_changed;
+}
+
+bool Changes::change(const Chain& chain) {
   JobState state = chain.from;
   for (const auto& step : chain.steps) {
     if (!is_legal(state, step.state))
@@ -60,14 +69,15 @@ bool Changes::apply(const Chain& chain) {
   for (const auto& step : chain.steps) lines_.push_back({chain.id, ++steps, step});
   // Whoever brought it to its end has told them; giving back the hold of one that ended does not.
   if (children > 0 && is_end(state) && !chain.steps.empty())
-    tell_children(chain.id, state, chain.steps.back().time);
+    ended_.push_back({chain.id, state, chain.steps.back().time});
   return true;
 }
 
-void Changes::tell_children(JobId parent, JobState end, double time) {
+void Changes::tell_children(const Ended& parent) {
+  const auto [id, end, time] = parent;
   std::vector<std::int64_t> children;
   auto& row = database_.prepare("SELECT child FROM job_parents WHERE parent = $1 ORDER BY child");
-  row.bind(1, raw(parent));
+  row.bind(1, raw(id));
   while (row.next()) children.push_back(row.integer(0));
 
   for (const std::int64_t child : children) {
@@ -81,12 +91,12 @@ void Changes::tell_children(JobId parent, JobState end, double time) {
     if (state != JobState::awaiting_parents) continue;
     if (end != JobState::job_finished) {
       const Step step{JobState::failed, time,
-                      fmt::format("parent {} ended {}", raw(parent), to_string(end))};
-      apply({.id = JobId{child}, .from = state, .steps = {&step, 1}});
+                      fmt::format("parent {} ended {}", raw(id), to_string(end))};
+      change({.id = JobId{child}, .from = state, .steps = {&step, 1}});
     } else if (waiting == 0) {
       const Step step{JobState::ready, time, "all parents have finished"};
       made_ready_ = true;
-      apply({.id = JobId{child}, .from = state, .steps = {&step, 1}});
+      change({.id = JobId{child}, .from = state, .steps = {&step, 1}});
     }
   }
 }

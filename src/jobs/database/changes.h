@@ -56,7 +56,14 @@ class Changes {
 
  private:
   bool write(const Chain& chain, std::int64_t& steps, std::int64_t& children);
-  void tell_children(JobId parent, JobState end, double time);
+  bool change(const Chain& chain);
+
+  struct Ended {
+    JobId job{};
+    JobState state = JobState::created;
+    double time = 0;
+  };
+  void tell_children(const Ended& parent);
 
   struct Line {
     JobId job{};
@@ -66,6 +73,7 @@ class Changes {
   store::Database& database_;
   store::Transaction transaction_;
   std::vector<Line> lines_;
+  std::vector<Ended> ended_;  // whose children are to be told
   bool made_ready_ = false;
 };
 

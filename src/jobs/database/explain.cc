@@ -6,6 +6,9 @@
 // for. The batch system is asked only where no launcher is alive, because its commands may be slow.
 #include "jobs/database/explain.h"
 
+#include <algorithm>
+#include <set>
+
 #include "base/errors.h"
 #include "base/json.h"
 #include "jobs/database/body.h"
@@ -16,6 +19,8 @@
 
 namespace kolo::jobs {
 namespace {
+
+constexpr const char* kRecord = "the record of a launcher";
 
 std::string name_of(const LauncherRecord& launcher) {
   return fmt::format("launcher {} ({}, process {})", launcher.id, launcher.host, launcher.pid);
@@ -30,12 +35,18 @@ void explain_parents(JobDatabase& jobs, const Job& job, std::vector<std::string>
   }
 }
 
-/// The job itself, or the one above it whose failure it shares.
+/// The job itself, or the one above it whose failure it shares. There may be very many above it,
+/// and in a damaged database one that is above itself.
 JobId first_to_retry(JobDatabase& jobs, JobId id) {
-  for (const JobId parent : jobs.parents(id)) {
+  const auto has_failed = [&jobs](JobId parent) {
     const JobState state = jobs.job(parent).state;
-    if (state == JobState::failed || state == JobState::user_killed)
-      return first_to_retry(jobs, parent);
+    return state == JobState::failed || state == JobState::user_killed;
+  };
+  for (std::set<JobId> seen; seen.insert(id).second;) {
+    const auto parents = jobs.parents(id);
+    const auto failed = std::find_if(parents.begin(), parents.end(), has_failed);
+    if (failed == parents.end()) break;
+    id = *failed;
   }
   return id;
 }
@@ -56,19 +67,38 @@ void explain_past(JobDatabase& jobs, const Job& job, std::vector<std::string>& l
       fmt::format("its output is in {}", (jobs.folder_of(job) / (job.name + ".out")).string()));
 }
 
+/// The nodes of a launcher as its record has them. Throws what is wrong with the record.
+std::vector<Node> nodes_in(const Json& about) {
+  constexpr std::int64_t kMost = 100'000'000;  // cores and GPUs that are laid out here
+  const auto field = [&about](const char* name, int otherwise, int least) {
+    const int count = about.contains(name) ? json_field<int>(about, name, kRecord) : otherwise;
+    if (count < least) throw_error(ErrorCode::corruption, "{}: '{}' is {}", kRecord, name, count);
+    return count;
+  };
+  const std::int64_t nodes = field("nodes", 1, 0);
+  const Node node{"", field("cores", 1, 0), field("gpus", 0, 0)};
+  if (nodes * (1 + std::int64_t{node.cores} + node.gpus) > kMost)
+    throw_error(ErrorCode::corruption, "{}: it has {} nodes of {} cores and {} GPUs", kRecord,
+                nodes, node.cores, node.gpus);
+  return std::vector<Node>(static_cast<std::size_t>(nodes), node);
+}
+
+std::string text_in(const Json& about, const char* name, const char* otherwise) {
+  return about.contains(name) ? json_field<std::string>(about, name, kRecord) : otherwise;
+}
+
 /// What keeps one launcher from taking the job; "" if nothing does.
-std::string obstacle_of(const LauncherRecord& launcher, const Job& job, const Job* beside) {
-  const Json about = parse_json(launcher.about, "a launcher");
-  const auto filter = about.value("workflow", std::string());
+std::string obstacle_of(const LauncherRecord& launcher, const Job& job, const Job* beside) try {
+  const Json about = parse_json(launcher.about, kRecord);
+  if (!about.is_object()) throw_error(ErrorCode::corruption, "{}: it is no JSON object", kRecord);
+  const auto filter = text_in(about, "workflow", "");
   if (!NamePattern(filter).selects(job.workflow))
     return fmt::format("it takes only jobs of the workflow {}, and this one is of {}", filter,
                        job.workflow);
-  const JobMode mode = parse_job_mode(about.value("mode", std::string("mixed")));
+  const JobMode mode = parse_job_mode(text_in(about, "mode", "mixed"));
   if (mode == JobMode::serial && (job.num_nodes > 1 || job.ranks_per_node > 1))
     return "it is in serial mode, and takes only jobs of one node and one rank";
-  Nodes nodes(std::vector<Node>(static_cast<std::size_t>(about.value("nodes", 1)),
-                                Node{"", about.value("cores", 1), about.value("gpus", 0)}),
-              JobMode::mixed);
+  Nodes nodes(nodes_in(about), JobMode::mixed);
   const Need need = need_of(job, mode);
   if (auto obstacle = nodes.obstacle(need); !obstacle.empty() || beside == nullptr) return obstacle;
   const Need kept = need_of(*beside, mode);
@@ -78,6 +108,8 @@ std::string obstacle_of(const LauncherRecord& launcher, const Job& job, const Jo
       "job {} ({}) keeps 1/{} of a node, and what is left does not suffice; give that job "
       "--node-packing-count 1, and it shares its node with the jobs it waits for",
       raw(beside->id), beside->name, beside->node_packing_count);
+} catch (const Error& error) {
+  return fmt::format("its record cannot be read: {}", error.message());
 }
 
 /// Calls told(launcher, silent seconds, whether it is alive, obstacle) of each that has not signed

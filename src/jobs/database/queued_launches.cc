@@ -1,9 +1,10 @@
 // submit_launch() writes the script once for nothing, so that a wrong request fails before there is
 // a row. Then it stores the row, writes the script under the number of the row, submits it and
 // stores the answer. If the process dies in between, the row stays and shows that a submission was
-// under way. A query asks each batch system once about all its open launches. An answer that is
-// missing or unknown is shown but not stored, so that a launch is asked about again later. To
-// cancel, the states are asked for first, because those in the database may be old.
+// under way. A submission that fails is withdrawn (launch_claim.h). A query asks each batch system
+// once about all its open launches. An answer that is missing or unknown is shown but not stored,
+// so that a launch is asked about again later. To cancel, the states are asked for first, because
+// those in the database may be old.
 #include "jobs/database/queued_launches.h"
 
 #include <algorithm>
@@ -13,8 +14,10 @@
 #include "base/errors.h"
 #include "base/files.h"
 #include "base/json.h"
+#include "base/log.h"
 #include "base/words.h"
 #include "jobs/database/body.h"
+#include "jobs/database/launch_claim.h"
 
 namespace kolo::jobs {
 namespace {
@@ -36,17 +39,49 @@ void set_state(JobDatabase& jobs, std::int64_t id, const std::string& scheduler_
       .run();
 }
 
+/// After a failed submission: gives the launch up and the jobs back that were added for it. Returns
+/// if its job has begun all the same; otherwise it throws what the caller is to be told.
+void give_up(JobDatabase& jobs, QueuedLaunch& launch, const std::filesystem::path& claim,
+             const LaunchRequest& request, const Error& failure) {
+  Withdrawal withdrawal;
+  try {
+    withdrawal = withdraw_launch(claim);
+  } catch (const Error& error) {
+    throw_error(failure.code(),
+                "{}; it may have taken the job, which cannot be withdrawn ({}): look there for "
+                "launch {} before you submit it again",
+                failure.message(), error.message(), launch.id);
+  }
+  if (!withdrawal.is_withdrawn) {
+    log::warning("{}; the launcher has begun all the same", failure.message());
+    launch.scheduler_id = withdrawal.scheduler_id;
+    return;
+  }
+  try {
+    set_state(jobs, launch.id, "", "submit-failed");
+    std::vector<JobId> unused;
+    for (const JobId id : request.jobs)
+      if (!is_end(jobs.job(id).state)) unused.push_back(id);
+    jobs.remove(unused);
+  } catch (const Error& error) {  // a launcher has them already, or the database does not answer
+    log::warning("the jobs of the launch stay: {}", error.message());
+  }
+  throw_error(failure.code(),
+              "{}; no launcher will run: should it have taken the job, that ends at once",
+              failure.message());
+}
+
 }  // namespace
 
 std::string launch_script(JobDatabase& jobs, const launch::BatchSystem& system,
-                          const LaunchRequest& request, const std::string& log) {
+                          const LaunchRequest& request, const std::string& name) {
   launch::BatchRequest batch = request.batch;
-  batch.log = log;
+  batch.log = (jobs.folder() / "log" / (name + ".log")).string();
   batch.commands = fmt::format(
-      "export KOLO_DB={}\nexec {} launcher --job-mode {} "
+      "export KOLO_DB={}\n{}\nexec {} launcher --job-mode {} "
       "--time-limit-minutes {}",
-      shell_quoted(jobs.folder().string()), shell_quoted(request.kolo),
-      shell_quoted(request.job_mode), launcher_minutes(batch.minutes));
+      shell_quoted(jobs.folder().string()), code_to_claim(claim_of_launch(jobs.folder(), name)),
+      shell_quoted(request.kolo), shell_quoted(request.job_mode), launcher_minutes(batch.minutes));
   if (!request.workflow.empty())
     batch.commands += " --wf-filter " + shell_quoted(request.workflow);
   else
@@ -63,7 +98,7 @@ std::string launch_script(JobDatabase& jobs, const launch::BatchSystem& system,
 QueuedLaunch submit_launch(JobDatabase& jobs, launch::BatchSystem& system,
                            const LaunchRequest& request) {
   // What cannot be written is refused before anything is recorded.
-  (void)launch_script(jobs, system, request, "");
+  (void)launch_script(jobs, system, request, "qlaunch");
   auto& database = *body_of(jobs).store;
   QueuedLaunch launch{.scheduler = std::string(system.name()),
                       .state = "pending-submission",
@@ -89,34 +124,66 @@ QueuedLaunch submit_launch(JobDatabase& jobs, launch::BatchSystem& system,
         .run();
     change.commit();
   }
-  const auto folder = jobs.folder();
-  const auto script = folder / "qsubmit" / fmt::format("qlaunch{}.sh", launch.id);
-  const auto log = folder / "log" / fmt::format("qlaunch{}.log", launch.id);
+  const std::string name = fmt::format("qlaunch{}", launch.id);
+  const auto script = jobs.folder() / "qsubmit" / (name + ".sh");
+  const auto claim = claim_of_launch(jobs.folder(), name);
   try {
-    write_file_atomically(script, launch_script(jobs, system, request, log.string()), 0755);
+    // One of an earlier database in this folder is not its own.
+    std::error_code none;
+    std::filesystem::remove(claim, none);
+    write_file_atomically(script, launch_script(jobs, system, request, name), 0755);
     launch.scheduler_id = system.submit(script);
-  } catch (const Error&) {
-    set_state(jobs, launch.id, "", "submit-failed");
-    throw;
+  } catch (const Error& error) {
+    give_up(jobs, launch, claim, request, error);
   }
   launch.state = "submitted";
-  set_state(jobs, launch.id, launch.scheduler_id, launch.state);
+  try {
+    set_state(jobs, launch.id, launch.scheduler_id, launch.state);
+  } catch (const Error& error) {
+    throw_error(error.code(), "{} has taken launch {} as job {}, but that cannot be noted: {}",
+                launch.scheduler, launch.id, launch.scheduler_id, error.message());
+  }
   return launch;
 }
+
+namespace {
+
+/// kolo was killed while it submitted it: the batch system may have it, under a number that only
+/// the job itself can tell.
+bool was_cut_short(const QueuedLaunch& launch) {
+  return launch.scheduler_id.empty() && launch.state == "pending-submission";
+}
+
+}  // namespace
 
 std::int64_t cancel_launches(JobDatabase& jobs, const std::vector<std::int64_t>& ids) {
   std::string trouble;
   std::map<std::string, std::vector<std::string>> open;  // by batch system
   std::int64_t count = 0;
   std::set<std::int64_t> wanted(ids.begin(), ids.end());
-  for (const auto& launch : queued_launches(jobs, true, trouble)) {
-    if ((wanted.erase(launch.id) == 0 && !ids.empty()) || !is_open(launch)) continue;
+  for (auto& launch : queued_launches(jobs, true, trouble)) {
+    if (wanted.erase(launch.id) == 0 && !ids.empty()) continue;
+    if (was_cut_short(launch)) {
+      const auto claim = claim_of_launch(jobs.folder(), fmt::format("qlaunch{}", launch.id));
+      const Withdrawal withdrawal = withdraw_launch(claim);
+      launch.scheduler_id = withdrawal.scheduler_id;
+      if (withdrawal.is_withdrawn) set_state(jobs, launch.id, "", "submit-failed");
+      count += withdrawal.is_withdrawn ? 1 : 0;
+    }
+    if (!is_open(launch)) continue;
     open[launch.scheduler].push_back(launch.scheduler_id);
     ++count;
   }
   if (!wanted.empty()) throw_error(ErrorCode::not_found, "there is no launch {}", *wanted.begin());
-  for (const auto& [name, scheduler_ids] : open)
-    launch::make_batch_system(name)->cancel(scheduler_ids);
+  std::string refusals;
+  for (const auto& [name, scheduler_ids] : open) {
+    try {
+      launch::make_batch_system(name)->cancel(scheduler_ids);
+    } catch (const Error& error) {  // those of other systems can be cancelled all the same
+      refusals += (refusals.empty() ? "" : "; ") + error.message();
+    }
+  }
+  if (!refusals.empty()) throw_error(ErrorCode::unavailable, "{}", refusals);
   return count;
 }
 

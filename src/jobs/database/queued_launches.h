@@ -25,14 +25,18 @@ struct LaunchRequest {
   std::string workflow{};
   std::string kolo;  ///< this program
   std::vector<std::string> launcher_options{};
+  std::vector<JobId> jobs{};  ///< added for it alone: removed if it cannot be submitted
 };
 
-/// The script: the folder's job-template.sh if there is one, else the system's own template.
+/// The script: the folder's job-template.sh if there is one, else the system's own template. `name`
+/// is that of its log and of its claim: "qlaunch7".
 std::string launch_script(JobDatabase& jobs, const launch::BatchSystem& system,
-                          const LaunchRequest& request, const std::string& log);
+                          const LaunchRequest& request, const std::string& name);
 
 /// Writes qsubmit/qlaunchID.sh and submits it. The entry is made before, so that a launch is known
-/// whatever the batch system answers. Throws unavailable.
+/// whatever the batch system answers. Throws unavailable with what it answered; no launcher runs
+/// then, even if it has taken the job without saying so. Where that cannot be promised, the message
+/// says so.
 QueuedLaunch submit_launch(JobDatabase& jobs, launch::BatchSystem& system,
                            const LaunchRequest& request);
 

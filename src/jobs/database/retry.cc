@@ -24,11 +24,14 @@ class RetryList {
  public:
   explicit RetryList(JobDatabase& jobs) : jobs_(jobs) {}
 
+  /// With the jobs that follow it, of which there may be very many one after the other.
   void add(JobId id) {
     if (!known_.insert(id).second) return;
-    ids_.push_back(id);
-    for (const JobId child : jobs_.children(id))
-      if (failed_for_a_parent(child) && all_may_finish(child)) add(child);
+    std::size_t place = ids_.size();
+    for (ids_.push_back(id); place < ids_.size(); ++place)
+      for (const JobId child : jobs_.children(ids_[place]))
+        if (failed_for_a_parent(child) && all_may_finish(child) && known_.insert(child).second)
+          ids_.push_back(child);
   }
   [[nodiscard]] const std::vector<JobId>& ids() const noexcept { return ids_; }
 

@@ -42,13 +42,15 @@ constexpr Row kStates[] = {
     {user_killed, "USER_KILLED", {restart_ready, ready, awaiting_parents, user_killed}},
 };
 
+/// A damaged database may have others.
+bool is_known(JobState state) { return static_cast<std::size_t>(state) < std::size(kStates); }
+
 const Row& row_of(JobState state) { return kStates[static_cast<std::size_t>(state)]; }
 
 }  // namespace
 
 std::string_view to_string(JobState state) noexcept {
-  const auto number = static_cast<std::size_t>(state);
-  return number < std::size(kStates) ? kStates[number].name : "?";
+  return is_known(state) ? row_of(state).name : "?";
 }
 
 JobState parse_state(std::string_view name) {
@@ -68,7 +70,7 @@ bool is_end(JobState state) noexcept {
 }
 
 bool is_legal(JobState from, JobState to) noexcept {
-  if (from == to) return false;
+  if (from == to || !is_known(from)) return false;
   if (to == failed || to == user_killed) return !is_end(from);
   const auto& next = row_of(from).next;
   return std::find(next.begin(), next.end(), to) != next.end();

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "base/env.h"
+#include "base/errors.h"
 #include "kolo/random.h"
 
 namespace kolo::launch::elastic {
@@ -11,7 +12,7 @@ namespace {
 
 Time now() { return Deadline::Clock::now().time_since_epoch(); }
 
-/// The workers have the same environment.
+/// The workers have the same environment, unless they tell something else.
 RosterOptions with_timeout(RosterOptions options) {
   for (const char* name : {"GLOO_TIMEOUT_SECONDS", "TIMEOUT_SECONDS"})
     if (const auto timeout = setting_seconds(name); timeout && timeout->count() > 0)
@@ -58,6 +59,8 @@ void GroupLeader::hear() {
       carry_out(roster_.finished(worker, *finished, now()));
     else if (std::holds_alternative<comm::elastic::Alive>(message))
       carry_out(roster_.alive(worker, now()));
+    else if (const auto* timeout = std::get_if<comm::elastic::Timeout>(&message))
+      roster_.timeout(worker, timeout->of_operations);
     else
       carry_out(roster_.leaving(worker, now()));
   }
@@ -77,9 +80,32 @@ std::optional<Deadline> GroupLeader::next() const {
 
 // --- what the roster decides ---------------------------------------------------------------------
 
+/// What cannot be done, for want of descriptors perhaps, ends this job: its owner may have others.
 void GroupLeader::carry_out(const Actions& actions) {
-  for (const Action& action : actions)
-    std::visit([this](const auto& one) { carry_out(one); }, action);
+  try {
+    for (const Action& action : actions)
+      std::visit([this](const auto& one) { carry_out(one); }, action);
+  } catch (const std::exception& error) {
+    if (roster_.is_over()) throw;
+    roster_.stop();
+    const auto* own = dynamic_cast<const Error*>(&error);
+    orders_.end(1, own != nullptr ? own->message() : error.what());
+  }
+}
+
+std::unique_ptr<comm::rendezvous::Server> GroupLeader::meeting_place(Generation generation,
+                                                                     int size) {
+  comm::rendezvous::ServerOptions options;
+  options.size = size;
+  options.secret = comm::elastic::secret_of(secret_, generation);
+  options.listen = {door().with_port(0)};
+  options.on_activity = orders_.heard;
+  try {
+    return std::make_unique<comm::rendezvous::Server>(std::move(options));
+  } catch (const std::exception& error) {
+    throw_error(ErrorCode::unavailable, "generation {} has no place to meet: {}", generation,
+                error.what());
+  }
 }
 
 void GroupLeader::carry_out(const FormGroup& action) {
@@ -91,12 +117,7 @@ void GroupLeader::carry_out(const FormGroup& action) {
   plan.generation = action.generation;
   const int size = static_cast<int>(members_.size());
   if (size > 1) {
-    comm::rendezvous::ServerOptions options;
-    options.size = size;
-    options.secret = comm::elastic::secret_of(secret_, action.generation);
-    options.listen = {door().with_port(0)};
-    options.on_activity = orders_.heard;
-    server_ = std::make_unique<comm::rendezvous::Server>(std::move(options));
+    server_ = meeting_place(action.generation, size);
     plan.port = server_->addresses().front().port();
   }
   orders_.formed(action.generation, members_);

@@ -25,7 +25,8 @@ namespace kolo::launch::elastic {
 struct LeaderOrders {
   std::function<void(int worker, const HostPool::Slot& slot)> start;
   std::function<void(int worker)> kill;
-  /// The job is over: whatever still runs is to be ended. `reason` is "" if the work is done.
+  /// The job is over: whatever still runs is to be ended. `reason` is "" if the work is done. Also
+  /// what the leader cannot do, and what the other orders throw, ends the job.
   std::function<void(int status, const std::string& reason)> end;
   std::function<void(const std::string& line)> say;
   /// A group was formed, of these workers.
@@ -80,6 +81,7 @@ class GroupLeader {
     lobby_.send(action.worker, comm::elastic::Retire{});
   }
   void carry_out(const FormGroup& action);
+  std::unique_ptr<comm::rendezvous::Server> meeting_place(Generation generation, int size);
   void carry_out(const RequestChange& action);
   void carry_out(const TellOver& action) {
     lobby_.send(action.worker, comm::elastic::Over{action.generation});

@@ -103,8 +103,23 @@ Actions Roster::alive(int id, Time now) {
   const auto found = workers_.find(id);
   if (found == workers_.end()) return {};
   found->second.heard = now;
-  if (found->second.phase == Phase::waiting && count(Phase::member) > 0) return {TellToWait{id}};
+  if (found->second.phase != Phase::waiting) return {};
+  const bool is_worth_it = std::any_of(workers_.begin(), workers_.end(), [&](const auto& entry) {
+    return entry.second.phase == Phase::member || may_join(entry.second, now);
+  });
+  if (is_worth_it) return {TellToWait{id}};
   return {};
+}
+
+/// It is starting, and has not taken longer for it than others wait for a rank.
+bool Roster::may_join(const Worker& worker, Time now) const {
+  return worker.phase == Phase::starting && !worker.is_retired &&
+         now < worker.began + std::max(options_.start_timeout, longest_timeout());
+}
+
+void Roster::timeout(int id, Time of_operations) {
+  if (const auto found = workers_.find(id); found != workers_.end())
+    found->second.timeout = of_operations;
 }
 
 Actions Roster::refused(int id, Time now) {
@@ -163,6 +178,14 @@ Actions Roster::tick(Time now) {
   return actions;
 }
 
+/// Workers are parts of one program, but they may have been started with settings of their own.
+Time Roster::longest_timeout() const {
+  std::optional<Time> longest;
+  for (const auto& [id, worker] : workers_)
+    if (worker.timeout) longest = std::max(longest.value_or(Time{0}), *worker.timeout);
+  return longest.value_or(options_.group_timeout);
+}
+
 /// The first of its reasons, if there is one.
 std::optional<Roster::Stuck> Roster::stuck(const Worker& worker) const {
   std::optional<Stuck> first;
@@ -177,7 +200,7 @@ std::optional<Roster::Stuck> Roster::stuck(const Worker& worker) const {
   consider(worker.given_up, options_.stuck_timeout, "was given up by others and has not answered");
   if (ending_since_)
     consider(std::max(*ending_since_, worker.heard), options_.stuck_timeout, kMute);
-  consider(awaited_since_, options_.group_timeout + options_.stuck_timeout,
+  consider(awaited_since_, longest_timeout() + options_.stuck_timeout,
            "has been waited for by others");
   return first;
 }
@@ -234,6 +257,7 @@ void Roster::start_workers(Time now, Actions& actions) {
     if (!slot) return;
     const int id = next_worker_++;
     workers_[id].slot = *slot;
+    workers_[id].began = now;
     actions.emplace_back(StartWorker{id, *slot});
   }
 }

@@ -34,8 +34,9 @@ struct RosterOptions {
   Time start_timeout{0};             ///< how long ready workers wait for others that are starting
   Time elastic_timeout{0};           ///< how long they wait for enough others
   Time stuck_timeout{std::chrono::seconds(30)};  ///< for a worker that others have lost, or is mute
-  Time group_timeout{std::chrono::seconds(300)};  ///< how long operations of a group wait
-  bool hosts_may_come = false;                    ///< the list of hosts can change
+  /// How long operations of a group wait, of workers that have not told it.
+  Time group_timeout{std::chrono::seconds(300)};
+  bool hosts_may_come = false;  ///< the list of hosts can change
 };
 
 /// What the launcher is to do.
@@ -93,6 +94,8 @@ class Roster {
   Actions leaving(int worker, Time now);
   /// A sign of life, which comes every few seconds.
   Actions alive(int worker, Time now);
+  /// How long its operations wait for others.
+  void timeout(int worker, Time of_operations);
   /// It was not started: somebody else has its slot. Its host is asked again after a while.
   Actions refused(int worker, Time now);
   /// Its process is gone. `code` is 0 or what a shell would say.
@@ -122,7 +125,9 @@ class Roster {
     bool has_left = false;      // on notice: its end is no failure
     bool has_finished = false;  // its work is done
     bool is_killed = false;
+    Time began{0};                 // when its process was asked for
     Time heard{0};                 // its last sign of life
+    std::optional<Time> timeout;   // of its operations, as it has told
     std::optional<Time> given_up;  // by others of its group
   };
   /// A worker that does not leave its group.
@@ -137,6 +142,8 @@ class Roster {
     if (!ending_since_) ending_since_ = now;
   }
   [[nodiscard]] std::optional<Stuck> stuck(const Worker& worker) const;
+  [[nodiscard]] Time longest_timeout() const;
+  [[nodiscard]] bool may_join(const Worker& worker, Time now) const;
   void start_workers(Time now, Actions& actions);
   void form_group(Time now, Actions& actions);
   void request_change(Time now, Actions& actions);

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "base/errors.h"
+#include "base/registry.h"
 
 namespace kolo::nas {
 
@@ -33,6 +34,12 @@ Objective Objective::parse(std::string_view text) {
     throw_error(ErrorCode::invalid_argument, "objective '{}' does not name a metric", text);
   objective.metric = rest;
   return objective;
+}
+
+void Objective::check(const std::vector<std::string>& metrics) const {
+  if (std::find(metrics.begin(), metrics.end(), metric) != metrics.end()) return;
+  throw_error(ErrorCode::not_found, "the objective names what the training does not measure: {}",
+              unknown_name("metric", metric, {metrics.begin(), metrics.end()}));
 }
 
 double Objective::value_in(const History& history) const {

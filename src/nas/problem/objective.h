@@ -3,6 +3,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "kolo/nas/history.h"
 
@@ -18,6 +19,9 @@ struct Objective {
 
   /// Throws invalid_argument.
   static Objective parse(std::string_view text);
+
+  /// Throws not_found, suggesting a near one, if it is none of the metrics that a training has.
+  void check(const std::vector<std::string>& metrics) const;
 
   /// What is to be maximised. Not a number where the history has one or is empty. Throws not_found,
   /// listing the metrics there are.

@@ -1,6 +1,7 @@
 #include "nas/problem/problem_file.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 
 #include "base/errors.h"
@@ -48,9 +49,10 @@ std::int64_t column_of(const CsvTable& table, const std::string& name, const std
   const auto found = std::find(table.names.begin(), table.names.end(), name);
   if (found != table.names.end()) return found - table.names.begin();
   // Columns may be named by their number, from 0.
-  const bool number = !name.empty() && name.find_first_not_of("0123456789") == std::string::npos;
-  const std::int64_t index = number ? std::stoll(name) : -1;
-  if (index < 0 || index >= table.values.size(1))
+  std::int64_t index = -1;
+  const char* end = name.data() + name.size();
+  const auto [stop, error] = std::from_chars(name.data(), end, index);
+  if (error != std::errc() || stop != end || index < 0 || index >= table.values.size(1))
     throw_unknown_name(file + ": column", name,
                        std::vector<std::string_view>(table.names.begin(), table.names.end()));
   return index;

@@ -26,11 +26,29 @@ namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
-/// Text or function, asked in the same way.
+/// What the history of a training has at its end.
+std::vector<std::string> measured_in(const NaProblem& problem) {
+  std::vector<std::string> epoch{"loss"};
+  const auto outputs = problem.metrics_by_output();
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    const std::string prefix = outputs.size() > 1 ? fmt::format("output_{}_", i) : "";
+    if (outputs.size() > 1) epoch.push_back(prefix + "loss");
+    for (const auto& metric : outputs[i]) epoch.push_back(prefix + metric.name);
+  }
+  std::vector<std::string> all;
+  for (const auto& name : epoch) all.push_back("val_" + name);
+  all.insert(all.end(), epoch.begin(), epoch.end());
+  all.insert(all.end(), {"learning_rate", "n_parameters", "training_time", "predict_time"});
+  return all;
+}
+
+/// Text or function, asked in the same way. One that no training can answer is refused before it.
 class Judge {
  public:
   explicit Judge(const NaProblem& problem) : function_(problem.objective_function()) {
-    if (!function_) text_ = Objective::parse(problem.objective_text());
+    if (function_) return;
+    text_ = Objective::parse(problem.objective_text());
+    text_->check(measured_in(problem));
   }
 
   /// The metric that decides which epoch was best, and in which direction.
@@ -52,6 +70,19 @@ class Judge {
   const ObjectiveFunction& function_;
   std::optional<Objective> text_;
 };
+
+/// What callbacks watch must be measured in every epoch.
+void check_monitors(const NaProblem& problem, const TrainingSettings& settings) {
+  const auto measured = measured_in(problem);
+  const auto check = [&](const auto& patience, const char* who) {
+    if (!patience) return;
+    if (std::find(measured.begin(), measured.end(), patience->monitor) == measured.end())
+      throw_error(ErrorCode::not_found, "{} watches what the training does not measure: {}", who,
+                  unknown_name("metric", patience->monitor, {measured.begin(), measured.end()}));
+  };
+  check(settings.early_stopping, "EarlyStopping");
+  check(settings.reduce_on_plateau, "ReduceLROnPlateau");
+}
 
 struct Evaluation {
   const NaProblem& problem;
@@ -217,6 +248,7 @@ hps::RunResult evaluate(const NaProblem& problem, hps::RunningJob& job, Who who,
   const Ranks ranks = who == Who::ranks ? Ranks::of_job(settings.ranks_per_node) : Ranks::alone();
   std::optional<hps::RunResult> result;
   if (!ranks.watches()) {
+    check_monitors(problem, settings);
     Evaluation evaluation{
         problem,  job,           ranks, scaling, NaProblem::arch_seq_of(job.parameters()),
         settings, Judge(problem)};
@@ -280,8 +312,11 @@ const NaRunInfo& na_run_function(std::string_view name) {
 hps::RunFunction bind_run(std::string_view name, NaProblem problem) {
   if (const auto library = hps::parse_plugin_name(name))
     return hps::Plugin(library->file).run(library->symbol.empty() ? "run" : library->symbol);
-  return [function = na_run_function(name).function,
-          problem = std::move(problem)](hps::RunningJob& job) { return function(problem, job); };
+  const NaRunFunction function = na_run_function(name).function;
+  if (function != quick) (void)Judge(problem);
+  return [function, problem = std::move(problem)](hps::RunningJob& job) {
+    return function(problem, job);
+  };
 }
 
 }  // namespace kolo::nas

@@ -25,6 +25,11 @@ std::string share_outcome(bool in_job, int rank, const CollectiveOptions& how, W
       outcome.u32(0).raw(result);
     } catch (const Error& error) {
       outcome.u32(static_cast<std::uint32_t>(error.code())).raw(error.message());
+    } catch (const std::exception& error) {  // of libtorch's, or for want of memory
+      outcome = ByteWriter();
+      outcome.u32(static_cast<std::uint32_t>(ErrorCode::internal))
+          .raw("checkpoints: ")
+          .raw(error.what());
     }
   }
   const std::string bytes = in_job ? broadcast_object(outcome.bytes(), 0, how) : outcome.bytes();

@@ -46,22 +46,32 @@ CheckpointFiles::CheckpointFiles(CheckpointOptions options) : options_(std::move
 CheckpointInfo CheckpointFiles::write(std::uint64_t step, const CheckpointParts& parts,
                                       std::optional<double> metric) {
   CheckpointInfo info{options_.directory / file_name(step), step, metric};
+  remove_abandoned_parts(options_.directory, kPrefix, kSuffix);  // they may have filled the disk
   write_file_atomically(info.path, train::encode_checkpoint({step, metric, parts}));
-  remove_old();
+  try {
+    remove_old(info.path);
+  } catch (const Error& error) {  // the new one is safe
+    log::warning("checkpoint: old ones are not removed: {}", error.message());
+  }
   return info;
 }
 
 std::vector<CheckpointInfo> CheckpointFiles::list() const {
   std::vector<CheckpointInfo> all;
-  for (const auto& entry : fs::directory_iterator(options_.directory)) {
-    if (!has_our_name(entry.path())) continue;
-    CheckpointInfo info{entry.path(), 0, std::nullopt};
-    if (auto head = train::decode_head(first_bytes(entry.path()))) {
+  std::error_code error;
+  fs::directory_iterator entry(options_.directory, error);
+  for (; !error && entry != fs::directory_iterator(); entry.increment(error)) {
+    if (!has_our_name(entry->path())) continue;
+    CheckpointInfo info{entry->path(), 0, std::nullopt};
+    if (auto head = train::decode_head(first_bytes(entry->path()))) {
       info.step = head->step;
       info.metric = head->metric;
     }
     all.push_back(std::move(info));
   }
+  if (error)
+    throw_error(ErrorCode::io, "checkpoints: cannot look into {}: {}", options_.directory.string(),
+                error.message());
   // By name, which has the step in it: so a file whose head is damaged keeps its place.
   std::sort(all.begin(), all.end(), [](const CheckpointInfo& a, const CheckpointInfo& b) {
     return a.path.filename() < b.path.filename();
@@ -112,8 +122,12 @@ bool CheckpointFiles::is_better(double a, double b) const noexcept {
   return is_better_metric(a, b, options_.lower_is_better);
 }
 
-void CheckpointFiles::remove_old() const {
-  const std::vector<CheckpointInfo> all = list();
+void CheckpointFiles::remove_old(const fs::path& written) const {
+  std::vector<CheckpointInfo> all = list();
+  // What was written last is the newest, also if files of later steps are there: of another run, or
+  // damaged, so that this one goes on from before them.
+  std::erase_if(
+      all, [&](const CheckpointInfo& info) { return info.path.filename() > written.filename(); });
   const CheckpointInfo* best = nullptr;
   for (const CheckpointInfo& info : all)
     if (info.metric && (best == nullptr || is_better(*info.metric, *best->metric))) best = &info;

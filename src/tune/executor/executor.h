@@ -86,15 +86,25 @@ class Inbox {
   /// event, or to the deadline, and puts the messages of that time. Set it before the first take().
   std::function<void(Deadline)> simulate{};
 
-  void put(Message message) {
+  /// Returns the number of the message, from 1 on.
+  std::uint64_t put(Message message) {
     bool was_empty = false;
+    std::uint64_t number = 0;
     {
       const MutexLock lock(mutex_);
       if (witness) witness(message);
       was_empty = messages_.empty();
       messages_.push_back(std::move(message));
+      number = taken_ + messages_.size();
     }
     if (was_empty) arrived_.notify_one();
+    return number;
+  }
+
+  /// The reader has it, and works on it now or has done so.
+  [[nodiscard]] bool has_taken(std::uint64_t number) {
+    const MutexLock lock(mutex_);
+    return number <= taken_;
   }
 
   [[nodiscard]] bool empty() {
@@ -119,6 +129,7 @@ class Inbox {
                           [this]() KOLO_REQUIRES(mutex_) { return !messages_.empty(); });
     std::vector<Message> taken;
     taken.swap(messages_);
+    taken_ += taken.size();
     return taken;
   }
 
@@ -126,6 +137,7 @@ class Inbox {
   Mutex mutex_;
   CondVar arrived_;
   std::vector<Message> messages_ KOLO_GUARDED_BY(mutex_);
+  std::uint64_t taken_ KOLO_GUARDED_BY(mutex_) = 0;
 };
 
 /// Why a trial failed that ran longer than its time limit.

@@ -40,6 +40,8 @@ using jobs::JobState;
 
 /// Between looks at the reports of running jobs.
 constexpr auto kLookAtReports = 500ms;
+/// The same, where there are more than the study could take at once.
+constexpr auto kLookAgain = 20ms;
 /// Between looks at the states of jobs, should a notification be lost.
 constexpr auto kLookAtJobs = 2s;
 
@@ -153,8 +155,8 @@ class JobsExecutor final : public TrialExecutor {
     ProgramRun run;
     JobId job{};
     ReportFile reports;
-    std::int64_t known = 0;  // reports at the beginning of the file that the study has
     RunOutput err{};
+    std::string refusal{};  // why its reports cannot be read
     bool is_told_to_end = false;
     bool is_asked = false;
   };
@@ -214,10 +216,12 @@ class JobsExecutor final : public TrialExecutor {
   void work() {
     MutexLock lock(mutex_);
     while (!closing_) {
-      changed_.wait_for(lock, tasks_.empty() ? kLookAtJobs : kLookAtReports,
-                        [this]() KOLO_REQUIRES(mutex_) {
-                          return closing_ || look_ || !orders_.empty() || !kills_.empty();
-                        });
+      const auto pause = tasks_.empty()     ? kLookAtJobs
+                         : waits_for_study_ ? kLookAgain
+                                            : kLookAtReports;
+      changed_.wait_for(lock, pause, [this]() KOLO_REQUIRES(mutex_) {
+        return closing_ || look_ || !orders_.empty() || !kills_.empty();
+      });
       if (closing_) return;
       auto orders = std::exchange(orders_, {});
       auto kills = std::exchange(kills_, {});
@@ -225,10 +229,12 @@ class JobsExecutor final : public TrialExecutor {
       const auto now = std::chrono::steady_clock::now();
       const bool look = std::exchange(look_, false) || now >= next_look_;
       lock.unlock();
+      if (look) next_look_ = now + kLookAtJobs;
       bool done = false;
       try {
         done = retry_.attempt([&] {
           create(orders);
+          waits_for_study_ = false;
           for (auto& [trial, task] : tasks_) read_reports(task, /*has_ended=*/false);
           end(kills, leaves_jobs);
           if (look) gather();
@@ -239,7 +245,6 @@ class JobsExecutor final : public TrialExecutor {
         for (const auto& [trial, task] : std::exchange(tasks_, {})) fail(task.run.id, why);
         for (const auto& order : orders) fail(order.id, why);
       }
-      if (look) next_look_ = now + kLookAtJobs;
       lock.lock();
       if (done) continue;
       // What was not done yet is still in the lists.
@@ -263,36 +268,48 @@ class JobsExecutor final : public TrialExecutor {
     if (create_in_doubt_) find_created(orders);
     std::vector<jobs::Job> created;
     std::vector<TrialMark> marks;
-    for (auto& order : std::exchange(orders, {})) {
-      // A run that was begun before this session is waited for; one that is begun again is new.
-      if (const auto earlier = earlier_.extract(order.id.trial)) {
-        const auto& [job, mark] = earlier.mapped();
-        if (mark.reports.empty() || fs::path(mark.reports).parent_path() == order.directory) {
-          wait_for(order, job, mark);
-          continue;
-        }
-        jobs_.kill({job}, false, "the study was renamed, and the trial has another directory");
+    for (auto order = orders.begin(); order != orders.end();) {
+      if (continues_earlier(*order)) {
+        order = orders.erase(order);
+        continue;
       }
       try {
-        marks.push_back(mark_of(order));
-        created.push_back(job_for(order, marks.back()));
-        orders.push_back(std::move(order));
-      } catch (const Error& error) {
-        marks.resize(created.size());
-        fail(order.id, error.message());
+        TrialMark mark = mark_of(*order);
+        created.push_back(job_for(*order, mark));
+        marks.push_back(std::move(mark));
+        ++order;
+      } catch (const std::exception& error) {  // whatever it is, only this trial is to blame
+        fail(order->id, error.what());
+        order = orders.erase(order);
       }
     }
     if (created.empty()) return;
     try {
       create_in_doubt_ = true;
       const auto ids = jobs_.create(created);
-      for (std::size_t i = 0; i < ids.size(); ++i) wait_for(orders[i], ids[i], marks[i]);
+      for (std::size_t i = 0; i < ids.size(); ++i)
+        wait_for(orders[i], ids[i], marks[i], ReportFile::Past::none);
     } catch (const Error& error) {
       if (Retry::may_pass(error)) throw;
       for (const auto& order : orders) fail(order.id, error.message());
     }
     create_in_doubt_ = false;
     orders.clear();
+  }
+
+  /// A run that was begun before this session is waited for; one that is begun again is new.
+  bool continues_earlier(const StartOrder& order) {
+    const auto earlier = earlier_.find(order.id.trial);
+    if (earlier == earlier_.end()) return false;
+    const auto& [job, mark] = earlier->second;
+    const bool is_here =
+        mark.reports.empty() || fs::path(mark.reports).parent_path() == order.directory;
+    if (is_here)
+      wait_for(order, job, mark, ReportFile::Past::any);
+    else
+      jobs_.kill({job}, false, "the study was renamed, and the trial has another directory");
+    earlier_.erase(earlier);
+    return is_here;
   }
 
   /// A server may have created the jobs and gone away before it said so.
@@ -303,14 +320,14 @@ class JobsExecutor final : public TrialExecutor {
     std::erase_if(orders, [&](const StartOrder& order) {
       const auto job = found.find(key_of(order));
       if (job == found.end()) return false;
-      wait_for(order, job->second.job, job->second.mark);
+      wait_for(order, job->second.job, job->second.mark, ReportFile::Past::none);
       return true;
     });
   }
 
-  void wait_for(const StartOrder& order, JobId job, const TrialMark& mark) {
-    Task task{.run = {order.id}, .job = job, .reports = ReportFile(mark.reports)};
-    task.known = std::max(std::int64_t{0}, order.iteration - mark.iteration);
+  void wait_for(const StartOrder& order, JobId job, const TrialMark& mark, ReportFile::Past past) {
+    Task task{.run = {order.id}, .job = job, .reports = ReportFile(mark.reports, past)};
+    task.run.known = std::max(std::int64_t{0}, order.iteration - mark.iteration);
     task.run.out.path = order.directory / "stdout";
     task.run.out.from = mark.out_from;
     task.err.path = order.directory / "stderr";
@@ -363,39 +380,41 @@ class JobsExecutor final : public TrialExecutor {
     return job;
   }
 
-  void read_reports(Task& task, bool has_ended) {
+  ReportFile::Rest read_reports(Task& task, bool has_ended) {
+    auto rest = ReportFile::Rest::none;
     try {
-      task.reports.read(has_ended, [&](TrialLine line) {
-        const bool is_report = line.kind == TrialLine::Kind::report;
-        auto message = task.run.take(std::move(line));
-        if (is_report && task.known > 0)
-          --task.known;
-        else if (message)
-          inbox_->put(std::move(*message));
-      });
+      rest = task.run.hear(task.reports, has_ended, *inbox_);
+      if (rest == ReportFile::Rest::too_much) task.refusal = task.run.failure;
+      waits_for_study_ = waits_for_study_ || rest == ReportFile::Rest::more;
     } catch (const std::exception& error) {  // whatever it is, only this trial is to blame
       task.run.refuse(error.what());
-      if (!std::exchange(task.is_told_to_end, true))
-        jobs_.kill({task.job}, false,
-                   fmt::format("the study cannot read its reports: {}", error.what()));
+      task.refusal = error.what();
     }
+    if (task.refusal.empty() || task.is_told_to_end || has_ended) return rest;
+    jobs_.kill({task.job}, false, "the study cannot read its reports: " + task.refusal);
+    task.is_told_to_end = true;
+    return rest;
   }
 
   /// Kills the jobs, or leaves them for the next session of the study to find.
   void end(std::vector<Kill>& kills, bool leaves_jobs) {
     std::vector<JobId> ids;
+    std::vector<Task*> told;
     for (const auto& [id, is_asked] : kills) {
       const auto found = tasks_.find(id.trial);
       if (found == tasks_.end() || found->second.run.id != id) continue;
       if (leaves_jobs) {
         inbox_->put({Message::Kind::ended, id});
         tasks_.erase(found);
-      } else if (!std::exchange(found->second.is_told_to_end, true)) {
+      } else if (!found->second.is_told_to_end &&
+                 std::find(ids.begin(), ids.end(), found->second.job) == ids.end()) {
         found->second.is_asked = is_asked;
+        told.push_back(&found->second);
         ids.push_back(found->second.job);
       }
     }
     if (!ids.empty()) jobs_.kill(ids, false, "ended by the study " + setup_.place.study);
+    for (Task* task : told) task->is_told_to_end = true;
     kills.clear();
   }
 
@@ -413,7 +432,13 @@ class JobsExecutor final : public TrialExecutor {
         ++it;
         continue;
       }
-      read_reports(task, /*has_ended=*/true);
+      // Of one that was told to end nobody waits for the rest.
+      if (read_reports(task, /*has_ended=*/true) == ReportFile::Rest::more &&
+          !task.is_told_to_end) {
+        next_look_ = {};
+        ++it;
+        continue;
+      }
       Message end = task.run.end(
           job == found.end() ? fmt::format("job {} was removed from the database", number_of(task))
                              : error_of(job->second, task),
@@ -471,6 +496,7 @@ class JobsExecutor final : public TrialExecutor {
   Retry retry_{"the job database", system_clock(), place_.retry_limit};
   bool create_in_doubt_ = false;  // nobody knows whether the jobs were created
   std::chrono::steady_clock::time_point next_look_{};
+  bool waits_for_study_ = false;  // there are more reports than it could take at once
 
   std::unique_ptr<store::Watch> watch_;
   Mutex mutex_;

@@ -35,6 +35,8 @@ namespace {
 
 /// Between looks at the reports of trials on other hosts.
 constexpr int kLookAtReportsMs = 500;
+/// The same, where there are more than the study could take at once.
+constexpr int kLookAgainMs = 20;
 /// A trial that has lost its host so often may be the reason, and fails.
 constexpr int kHostsToLose = 3;
 /// What a run takes: its socket and the files of its log. Some more stay free for its helpers and
@@ -130,7 +132,9 @@ class ProcessExecutor final : public TrialExecutor {
 
   void kill(RunId id) override {
     const MutexLock lock(mutex_);
-    if (find(id) != nullptr && !end_postponed(id)) kill_tasks(id);
+    Run* run = find(id);
+    if (run == nullptr || end_postponed(id)) return;
+    run->over ? tell_end(*run) : kill_tasks(id);
   }
 
   void forget(RunId id) override {
@@ -147,6 +151,8 @@ class ProcessExecutor final : public TrialExecutor {
     bool listens = false;                 // reads what the study says
     bool is_told_to_end = false;          // by SIGTERM, which then is no failure
     std::optional<ReportFile> reports{};  // of a trial on another host
+    bool waits_for_study = false;         // there are more than it could take at once
+    std::optional<RunEnd> over{};         // what it has reported is not read to the end
   };
 
   void begin(const StartOrder& order) KOLO_REQUIRES(mutex_) {
@@ -252,6 +258,7 @@ class ProcessExecutor final : public TrialExecutor {
     [[maybe_unused]] const auto written = ::write(wake_.get(), &one, sizeof one);
   }
   void end_tasks(Run& run) KOLO_REQUIRES(mutex_) {
+    if (run.over) return tell_end(run);
     run.is_told_to_end = true;
     tasks_.stop(run.program.id);
     wake_if_needed();
@@ -290,7 +297,7 @@ class ProcessExecutor final : public TrialExecutor {
       try {
         if (polls[1].revents != 0) channels_.read_ready(take_, refuse_);
         if (timeout >= 0)
-          for (auto& [trial, run] : runs_) read_reports(run, /*has_ended=*/false);
+          for (auto& [trial, run] : runs_) look_at_reports(run);
         if (woken > 0 || ready == 0 ||
             std::any_of(polls.begin() + 2, polls.end(), [](auto& one) { return one.revents != 0; }))
           hear_ends();
@@ -305,11 +312,13 @@ class ProcessExecutor final : public TrialExecutor {
     int timeout = tasks_.poll_timeout_ms();
     if (!postponed_.empty())
       timeout = timeout < 0 ? kLookForDescriptorsMs : std::min(timeout, kLookForDescriptorsMs);
-    if (setup_.shape.hosts.empty() || std::none_of(runs_.begin(), runs_.end(), [](const auto& run) {
-          return run.second.reports.has_value();
-        }))
-      return timeout;
-    return timeout < 0 ? kLookAtReportsMs : std::min(timeout, kLookAtReportsMs);
+    if (setup_.shape.hosts.empty()) return timeout;
+    for (const auto& [trial, run] : runs_) {
+      if (!run.reports) continue;
+      const int look = run.waits_for_study ? kLookAgainMs : kLookAtReportsMs;
+      timeout = timeout < 0 ? look : std::min(timeout, look);
+    }
+    return timeout;
   }
 
   /// Something has failed that concerns all: no descriptor, no memory. The runs fail, and the study
@@ -323,13 +332,20 @@ class ProcessExecutor final : public TrialExecutor {
     std::this_thread::sleep_for(std::chrono::milliseconds(200));
   }
 
-  void read_reports(Run& run, bool has_ended) KOLO_REQUIRES(mutex_) {
+  void look_at_reports(Run& run) KOLO_REQUIRES(mutex_) {
+    read_reports(run);
+    if (run.over && !run.waits_for_study) tell_end(run);
+  }
+
+  void read_reports(Run& run) KOLO_REQUIRES(mutex_) {
+    run.waits_for_study = false;
     if (!run.reports) return;
     try {
-      run.reports->read(has_ended, [&](TrialLine line) {
-        run.listens = false;
-        if (auto message = run.program.take(std::move(line))) inbox_->put(std::move(*message));
-      });
+      const auto before = run.program.last_put;
+      const auto rest = run.program.hear(*run.reports, /*has_ended=*/run.over.has_value(), *inbox_);
+      if (run.program.last_put != before) run.listens = false;
+      run.waits_for_study = rest == ReportFile::Rest::more;
+      if (rest == ReportFile::Rest::too_much && !run.over) kill_tasks(run.program.id);
     } catch (const std::exception& error) {  // whatever it is, only this trial is to blame
       refuse(run.program.id, error.what());
     }
@@ -361,6 +377,18 @@ class ProcessExecutor final : public TrialExecutor {
     kill_tasks(id);
   }
 
+  /// Of a run that is over, when it was heard to the end or nobody waits for the rest.
+  void tell_end(Run& run) KOLO_REQUIRES(mutex_) {
+    RunEnd end = *std::exchange(run.over, std::nullopt);
+    run.reports.reset();
+    const bool as_told = run.is_told_to_end && end.was_terminated;
+    Message message =
+        run.program.end(as_told ? std::string() : std::move(end.error), end.said, setup_);
+    message.was_terminated = end.was_terminated && !as_told;
+    message.was_cut_off = end.was_cut_off && ++hosts_lost_[end.id.trial] < kHostsToLose;
+    inbox_->put(std::move(message));
+  }
+
   /// More trials fit when a cluster has got more hosts.
   void tell_room() KOLO_REQUIRES(mutex_) {
     const auto& shape = setup_.shape;
@@ -379,13 +407,8 @@ class ProcessExecutor final : public TrialExecutor {
       channels_.close(end.id, take_, refuse_);
       Run* run = find(end.id);
       if (run == nullptr) continue;
-      read_reports(*run, /*has_ended=*/true);
-      const bool as_told = run->is_told_to_end && end.was_terminated;
-      Message message =
-          run->program.end(as_told ? std::string() : std::move(end.error), end.said, setup_);
-      message.was_terminated = end.was_terminated && !as_told;
-      message.was_cut_off = end.was_cut_off && ++hosts_lost_[end.id.trial] < kHostsToLose;
-      inbox_->put(std::move(message));
+      run->over = std::move(end);
+      look_at_reports(*run);
     }
     tell_room();
   }

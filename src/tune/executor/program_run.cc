@@ -65,6 +65,22 @@ std::optional<Message> ProgramRun::take(TrialLine line) {
   return message;
 }
 
+ReportFile::Rest ProgramRun::hear(ReportFile& file, bool has_ended, Inbox& inbox) {
+  if (inbox.has_taken(last_put)) file.let_go_on();
+  const auto rest = file.read(has_ended, [&](TrialLine line) {
+    const bool is_report = line.kind == TrialLine::Kind::report;
+    auto message = take(std::move(line));
+    if (is_report && known > 0)
+      --known;
+    else if (message)
+      last_put = inbox.put(std::move(*message));
+  });
+  if (rest == ReportFile::Rest::too_much)
+    failure = fmt::format("more than {} MiB of {} wait to be read; report less, or less often",
+                          ReportFile::kMostUnread >> 20, file.path().string());
+  return rest;
+}
+
 void ProgramRun::refuse(const std::string& why) {
   failure = "what it sent cannot be understood: " + why;
 }

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "tune/executor/executors.h"
+#include "tune/protocol/report_file.h"
 #include "tune/protocol/trial_protocol.h"
 
 namespace kolo::tune {
@@ -28,9 +29,14 @@ struct ProgramRun {
   bool saves_on_request = false;
   std::optional<TrialLine> result{};  ///< its last report
   std::string failure{};              ///< as the program itself, or a line of it, tells it
+  std::int64_t known = 0;             ///< reports at the beginning of its file that the study has
+  std::uint64_t last_put = 0;         ///< of what was in its file: the number in the inbox
 
   /// The message for the study; none where the line concerns the executor alone.
   std::optional<Message> take(TrialLine line);
+  /// Puts what is new in the run's file into the inbox, as fast as the study takes it from there.
+  /// Too much of it makes the run a failure. Throws what ReportFile::read() throws.
+  ReportFile::Rest hear(ReportFile& file, bool has_ended, Inbox& inbox);
   /// A line that cannot be understood makes the run a failure.
   void refuse(const std::string& why);
   /// How the run ended: `error` says how it failed ("" = it did not), and `err` is what it wrote to

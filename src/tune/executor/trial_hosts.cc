@@ -34,8 +34,12 @@ TrialHosts::TrialHosts(TrialHostsSetup setup) : setup_(std::move(setup)) {
     cluster_ = cluster::load_cluster(setup_.cluster);
     look_ = Deadline::after(kLook);
   }
-  for (const auto& [name, slots] : setup_.hosts)
-    hosts_.push_back({.name = name, .slots = slots, .is_local = !cluster_ && way_to(name).empty()});
+  for (const auto& [name, slots] : setup_.hosts) {
+    TrialHost& host = hosts_.emplace_back(TrialHost{.name = name, .slots = slots});
+    if (cluster_) continue;
+    host.way = way_to(name);
+    host.is_local = host.way.empty();
+  }
   for (auto& host : hosts_) open(host);
   wait_for_all();
   if (std::any_of(hosts_.begin(), hosts_.end(), [](const auto& host) { return !host.is_local; }))
@@ -144,7 +148,7 @@ void TrialHosts::open(TrialHost& host) {
       host.link = cluster::begin_link(*cluster_, cluster_->at(host.name),
                                       cluster::owner_name("study " + study), setup_.lease);
     } else {
-      host.link = exec::Link::through(way_to(host.name), host.name);
+      host.link = exec::Link::through(host.way, host.name);
       host.link->set_lease(setup_.lease);
     }
     host.link->set_family(setup_.study_directory.string());

@@ -49,6 +49,9 @@ struct TrialHost {
   std::string name;
   int slots = 1;
   bool is_local = false;
+  /// The command that reaches another host, which is found out once: to look up a name takes long
+  /// while the network is away.
+  std::vector<std::string> way{};
   int load = 0;                         ///< ranks that run there
   std::unique_ptr<exec::Link> link{};   ///< unset while the host is lost
   std::optional<exec::Hello> hello{};   ///< of another host that has answered

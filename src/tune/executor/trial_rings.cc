@@ -26,12 +26,6 @@ std::vector<launch::Host> hosts_with_slots(const std::vector<launch::Placement>&
   return hosts;
 }
 
-int ranks_in(const std::vector<launch::Placement>& placements) {
-  int ranks = 0;
-  for (const auto& placement : placements) ranks += placement.ranks;
-  return ranks;
-}
-
 }  // namespace
 
 void TrialTasks::begin_ring(Run& run) {
@@ -122,6 +116,12 @@ void TrialTasks::end_ring(Run& run, int status, const std::string& reason) {
         "a fixed number of ranks";
   }
   end_ranks(run, /*at_once=*/false);
+}
+
+int TrialTasks::ranks_in(const std::vector<launch::Placement>& placements) {
+  int ranks = 0;
+  for (const auto& placement : placements) ranks += placement.ranks;
+  return ranks;
 }
 
 void TrialTasks::resize(RunId id, int ranks) {

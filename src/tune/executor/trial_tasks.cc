@@ -75,10 +75,29 @@ bool TrialTasks::hosts_are_ready(const Run& run) {
                      [this](const auto& one) { return hosts_.at(one.host).is_ready(); });
 }
 
-bool TrialTasks::is_placed_on(const Run& run, const TrialHost& host) {
-  const auto& placements = run.process.placements;
-  return std::any_of(placements.begin(), placements.end(),
-                     [&](const auto& one) { return one.host == host.name; });
+/// As hosts_are_ready(), but elsewhere if one of them was lost. A run that begins here has a
+/// descriptor to inherit, and stays; workers of an elastic one may begin anywhere.
+bool TrialTasks::finds_hosts(Run& run) {
+  auto& placements = run.process.placements;
+  const bool any_lost = std::any_of(placements.begin(), placements.end(),
+                                    [this](const auto& one) { return !hosts_.at(one.host).link; });
+  if (any_lost && run.process.is_elastic) {
+    const int ranks = ranks_in(placements);
+    hosts_.give_back(std::exchange(placements, {}));
+    for (int i = 0; i < ranks; ++i) hosts_.add_rank(placements);
+  } else if (any_lost && !placements.front().is_local) {
+    const int nodes = static_cast<int>(placements.size()), ranks = placements.front().ranks;
+    hosts_.give_back(placements);
+    put(run, hosts_.take(nodes, ranks));
+  }
+  return hosts_are_ready(run);
+}
+
+void TrialTasks::put(Run& run, std::vector<launch::Placement> placements) {
+  const auto ranks = static_cast<std::size_t>(placements.front().ranks);
+  for (std::size_t i = 0; i < run.ranks.size(); ++i)
+    run.ranks[i].host = &hosts_.at(placements[i / ranks].host);
+  run.process.placements = std::move(placements);
 }
 
 bool TrialTasks::has_slots(Run& run) {
@@ -97,9 +116,7 @@ bool TrialTasks::has_slots(Run& run) {
   auto found = hosts_.take_free(nodes, ranks);
   if (found.empty()) return false;
   hosts_.give_back(placements);
-  placements = std::move(found);
-  for (std::size_t i = 0; i < run.ranks.size(); ++i)
-    run.ranks[i].host = &hosts_.at(placements[i / static_cast<std::size_t>(ranks)].host);
+  put(run, std::move(found));
   run.slots = hosts_.reserve(placements);
   return false;
 }
@@ -186,7 +203,7 @@ void TrialTasks::begin_waiting() {
   for (const auto trial : std::set(waiting_)) {
     Run& run = runs_.at(trial);
     try {
-      const bool is_ready = hosts_.are_cluster() ? has_slots(run) : hosts_are_ready(run);
+      const bool is_ready = hosts_.are_cluster() ? has_slots(run) : finds_hosts(run);
       if (is_ready && !run.is_cancelled) begin(run);
     } catch (const Error& error) {
       fail(run, 0, error.message());
@@ -277,12 +294,7 @@ void TrialTasks::lose(TrialHost& host, const std::string& reason) {
   std::vector<std::int64_t> trials;
   for (auto& [trial, run] : runs_) {
     if (run.slots) run.slots->lose(host.link.get());
-    if (hosts_.are_cluster() && !run.is_begun) continue;  // it gets slots elsewhere
-    if (run.process.is_elastic && !run.is_begun && is_placed_on(run, host)) {
-      run.is_cancelled = true;
-      fail(run, 0, error);
-      trials.push_back(trial);
-    }
+    if (!run.is_begun) continue;  // it waits for this host to come back, or gets places elsewhere
     std::optional<std::size_t> first;
     for (std::size_t i = 0; i < run.ranks.size(); ++i) {
       Rank& rank = run.ranks[i];
@@ -301,11 +313,9 @@ void TrialTasks::lose(TrialHost& host, const std::string& reason) {
       if (!first) first = i;
     }
     if (!first) continue;
-    if (run.is_begun) {
-      // Whatever the other ranks have said, it was this.
-      run.end.was_cut_off = true;
-      run.end.error.clear();
-    }
+    // Whatever the other ranks have said, it was this.
+    run.end.was_cut_off = true;
+    run.end.error.clear();
     fail(run, *first, error);
     trials.push_back(trial);
   }

@@ -116,7 +116,10 @@ class TrialTasks {
   [[nodiscard]] static std::filesystem::path file_of_rank(const std::filesystem::path& path,
                                                           std::size_t rank);
   [[nodiscard]] bool hosts_are_ready(const Run& run);
-  [[nodiscard]] static bool is_placed_on(const Run& run, const TrialHost& host);
+  bool finds_hosts(Run& run);
+  [[nodiscard]] static int ranks_in(const std::vector<launch::Placement>& placements);
+  /// Nothing of the run has begun.
+  void put(Run& run, std::vector<launch::Placement> placements);
   /// Of a cluster: whether the run has its slots. Asks for them when some are free.
   bool has_slots(Run& run);
   void begin(Run& run);

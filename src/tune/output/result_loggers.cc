@@ -42,15 +42,17 @@ class Appender {
   std::string& pending() noexcept { return pending_; }
   void flush() {
     if (pending_.empty()) return;
+    const std::size_t before = pending_.size();
     try {
       if (!file_.valid()) file_ = open_trial_file(path_, 0644);
-      write_all(file_.get(), pending_, path_.string());
+      write_pending(file_.get(), pending_, path_.string());
+      size_ += before;
     } catch (const Error&) {
-      if (pending_.size() > kMostPending) pending_.clear();
+      size_ += before - pending_.size();
+      // The line that was begun will be whole.
+      if (pending_.size() > kMostPending) pending_.resize(pending_.find('\n') + 1);
       throw;
     }
-    size_ += pending_.size();
-    pending_.clear();
   }
   /// All that was written. Throws failed_precondition if somebody else has written, too.
   [[nodiscard]] std::string content() const {
@@ -134,17 +136,18 @@ class CsvLogger final : public ResultLogger {
       for (std::size_t i = 1; i < lines.size(); ++i)
         rows.append(lines[i]).append(added.size(), ',').append(1, '\n');
     }
-    columns_.insert(columns_.end(), added.begin(), added.end());
-    known_.insert(added.begin(), added.end());
+    auto columns = columns_;
+    columns.insert(columns.end(), added.begin(), added.end());
     std::string header;
-    for (std::size_t i = 0; i < columns_.size(); ++i)
-      header += (i > 0 ? "," : "") + csv_field(Value(columns_[i]));
+    for (std::size_t i = 0; i < columns.size(); ++i)
+      header += (i > 0 ? "," : "") + csv_field(Value(columns[i]));
     header += '\n';
-    if (rows.empty()) {
+    if (rows.empty())
       file_.pending() = header + file_.pending();
-      return;
-    }
-    file_.replace(header + rows);
+    else
+      file_.replace(header + rows);
+    columns_ = std::move(columns);
+    known_.insert(added.begin(), added.end());
   }
 
   Appender file_;

@@ -44,7 +44,9 @@ Value best_value(store::StudyStore& store, const store::StudyRecord& study,
 std::string_view state_of(store::StudyStore& store, const store::StudyRecord& study) {
   constexpr std::string_view kStates[] = {"interrupted", "finished", "stopped", "failed"};
   const bool under_way = store.holder(study.id, store.lease_date()).has_value();
-  return under_way ? "running" : kStates[static_cast<std::size_t>(study.status)];
+  const auto status = static_cast<std::size_t>(study.status);
+  if (status >= std::size(kStates)) return "?";  // a damaged database
+  return under_way ? "running" : kStates[status];
 }
 
 Table empty_studies_table() {
@@ -72,13 +74,13 @@ bool is_of_one_study(const Error& error) {
 Table studies_table(store::StudyStore& store) {
   Table table = empty_studies_table();
   for (const auto& study : store.studies()) {
-    const auto trials = store.trials(study.id);
-    StudyCounts counts{.trials = trials.size()};
-    for (const auto& trial : trials) {
-      counts.done += trial.ended_seq ? 1 : 0;
-      counts.failed += trial.status == store::TrialStatus::error ? 1 : 0;
-    }
     try {
+      const auto trials = store.trials(study.id);
+      StudyCounts counts{.trials = trials.size()};
+      for (const auto& trial : trials) {
+        counts.done += trial.ended_seq ? 1 : 0;
+        counts.failed += trial.status == store::TrialStatus::error ? 1 : 0;
+      }
       counts.best = best_value(store, study, objectives_of_spec(study.spec));
       table.rows.push_back(studies_row(store, study, counts));
     } catch (const Error& error) {

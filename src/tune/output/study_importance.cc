@@ -29,19 +29,21 @@ Json document_of(const std::string& domain) {
   return {{domain.substr(0, open), std::move(arguments)}};
 }
 
-/// The number comes from a database, and as many are laid out here.
+constexpr const char* kOutline = "the outline of a space";
+/// The numbers come from a database, and as many are laid out here, of all parameters together.
 constexpr std::size_t kMostChoices = 10'000'000;
 
-Json document_of(const Json& parameter) {
-  const auto domain = parameter.at("domain").get<std::string>();
-  Json choices = parameter.at("choices");
+Json document_of(const Json& parameter, std::size_t& laid_out) {
+  const auto domain = json_field<std::string>(parameter, "domain", kOutline);
+  Json choices = json_field<Json>(parameter, "choices", kOutline);
   if (choices.is_null()) return document_of(domain);
   const bool ordered = domain.starts_with("ordinal");
   if (!choices.is_array()) {  // of very many choices only the number is kept
-    const auto count = choices.at("count").get<std::size_t>();
-    if (count > kMostChoices)
-      throw_error(ErrorCode::corruption, "the outline of a space has {} choices; {} at most", count,
-                  kMostChoices);
+    const auto count = json_field<std::size_t>(choices, "count", kOutline);
+    if (count > kMostChoices - laid_out)
+      throw_error(ErrorCode::corruption, "{} has {} choices; {} at most", kOutline,
+                  count + laid_out, kMostChoices);
+    laid_out += count;
     choices = Json::array();
     for (std::size_t i = 0; i < count; ++i) choices.push_back(i);
   }
@@ -58,11 +60,12 @@ StudyParameters parameters_of(const StudySpec& spec) {
       parameters.paths.push_back(parameter.path);
   } else if (!spec.outline.empty()) {
     // Names that keep the order of the points, whatever the paths are.
-    const Json outline = parse_json(spec.outline, "the outline of a space");
+    const Json outline = parse_json(spec.outline, kOutline);
     Json document = Json::object();
-    for (const Json& parameter : outline.at("parameters")) {
-      document[fmt::format("p{:06}", parameters.paths.size())] = document_of(parameter);
-      parameters.paths.push_back(parameter.at("path").get<std::string>());
+    std::size_t laid_out = 0;
+    for (const Json& parameter : json_field<Json>(outline, "parameters", kOutline)) {
+      document[fmt::format("p{:06}", parameters.paths.size())] = document_of(parameter, laid_out);
+      parameters.paths.push_back(json_field<std::string>(parameter, "path", kOutline));
     }
     parameters.space = search::Space::from_json(json_text(document));
   }
@@ -104,6 +107,8 @@ std::vector<search::Importance> importance_of(const StudySpec& spec,
   for (std::size_t place = 0; place < trials.size(); ++place) {
     const auto& trial = trials[place];
     auto point = decode_point(records[place].point);
+    if (point.size() != space.size()) continue;  // of another space
+    for (std::size_t i = 0; i < point.size(); ++i) point[i] = space.nearest(i, point[i]);
     // The configuration of a member of a population is that of its last results alone.
     for (std::size_t i = 0; population && i < point.size(); ++i)
       if (const Value* value = trial.config.find_path(parameters.paths[i]))

@@ -28,20 +28,13 @@ constexpr std::size_t kMostStrangers = 128;
 constexpr std::size_t kLongestHello = 4096;
 /// A channel with so many questions is read again when half of them have answers.
 constexpr std::size_t kMostUnanswered = 256;
-/// A run with so much that has no answer or is not whole yet is not read; a line costs its bytes
-/// and what the study needs to work on it and on its values. One line fits in any case.
+/// A run with so much (cost_of) that has no answer or is not whole yet is not read. One line fits
+/// in any case.
 constexpr std::size_t kMostBytes = 32U << 20;
-constexpr std::size_t kCostOfLine = 1024, kCostOfValue = 64;
 /// A run may have so many connections, and more of them wait.
 constexpr std::size_t kMostConnections = 64;
 /// Rounds of reading for a run that has ended; what it left fits into far fewer.
 constexpr int kLastRounds = 1000;
-
-/// "0," is two bytes of a line, and many more as a value.
-std::size_t cost_of(std::string_view line) {
-  const auto values = static_cast<std::size_t>(std::count(line.begin(), line.end(), ','));
-  return line.size() + kCostOfLine + kCostOfValue * values;
-}
 
 }  // namespace
 

@@ -6,6 +6,8 @@
 // since a stop may precede the answer. A connection that is closed counts as a stop where nobody
 // waits, and as an error where an answer is due.
 //
+// A process that the trial has forked gets a connection of its own with its first report.
+//
 // All threads of a trial share one session. One of them talks to the study at a time, because an
 // answer must not be read by another thread than the one that asked. What only looks at the session
 // does not wait for the one who talks, whose answer may take long.
@@ -183,9 +185,11 @@ class ClientSession final : public SessionBase {
 
   /// That of the rank that is the speaker.
   TrialLink& link() const KOLO_REQUIRES(mutex_) {
-    if (!link_) {
+    // A forked process would read answers that the other one waits for.
+    if (!link_ || ::getpid() != process_) {
       link_.emplace(TrialLink::from_environment(/*own_connection=*/true));
       link_->send(hello_line("", offers_saves_));
+      process_ = ::getpid();
     }
     return *link_;
   }
@@ -199,6 +203,7 @@ class ClientSession final : public SessionBase {
   const bool is_first_;   // rank 0 of another one
   mutable Mutex mutex_;   // of who talks to the study
   mutable std::optional<TrialLink> link_ KOLO_GUARDED_BY(mutex_);
+  mutable pid_t process_ KOLO_GUARDED_BY(mutex_) = ::getpid();  // whose it is
   bool offers_saves_ KOLO_GUARDED_BY(mutex_) = false;
   std::atomic<bool> is_talking_{false};
   Mutex staging_;

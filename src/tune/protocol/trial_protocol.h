@@ -2,6 +2,7 @@
 // docs/trial-protocol.md describes it for other languages.
 #pragma once
 
+#include <algorithm>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -15,6 +16,14 @@ namespace kolo::tune {
 inline constexpr int kTrialProtocol = 1;
 /// Longer lines are an error of the trial.
 inline constexpr std::size_t kLongestLine = 16U << 20;
+
+/// What a line takes while the study works on it. "0," is two bytes of a line, and many more as a
+/// value.
+inline std::size_t cost_of(std::string_view line) {
+  constexpr std::size_t kOfLine = 1024, kOfValue = 64;
+  const auto values = static_cast<std::size_t>(std::count(line.begin(), line.end(), ','));
+  return line.size() + kOfLine + kOfValue * values;
+}
 
 // Variables of a trial's environment.
 inline constexpr const char* kTrialFd = "KOLO_TRIAL_FD";            // an open stream socket

@@ -8,11 +8,7 @@ void Actions::perform(TrialExecutor& executor, const std::function<void()>& flus
   answers_.clear();
   // Before new runs make checkpoints, perhaps of the same names.
   if (!removals_.empty()) flush();
-  for (const auto& [path, trial_dir] : removals_) {
-    if (!lies_inside(path, trial_dir)) continue;  // the trial has changed its directory since
-    std::error_code ignored;                      // what is left of it is in nobody's way
-    std::filesystem::remove_all(path, ignored);
-  }
+  for (const auto& [path, trial_dir] : removals_) remove_own(path, trial_dir);
   removals_.clear();
   for (auto& order : starts_) {
     if (prepare(order)) executor.start(std::move(order));

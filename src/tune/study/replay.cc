@@ -120,6 +120,7 @@ void Replay::note_rulings() {
 void Replay::tell_ask(const store::TrialRecord& record) {
   auto& steering = state_.steering;
   auto point = decode_point(record.point);
+  steering.check_stored(record.number, point);
   // The record of a clone has its new configuration.
   const Value config = !steering.needs_configs() ? Value()
                        : last_clone_.contains(record.number)

@@ -4,13 +4,18 @@
 // that a grid counts by itself.
 #include "tune/study/steering.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "base/errors.h"
+#include "base/registry.h"
 #include "kolo/random.h"
 #include "tune/study/population_policy.h"
 #include "tune/study/rank_sharing.h"
+#include "tune/trial/trial_info.h"
 
 namespace kolo::tune {
 namespace {
@@ -89,6 +94,22 @@ std::shared_ptr<const search::Space> space_of(const Options& options) {
   const Value first = first_config(policy_to_repeat(options.scheduler));
   for (const auto& [name, value] : first.as_dict()) constants.emplace(name, value);
   return std::make_shared<const search::Space>(Spec(std::move(constants)));
+}
+
+[[noreturn]] void throw_missing(const std::string& metric, const Value& result) {
+  constexpr std::size_t kMost = 20;  // programs may report very many
+  std::vector<std::string_view> names;
+  for (const auto& [key, item] : result.as_dict())
+    if (!is_own_field(key)) names.push_back(key);
+  const std::string_view near = nearest_name(metric, names);
+  const std::size_t more = names.size() - std::min(names.size(), kMost);
+  names.resize(names.size() - more);
+  throw_error(ErrorCode::not_found,
+              "the result has no '{0}'; it has {1}{2}. {3}Trials must report a number by the name "
+              "of the study's metric, {0}",
+              metric, names.empty() ? "nothing" : fmt::format("{}", fmt::join(names, ", ")),
+              more > 0 ? fmt::format(" and {} more", more) : "",
+              near.empty() ? "" : fmt::format("Did you mean '{}'? ", near));
 }
 
 /// As it was told to the sampler whose history this trial is from.
@@ -223,6 +244,20 @@ std::optional<Steering::Proposal> Steering::ask(std::int64_t number) {
   return proposal;
 }
 
+void Steering::check_stored(std::int64_t number, const search::Point& point) const {
+  const auto refuse = [number] {
+    throw_error(ErrorCode::corruption,
+                "the database is damaged: the point of trial {} is none of the study's space",
+                number);
+  };
+  if (point.size() != space_->size()) refuse();
+  for (std::size_t i = 0; i < point.size(); ++i) {
+    const auto& choices = space_->parameters()[i].choices;
+    const bool is_choice = choices && !std::isnan(point[i]);
+    if (is_choice && !(point[i] >= 0 && point[i] < static_cast<double>(choices->size()))) refuse();
+  }
+}
+
 Value Steering::config_of(std::int64_t number, const search::Point& point) const {
   Random random = Random(seed_).stream("config", static_cast<std::uint64_t>(number));
   return space_->config(point, random);
@@ -256,14 +291,7 @@ std::vector<double> Steering::values_of(const Value& result) const {
   std::vector<double> values;
   for (const auto& objective : objectives_) {
     const Value* value = result.find_path(objective.metric);
-    if (value == nullptr) {
-      std::string names;
-      for (const auto& [key, item] : result.as_dict()) names += (names.empty() ? "" : ", ") + key;
-      throw_error(ErrorCode::not_found,
-                  "the result has no '{0}'; it has {1}. Trials must report a number by the name "
-                  "of the study's metric, {0}",
-                  objective.metric, names);
-    }
+    if (value == nullptr) throw_missing(objective.metric, result);
     if (!value->is_number())
       throw_error(ErrorCode::invalid_argument, "the result's '{}' is not a number but {}{}",
                   objective.metric, value->to_string(),

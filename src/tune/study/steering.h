@@ -50,6 +50,8 @@ class Steering {
   [[nodiscard]] bool needs_configs() const noexcept { return needs_configs_; }
   /// Whether trials may go on from the checkpoints of others.
   [[nodiscard]] bool clones_trials() const noexcept { return needs_configs_; }
+  /// Throws corruption if the point that is stored of a trial is none of the space.
+  void check_stored(std::int64_t number, const search::Point& point) const;
   /// The configuration that an ask made of a point.
   [[nodiscard]] Value config_of(std::int64_t number, const search::Point& point) const;
   /// All trials are to be asked for at the beginning, though most of them wait for a place.

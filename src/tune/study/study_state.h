@@ -29,8 +29,9 @@ struct StudyState {
   ResourcePool pool;
   Announcements announce;
   PolicyFiles policy_files;
-  StudyChanges changes;         ///< since the session before
-  std::string first_failure{};  ///< of a trial that does not start again
+  StudyChanges changes;            ///< since the session before
+  std::string first_failure{};     ///< of a trial that does not start again
+  bool has_missed_metric = false;  ///< a trial has; it was said
 
   /// The time at which a run that is told to end now is killed.
   [[nodiscard]] Clock::Time end_of_grace() const {

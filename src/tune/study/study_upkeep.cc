@@ -54,6 +54,11 @@ void with_files(const std::string& what, const fs::path& path, Work&& work) {
   }
 }
 
+bool is_taken(const fs::path& path) {
+  std::error_code none;
+  return fs::symlink_status(path, none).type() != fs::file_type::not_found;
+}
+
 void remove_if_empty(const fs::path& directory) {
   std::error_code not_empty;
   fs::remove(directory, not_empty);
@@ -82,9 +87,7 @@ std::uintmax_t StudyFiles::bytes() const {
 StudyFiles files_of_study(store::StudyStore& store, const store::StudyRecord& study) {
   StudyFiles files{study.directory, {}};
   const auto add = [&files](const std::string& name) {
-    std::error_code none;
-    if (fs::symlink_status(files.directory / name, none).type() != fs::file_type::not_found)
-      files.entries.push_back(name);
+    if (is_taken(files.directory / name)) files.entries.push_back(name);
   };
   for (const auto& trial : store.trials(study.id)) {
     const fs::path directory = trial.directory;
@@ -114,9 +117,21 @@ void rename_study(const std::string& name, const std::string& new_name,
   Upkeep upkeep(name, storage);
   const StudyFiles to = upkeep.renamed(new_name);
   make_lasting_directories(to.directory);
-  for (const auto& entry : to.entries) {
-    const fs::path path = upkeep.files.directory / entry;
-    with_files("move", path, [&] { fs::rename(path, to.directory / entry); });
+  std::size_t moved = 0;
+  try {
+    for (const auto& entry : to.entries) {
+      const fs::path path = upkeep.files.directory / entry;
+      with_files("move", path, [&] { fs::rename(path, to.directory / entry); });
+      ++moved;
+    }
+  } catch (const Error&) {  // the study stays as it is
+    std::error_code remains;
+    while (moved > 0 && !remains) {
+      const auto& entry = to.entries[--moved];
+      fs::rename(to.directory / entry, upkeep.files.directory / entry, remains);
+    }
+    remove_if_empty(to.directory);
+    throw;
   }
   sync_to_disk(to.directory);
   sync_to_disk(upkeep.files.directory);
@@ -125,16 +140,68 @@ void rename_study(const std::string& name, const std::string& new_name,
   upkeep.database->flush();
 }
 
+namespace {
+
+/// What a copy has made, which goes with it if the copy fails.
+class CopiedFiles {
+ public:
+  CopiedFiles(const StudyFiles& from, const StudyFiles& to) : from_(from), to_(to) {
+    for (const auto& entry : to_.entries)
+      if (!is_taken(to_.directory / entry)) made_.push_back(to_.directory / entry);
+  }
+
+  void make() {
+    make_lasting_directories(to_.directory);
+    for (const auto& entry : to_.entries) {
+      const fs::path path = from_.directory / entry;
+      with_files("copy", path, [&] { copy_files(path, to_.directory / entry, CopiedLinks::stay); });
+    }
+    with_files("write", to_.directory, [&] { sync_tree_to_disk(to_.directory); });
+  }
+
+  /// Throws `failure`, with what could not be removed.
+  [[noreturn]] void remove(const Error& failure) const {
+    std::error_code error;
+    for (const auto& path : made_) {
+      fs::remove_all(path, error);
+      if (error)
+        throw_error(failure.code(), "{}; what was copied so far stays in {}: {}", failure.message(),
+                    to_.directory.string(), error.message());
+    }
+    remove_if_empty(to_.directory);
+    if (made_.size() < to_.entries.size() && is_taken(to_.directory))
+      throw_error(failure.code(), "{}; {} had files of these names before, which may have changed",
+                  failure.message(), to_.directory.string());
+    throw_error(failure.code(), "{}; nothing was copied", failure.message());
+  }
+
+ private:
+  const StudyFiles &from_, &to_;
+  std::vector<fs::path> made_;
+};
+
+}  // namespace
+
 void copy_study(const std::string& name, const std::string& new_name, const std::string& storage) {
   Upkeep upkeep(name, storage);
   const StudyFiles to = upkeep.renamed(new_name);
-  make_lasting_directories(to.directory);
-  for (const auto& entry : to.entries) {
-    const fs::path path = upkeep.files.directory / entry;
-    with_files("copy", path, [&] { copy_files(path, to.directory / entry, CopiedLinks::stay); });
+  CopiedFiles files(upkeep.files, to);
+  try {
+    files.make();
+    upkeep.store.copy(upkeep.study.id, new_name, to.directory.string());
+  } catch (const Error& failure) {
+    // The answer to a commit may be lost: then only the database knows whether there is a copy.
+    bool is_there = false;
+    try {
+      is_there = upkeep.store.find(new_name).has_value();
+    } catch (const Error&) {
+      throw_error(failure.code(),
+                  "{}; whether '{}' is there now is unknown, and its files are in {}",
+                  failure.message(), new_name, to.directory.string());
+    }
+    if (is_there) throw;
+    files.remove(failure);
   }
-  with_files("write", to.directory, [&] { sync_tree_to_disk(to.directory); });
-  upkeep.store.copy(upkeep.study.id, new_name, to.directory.string());
   upkeep.database->flush();
 }
 

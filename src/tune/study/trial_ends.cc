@@ -15,6 +15,12 @@
 #include "tune/trial/trial_names.h"
 
 namespace kolo::tune {
+namespace {
+
+/// In letters: programs may say far more, and nobody reads it.
+constexpr std::size_t kLongestError = 8192;
+
+}  // namespace
 
 void TrialEnds::want_end(StudyTrial& trial, Fate fate, const std::string& reason) {
   if (!has_run(trial.phase)) {
@@ -78,8 +84,10 @@ void TrialEnds::follow_fate(StudyTrial& trial, const std::string& error) {
   if (!error.empty()) {
     fail_run(trial, error, /*may_restart=*/true);
   } else if (trial.values.empty() && !objectives.empty()) {
-    fail_run(trial, fmt::format("it ended without reporting '{}'", objectives.front().metric),
-             /*may_restart=*/true);
+    const std::string what =
+        fmt::format("it ended without reporting '{}'", objectives.front().metric);
+    miss_metric(trial, what);
+    fail_run(trial, what, /*may_restart=*/true);
   } else if (const auto odd = std::find_if_not(trial.values.begin(), trial.values.end(),
                                                [](double value) { return std::isfinite(value); });
              state_.needs_finite_values && odd != trial.values.end()) {
@@ -99,6 +107,11 @@ void TrialEnds::remove_leftovers(const StudyTrial& trial) {
     log::info("removing {}: no report refers to it", path.string());
     state_.actions.remove(std::move(path), trial.record.directory);
   }
+}
+
+void TrialEnds::miss_metric(const StudyTrial& trial, const std::string& what) {
+  if (state_.trials.best() != nullptr || std::exchange(state_.has_missed_metric, true)) return;
+  log::warning("trial {}: {}; no trial has had it yet", trial.id, shortened(what, kLongestError));
 }
 
 void TrialEnds::give_back(StudyTrial& trial) {
@@ -219,8 +232,7 @@ void TrialEnds::let_go(std::int64_t number) {
 }
 
 void TrialEnds::fail_run(StudyTrial& trial, const std::string& why, bool may_restart) {
-  constexpr std::size_t kLetters = 8192;  // programs may say far more, and nobody reads it
-  const std::string error = shortened(why, kLetters);
+  const std::string error = shortened(why, kLongestError);
   auto& record = trial.record;
   const auto& options = state_.options;
   ++record.failures;

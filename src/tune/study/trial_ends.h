@@ -29,6 +29,9 @@ class TrialEnds {
   void saved(StudyTrial& trial);
   /// Checkpoints that a run did not finish or did not report, when it is over.
   void remove_leftovers(const StudyTrial& trial);
+  /// A result without the study's metric: if no trial has had it, the others will hardly have it.
+  /// Said at the first one, and not when all have failed.
+  void miss_metric(const StudyTrial& trial, const std::string& what);
   /// The run has left its place.
   void give_back(StudyTrial& trial);
   /// The trial has ended: the search is told the outcome.

@@ -70,6 +70,7 @@ void TrialReports::on_report(StudyTrial& trial, Message& message) {
   try {
     ruling = record(trial, message);
   } catch (const Error& error) {
+    if (error.code() == ErrorCode::not_found) ends_.miss_metric(trial, error.message());
     return refuse(trial, error.message());
   }
   follow(trial, ruling, message.saves_on_request);
@@ -248,6 +249,7 @@ void TrialReports::take_last_result(StudyTrial& trial, const Message& end) {
       trial.fate_reason = ruling.reason;
     }
   } catch (const Error& error) {
+    if (error.code() == ErrorCode::not_found) ends_.miss_metric(trial, error.message());
     trial.fate = trial.phase == TrialPhase::stopping ? Fate::lost : Fate::failed;
     trial.fate_reason = error.message();
   }

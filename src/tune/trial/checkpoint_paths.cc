@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/remove_tree.h"
 #include "base/text_table.h"
 
 namespace kolo::tune {
@@ -27,6 +28,17 @@ fs::path resolved_trial_dir(const fs::path& directory) {
 /// `outer` is `inner` or above it; both resolved.
 bool is_prefix(const fs::path& outer, const fs::path& inner) {
   return std::mismatch(outer.begin(), outer.end(), inner.begin(), inner.end()).first == outer.end();
+}
+
+/// `inner` is below `outer`; both resolved, or empty.
+bool is_below(const fs::path& inner, const fs::path& outer) {
+  return !inner.empty() && !outer.empty() && inner != outer && is_prefix(outer, inner);
+}
+
+/// Where the path itself is, which may be a link. Empty if that cannot be found out.
+fs::path place_of(const fs::path& path) {
+  const fs::path above = resolved(path.parent_path());
+  return above.empty() ? above : above / path.filename();
 }
 
 }  // namespace
@@ -54,7 +66,14 @@ std::string fault_of_checkpoint(const fs::path& path, const fs::path& trial_dir)
 
 bool lies_inside(const fs::path& path, const fs::path& directory) {
   const fs::path inner = resolved(path), outer = resolved_trial_dir(directory);
-  return !inner.empty() && !outer.empty() && inner != outer && is_prefix(outer, inner);
+  return is_below(inner, outer) && is_below(place_of(path), outer);
+}
+
+void remove_own(const fs::path& path, const fs::path& directory) {
+  if (!lies_inside(path, directory)) return;  // the trial has changed its directory
+  // It may still do so now: what counts is the place that is looked at and removed.
+  const fs::path place = place_of(path);
+  if (is_below(place, resolved_trial_dir(directory))) remove_without_links(place);
 }
 
 bool share_files(const fs::path& left, const fs::path& right) {

@@ -24,8 +24,13 @@ std::string fault_of_checkpoint(const std::filesystem::path& path,
 /// As far as it exists, with symbolic links followed. Empty if that cannot be found out.
 std::filesystem::path resolved(const std::filesystem::path& path);
 
-/// Below `directory`, that of a trial, and not that directory itself.
+/// Below `directory`, that of a trial, and not that directory itself. Of a link, that holds for it
+/// and for what it leads to.
 bool lies_inside(const std::filesystem::path& path, const std::filesystem::path& directory);
+
+/// Removes what lies inside. Whatever the trial does to its directory meanwhile, nothing else is
+/// removed.
+void remove_own(const std::filesystem::path& path, const std::filesystem::path& directory);
 
 /// The same, or one inside the other: to remove one would harm the other.
 bool share_files(const std::filesystem::path& left, const std::filesystem::path& right);

@@ -393,6 +393,24 @@ TEST(OpenDatabase, DoesNotShowPasswords) {
     EXPECT_THAT(error.what(), testing::HasSubstr("postgresql://me@localhost:1/x"));
     EXPECT_THAT(error.what(), testing::Not(testing::HasSubstr("hush")));
   }
+  const auto told = [](const char* url) -> std::string {
+    try {
+      store::open_database(url);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "nothing";
+  };
+  // libpq takes what is before the / for a port, and says so.
+  const auto misread = told("postgresql://me:secret/part@localhost:1/x");
+  EXPECT_THAT(misread, testing::Not(testing::HasSubstr("secret")));
+  EXPECT_THAT(misread, testing::HasSubstr("%2F for /"));
+  // A password that is also a word of the message does not hide the message.
+  for (const char* url :
+       {"postgresql://me:localhost@localhost:1/x", "postgresql://me:local%68ost@localhost:1/x"}) {
+    EXPECT_THAT(told(url), testing::HasSubstr("connection to server at")) << url;
+    EXPECT_THAT(told(url), testing::Not(testing::HasSubstr("special characters"))) << url;
+  }
 }
 
 TEST(OpenDatabase, TakesUrlsOfFiles) {

@@ -112,6 +112,19 @@ TEST_P(StudyStoreTest, GivesBackABatch) {
   EXPECT_EQ(store_->at("first").elapsed, 4);
 }
 
+TEST_P(StudyStoreTest, AStatusThatNobodyKnowsIsCorruption) {
+  store_->claim(study_, 11);
+  auto some = batch(0, 1);
+  some.trials.resize(2);
+  some.trials[1].number = 1;
+  store_->write(study_, some);
+  for (const std::int64_t status : {std::int64_t{5}, std::int64_t{-1}, std::int64_t{1} << 40}) {
+    database_->prepare("UPDATE trials SET status = $1 WHERE number = 1").bind(1, status).run();
+    EXPECT_EQ(refusal([&] { (void)store_->trials(study_); }), ErrorCode::corruption);
+    EXPECT_EQ(store_->trials(study_, {0, 1}).size(), 1U);
+  }
+}
+
 TEST_P(StudyStoreTest, ReportsComeInTheOrderOfTheJournal) {
   store_->claim(study_, 11);
   auto one = batch(0, 100);

@@ -349,7 +349,13 @@ batch_fakes() {
   for line in '#BSUB -nnodes 3' '#BSUB -W 1:30' '#BSUB -q fast' '#BSUB -P proj'; do has "$(<seen)" "$line"; done
   queue_says '777               queued'
   fake bkill 'echo "Job <777>: not yours"; exit 255'
+  # Where one system refuses, the others are asked all the same.
+  fake qsub 'echo 4321.server.site'
+  fake qstat 'echo "4321.server  kolo  me  00:00:01 Q fast"'
+  has "$(submit pbs)" 'pbs job 4321.server.site'
   refused 1 'not yours' "$kolo" rm queues --all
+  has "$(<calls)" 'qdel 4321.server.site'
+  fake qstat ''
   fake bkill ''
   same "$("$kolo" rm queues --all)" 'cancelled 1 launch'
   has "$(<calls)" 'bkill 777'
@@ -389,6 +395,20 @@ batch_fakes() {
   rm bin/qsub
   PATH="$scratch/bin" refused 1 'cannot run qsub' submit pbs
   queue_says 'submit-failed'
+  # One that fails although its job was taken: the job ends at once, and nothing is left to run twice.
+  fake sbatch 'cp "${@: -1}" taken; echo "sbatch: error: Socket timed out on send/recv operation" >&2; exit 1'
+  refused 1 'Socket timed out on send/recv operation; no launcher will run' submit slurm
+  has "$(bash taken)" 'this launch was given up'
+  search() { "$kolo" submit hps random -w again --problem benchmark.hps.ackley --max-evals 3 --scheduler slurm; }
+  searches() { "$kolo" ls --wf again --json | grep -c '"state"' || true; }
+  refused 1 'no launcher will run' search
+  same "$(searches)" 0
+  fake sbatch 'kill -9 $PPID; echo 889'
+  search >/dev/null 2>&1 && fail 'kolo was not killed'
+  same "$(searches)" 1
+  fake sbatch 'echo 890'
+  has "$(search)" 'found job'
+  same "$(searches)" 1
   # The user's own template.
   printf '#!/bin/sh\n# mine: {{nodes}} nodes ${x}\n{{commands}}\n' >"$KOLO_DB/job-template.sh"
   has "$("$kolo" submit-launch -n 3 --scheduler pbs --dry-run)" '# mine: 3 nodes ${x}'

@@ -168,6 +168,10 @@ bad_input() {
     'agebo searches as regevo does'
   printf 'space: graph\nnonsense: 3\n' >bad.yaml
   refused 2 "'data' is missing" "$kolo" nas random --problem bad.yaml --max-evals 1
+  # An objective that no training measures is said before the first one.
+  printf 'space: one_layer\ndata: digits\nloss: cross_entropy\nmetrics: [acc]\nobjective: val_acx\n' >typo.yaml
+  refused 1 "metric 'val_acx' is unknown; did you mean 'val_acc'?" "$kolo" nas random --problem typo.yaml --max-evals 1 --log-dir typo
+  [[ ! -e typo ]] || fail 'what was refused left a folder behind'
 }
 
 # What the search would refuse on its node is refused before it waits in a queue, and nothing stays behind.

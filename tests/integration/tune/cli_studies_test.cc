@@ -250,6 +250,55 @@ TEST_F(StudiesCli, StudiesAreCopiedRenamedAndDeletedWithTheirFiles) {
   EXPECT_THAT(kolo({"delete", "two", "--yes"}).errors, HasSubstr("study 'two' is unknown"));
 }
 
+TEST_F(StudiesCli, ACopyThatFailsLeavesNothingAndARenamingNothingHalfMoved) {
+  namespace fs = std::filesystem;
+  write("space.yaml", "x: {uniform: [0, 1]}\n");
+  ASSERT_TRUE(tune({"--metric", "loss", "--mode", "min", "--num-samples", "2", "--max-concurrent",
+                    "1", "--name", "one"},
+                   {"sh", "-c", "echo 7 > $KOLO_TRIAL_DIR/model; echo loss=1"})
+                  .ok());
+  std::vector<fs::path> folders;
+  for (const auto& trial : trials("one")) folders.emplace_back(trial["logdir"].get<std::string>());
+  ASSERT_EQ(folders.size(), 2U);
+  const auto names = [](const fs::path& directory) {
+    std::vector<std::string> all;
+    for (const auto& entry : fs::directory_iterator(directory))
+      all.push_back(entry.path().filename());
+    return all;
+  };
+  const auto are_whole = [&] {
+    for (const auto& folder : folders)
+      if (!fs::exists(folder / "model")) return false;
+    return true;
+  };
+
+  // A stranger's file has the name of the second folder.
+  const std::string second = folders[1].filename();
+  fs::create_directory(scratch_.path() / "taken");
+  write("taken/" + second, "of the user");
+  const auto onto = kolo({"copy", "one", "taken"});
+  EXPECT_EQ(onto.status >> 8, 1);
+  EXPECT_THAT(onto.errors, HasSubstr("had files of these names before"));
+  EXPECT_THAT(names(scratch_.path() / "taken"), testing::ElementsAre(second));
+  const auto renamed = kolo({"rename", "one", "taken"});
+  EXPECT_EQ(renamed.status >> 8, 1);
+  EXPECT_THAT(names(scratch_.path() / "taken"), testing::ElementsAre(second));
+  EXPECT_TRUE(are_whole());
+  EXPECT_EQ(read_file(scratch_.path() / "taken" / second), "of the user");
+
+  // A path that is too long below a longer name.
+  fs::path deep = folders[1];
+  while (deep.string().size() < 3960) deep /= std::string(100, 'd');
+  fs::create_directories(deep);
+  const std::string longer(150, 'n');
+  const auto failed = kolo({"copy", "one", longer});
+  EXPECT_EQ(failed.status >> 8, 1);
+  EXPECT_THAT(failed.errors, HasSubstr("nothing was copied"));
+  EXPECT_FALSE(fs::exists(scratch_.path() / longer));
+  EXPECT_THAT(kolo({"studies"}).output, Not(HasSubstr("nnnn")));
+  EXPECT_TRUE(are_whole());
+}
+
 TEST_F(StudiesCli, TablesShowWhatMattersInShortLines) {
   write("space.yaml", "x: {grid_search: [1, 2]}\n");
   const auto result = tune({"--metric", "loss", "--mode", "max", "--name", "half"},

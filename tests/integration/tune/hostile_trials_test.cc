@@ -246,6 +246,23 @@ TEST_F(HostileTrial, FailsWithAnErrorThatCanBeRead) {
   }
 }
 
+// On another host a trial reports through a file, and nothing slows it down.
+TEST_F(HostileTrial, HoldsUpNobodyByReportingWithoutEnd) {
+  write("space.yaml", "kind: {grid_search: [endless, good]}\n");
+  const auto ssh = write("ssh", "#!/bin/sh\nfor command; do :; done; exec sh -c \"$command\"\n");
+  fs::permissions(ssh, fs::perms::owner_all);
+  ::setenv("KOLO_SSH", ssh.c_str(), 1);
+  const auto result =
+      study(std::string(kOnly) + "while :; do echo '{\"loss\": 2}'; done >>$KOLO_TRIAL_REPORTS",
+            {"--hosts", "me@other:2", "--stop", "training_iteration=1000"});
+  ::unsetenv("KOLO_SSH");
+  EXPECT_THAT(result.output, HasSubstr("best: loss 1 ")) << result.errors;
+  const Json all = trials("hostile");
+  ASSERT_EQ(all.size(), 2U);
+  EXPECT_EQ(all[0]["training_iteration"], 1000);
+  EXPECT_EQ(all[1]["status"], "TERMINATED");
+}
+
 // A machine may give a process few descriptors, whatever it asks for.
 TEST_F(HostileTrial, WaitsForDescriptors) {
   const std::string space = (scratch_.path() / "space.yaml").string();

@@ -51,6 +51,11 @@ TEST_F(TrialThreads, AForkedProcessDoesNotSpeakForItsTrial) {
   EXPECT_EQ(result.output, "2 trials, 0 errors\n") << result.errors;
 }
 
+TEST_F(TrialThreads, AForkedProcessReportsBesideItsTrial) {
+  const auto result = run_program("copies");
+  EXPECT_EQ(result.output, "2 trials, 0 errors\n") << result.errors;
+}
+
 /// How a process ended; it is killed if it does not.
 int end_of(pid_t child) {
   int status = 0;

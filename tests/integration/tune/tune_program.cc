@@ -5,7 +5,7 @@
 // itself in the first run; the second fails if it meets that process), stop (never ends by itself),
 // endless (so too, and is not told to), slow, slowranks, hosts (2 ranks on each of those in
 // TUNE_PROGRAM_HOSTS, with commas), elastic (1 to 2 ranks), threads (two of them report), forks (a
-// copy of the trial fails).
+// copy of the trial fails), copies (the trial and a copy of it report).
 #include <fmt/format.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -81,10 +81,20 @@ void fail_in_a_copy(Session& session) {
   session.report({{"loss", WEXITSTATUS(status)}});
 }
 
+void report_with_a_copy(Session& session) {
+  const pid_t child = ::fork();
+  for (int i = 0; i < 200; ++i) session.report({{"loss", 1}});
+  if (child == 0) ::_exit(0);
+  int status = 1;
+  ::waitpid(child, &status, 0);
+  if (status != 0) throw std::runtime_error("the copy could not report");
+}
+
 void train(const Config& config, Session& session) {
   const double x = config.at_path("x").as_number();
   if (mode == "threads") return report_from_two_threads(session);
   if (mode == "forks") return fail_in_a_copy(session);
+  if (mode == "copies") return report_with_a_copy(session);
   const bool ring = is_ring();
   if (ring) kolo::init();
   if (mode == "orphan") leave_a_process();

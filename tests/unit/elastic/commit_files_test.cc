@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <fstream>
 
 #include "base/files.h"
@@ -46,6 +47,19 @@ TEST(CommitFilesTest, IfNoneIsWholeThatIsNoBeginning) {
   }
 }
 
+TEST(CommitFilesTest, CommitsThatCannotBeSeenAreNoBeginning) {
+  TempDir dir;
+  std::filesystem::create_directory_symlink(dir.path() / "loop", dir.path() / "loop");
+  try {
+    (void)CommitFiles(dir.path() / "loop").read_latest();
+    ADD_FAILURE() << "it was taken for an empty directory";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::io);
+    EXPECT_THAT(error.message(), testing::HasSubstr("cannot be read"));
+  }
+  EXPECT_FALSE(CommitFiles(dir.path() / "not there").read_latest());
+}
+
 TEST(CommitFilesTest, OneOfANewerKoloIsNotPassedOver) {
   TempDir dir;
   const CommitFiles files(dir.path());
@@ -65,6 +79,27 @@ TEST(CommitFilesTest, WhatWasWrittenLastIsKeptBesideHigherNumbers) {
   for (const std::uint64_t commits : {900U, 1000U, 10U, 20U}) files.write({commits, {"a"}});
   EXPECT_TRUE(std::filesystem::exists(dir.path() / "commit-000000000020.kolo"));
   EXPECT_EQ(files.list().size(), 2U);
+}
+
+// A rank that is killed while it writes leaves a part behind, which may be large.
+TEST(CommitFilesTest, PartsThatKilledWritersHaveLeftAreRemoved) {
+  using std::filesystem::last_write_time;
+  TempDir dir;
+  const CommitFiles files(dir.path());
+  const auto in_dir = [&](const char* name) {
+    std::ofstream(dir.path() / name) << "a part";
+    return dir.path() / name;
+  };
+  const auto abandoned = in_dir("commit-000000000009.kolo.a1B2c3");
+  const auto at_work = in_dir("commit-000000000010.kolo.a1B2c3");
+  const auto others = in_dir("commit-000000000009.kolo.damaged");
+  for (const auto& old : {abandoned, others})
+    last_write_time(old, last_write_time(old) - std::chrono::hours(2));
+  files.write({11, {"a"}});
+  EXPECT_FALSE(std::filesystem::exists(abandoned));
+  EXPECT_TRUE(std::filesystem::exists(at_work));
+  EXPECT_TRUE(std::filesystem::exists(others));
+  EXPECT_EQ(files.read_latest()->commits, 11U);
 }
 
 TEST(CommitFilesTest, APowerFailureTakesNoneThatWasWritten) {

@@ -145,6 +145,25 @@ TEST(RosterTest, WhoIsMuteWhenTheGroupIsToEndIsKilled) {
   EXPECT_TRUE(only<KillWorker>(roster.tick(131s)).empty());
 }
 
+// A worker gives up when it has not been told to wait for --elastic-timeout, and that is about
+// hosts: a rank may take longer to start.
+TEST(RosterTest, WhoeverIsReadyIsToldToWaitForOneThatStarts) {
+  for (const bool is_first_group : {true, false}) {
+    Roster roster = make_roster({.start_ranks = 2, .least_ranks = 2, .hosts_may_come = true});
+    (void)roster.hosts_changed({{"a", 2}}, 0s);
+    (void)roster.ready(0, {}, 0s);
+    if (!is_first_group) {
+      (void)roster.ready(1, {}, 0s);
+      (void)roster.ended(1, 137, "was killed", 0s);
+      (void)roster.ready(0, {.left = 1, .blamed = 1}, 0s);
+      EXPECT_TRUE(only<TellToWait>(roster.alive(0, 0s)).empty());  // there is nobody to wait for
+      EXPECT_EQ(only<StartWorker>(roster.hosts_changed({{"a", 2}, {"b", 1}}, 0s)).size(), 1U);
+    }
+    EXPECT_EQ(only<TellToWait>(roster.alive(0, 299s)).size(), 1U);
+    EXPECT_TRUE(only<TellToWait>(roster.alive(0, 301s)).empty());
+  }
+}
+
 TEST(RosterTest, TheOnlyMemberMayTakeLongButNotBeMute) {
   for (const bool is_mute : {false, true}) {
     Roster roster = make_roster({.start_ranks = 1, .least_ranks = 1, .hosts_may_come = true});
@@ -177,6 +196,26 @@ TEST(RosterTest, WhoComesMuchLaterThanTheOthersIsKilledThoughItLives) {
   };
   EXPECT_EQ(killed_at(139s), 0U);
   EXPECT_EQ(killed_at(140s), 1U);
+}
+
+// A program may wait longer than its environment says, and write a commit for that long.
+TEST(RosterTest, NobodyIsKilledBeforeTheTimeoutThatWorkersHaveTold) {
+  for (const Time told : {Time(1000s), Time(20s)}) {
+    Roster roster = make_roster({.start_ranks = 3, .least_ranks = 1, .group_timeout = 100s});
+    (void)roster.hosts_changed({{"a", 3}}, 0s);
+    for (const int worker : {0, 1, 2}) {
+      roster.timeout(worker, told);
+      (void)roster.ready(worker, {}, 0s);
+    }
+    (void)roster.ended(2, 137, "was killed", 1s);
+    (void)roster.ready(0, {.left = 1, .blamed = 2}, 10s);
+    Time killed_at{0};
+    for (Time now = 10s; now < 5000s && killed_at == Time{0}; now += 5s) {
+      (void)roster.alive(1, now);
+      if (!only<KillWorker>(roster.tick(now)).empty()) killed_at = now;
+    }
+    EXPECT_EQ(killed_at, Time(10s) + told + 30s);
+  }
 }
 
 TEST(RosterTest, TheResetLimitEndsTheJob) {

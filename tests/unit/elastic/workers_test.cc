@@ -5,25 +5,35 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
 #include <cstdlib>
 #include <fstream>
+#include <future>
 #include <map>
 
+#include "base/env.h"
 #include "base/files.h"
+#include "base/socket.h"
 #include "comm/elastic/commit_files.h"
+#include "comm/elastic/membership.h"
 #include "comm/elastic/notice.h"
+#include "comm/launchers.h"
+#include "comm/rendezvous/doorkeeper.h"
 #include "kolo/elastic.h"
+#include "kolo/engine.h"
 #include "kolo/error.h"
 #include "launch/elastic/group_leader.h"
+#include "support/few_descriptors.h"
 
 namespace kolo::launch::elastic {
 namespace {
 
 using namespace std::chrono_literals;
+using testing::Contains;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using Environment = std::map<std::string, std::string>;
@@ -75,6 +85,9 @@ class Job {
   bool has_reached(int worker, const std::string& mark) {
     return std::filesystem::exists(directory_.path() / fmt::format("{}-{}", worker, mark));
   }
+  void let_reach(int worker, const std::string& mark) {
+    std::ofstream(directory_.path() / fmt::format("{}-{}", worker, mark));
+  }
   static void reach(int worker, const std::string& mark) {
     std::ofstream(std::filesystem::path(::getenv("REPORTS")) / fmt::format("{}-{}", worker, mark));
   }
@@ -82,6 +95,7 @@ class Job {
     return std::filesystem::exists(std::filesystem::path(::getenv("REPORTS")) /
                                    fmt::format("{}-{}", worker, mark));
   }
+  [[nodiscard]] bool lives(int worker) const { return processes_.contains(worker); }
   std::string said_by(int worker) {
     const auto path = directory_.path() / fmt::format("{}", worker);
     return std::filesystem::exists(path) ? read_file(path) : "";
@@ -236,6 +250,198 @@ TEST(ElasticWorkers, OneThatIsStoppedWhileAGroupIsFormedTakesNobodyWithIt) {
   EXPECT_EQ(job.formed, 3);
 }
 
+TEST(ElasticWorkers, OneThatIsAskedToGoBeforeItHasAGroupLeavesAsAnyOther) {
+  Job job({.start_ranks = 2, .least_ranks = 2, .start_timeout = 30s, .hosts_may_come = true}, 1, {},
+          [](int worker) {
+            kolo::elastic::State state;
+            state.add(
+                [&] {  // what it begins with, when it heeds signals
+                  Job::reach(worker, "waits");
+                  return std::string();
+                },
+                [](const std::string&) {});
+            const auto ending = kolo::elastic::run(state, [](kolo::elastic::State&) {});
+            return std::string(ending == kolo::elastic::Ending::left ? "left" : "finished");
+          });
+  job.set_slots(1);
+  ASSERT_TRUE(job.serve_until([&] { return job.has_reached(0, "waits"); })) << job.told;
+  job.signal(0, SIGTERM);
+  EXPECT_TRUE(job.serve_until([&] { return !job.lives(0); }));
+  EXPECT_EQ(job.said_by(0), "left");
+}
+
+// A program that a rank starts has the rank's environment. If it is one of kolo, too, it must not
+// take the rank's place.
+TEST(ElasticWorkers, ASecondProcessOfAWorkerDoesNotTakeItsPlace) {
+  Job job({.start_ranks = 2, .least_ranks = 2, .start_timeout = 30s}, 2, {}, [](int worker) {
+    std::string told;
+    std::int64_t step = 0;
+    kolo::elastic::State state;
+    state.add(step);
+    const auto ending = kolo::elastic::run(state, [&](kolo::elastic::State&) {
+      while (step < 5) {
+        if (worker == 1 && step == 2) {
+          try {
+            const comm::elastic::Membership second(comm::read_launcher(environment),
+                                                   Deadline::after(1s));
+            told = "it was welcomed";
+          } catch (const Error& error) {
+            told = error.message();
+          }
+        }
+        ++step;
+        state.commit();
+      }
+    });
+    return fmt::format("{} {} {}", ending == kolo::elastic::Ending::finished, step, told);
+  });
+  job.set_slots(2);
+  EXPECT_TRUE(job.serve_to_the_end()) << job.told;
+  EXPECT_EQ(job.status, 0) << job.told;
+  EXPECT_EQ(job.said_by(0), "true 5 ");
+  EXPECT_THAT(job.said_by(1), testing::StartsWith("true 5 "));
+  EXPECT_THAT(job.said_by(1), HasSubstr("KOLO_WORKER"));
+}
+
+// The door drops whoever is late in a crowd of strangers, or while the launcher was held up.
+TEST(ElasticWorkers, OneThatIsDroppedAtTheDoorComesAgain) {
+  const Secret secret = Secret::random();
+  const Fd file = make_secret_file(secret);
+  std::vector<Fd> listeners;
+  listeners.push_back(listen_tcp(SocketAddress::loopback()));
+  comm::Launched launched;
+  launched.worker = 0;
+  launched.rendezvous = local_address_of(listeners[0].get()).str();
+  launched.secret_fd = file.get();
+  auto worker = std::async(std::launch::async, [&] {
+    const comm::elastic::Membership membership(launched, Deadline::after(20s));
+    return membership.has_launcher();
+  });
+  const auto await = [](int fd) {
+    pollfd poll{fd, POLLIN, 0};
+    return ::poll(&poll, 1, 10'000) == 1;
+  };
+  ASSERT_TRUE(await(listeners[0].get()));
+  {
+    const Fd first(::accept4(listeners[0].get(), nullptr, nullptr, SOCK_CLOEXEC));
+    char byte;
+    ASSERT_EQ(::recv(first.get(), &byte, 1, 0), 1);
+  }
+  comm::rendezvous::Doorkeeper door(
+      std::move(listeners), {.secret = secret, .expects = [](const auto&) { return true; }});
+  std::vector<comm::rendezvous::Doorkeeper::Guest> guests;
+  while (guests.empty() && await(door.poll_fd())) guests = door.admit();
+  EXPECT_EQ(guests.size(), 1U);
+  EXPECT_TRUE(worker.get());
+}
+
+// As in a study with many trials, of which this one is to fail and no other.
+TEST(ElasticWorkers, AGroupThatCannotMeetForWantOfDescriptorsEndsItsJobAlone) {
+  Job job({.start_ranks = 1, .least_ranks = 1, .start_timeout = 30s, .hosts_may_come = true}, 2, {},
+          [](int worker) {
+            std::int64_t step = 0;
+            kolo::elastic::State state;
+            state.add(step).add(
+                [&] {
+                  Job::reach(worker, "is-connected");
+                  return std::string();
+                },
+                [](const std::string&) {});
+            kolo::elastic::run(state, [&](kolo::elastic::State&) {
+              Job::reach(worker, "at-work");
+              while (!Job::is_reached(worker, "go")) ::usleep(10'000);
+              ++step;
+              state.commit();
+            });
+            return std::string("done");
+          });
+  job.set_slots(1);
+  ASSERT_TRUE(job.serve_until([&] { return job.has_reached(0, "at-work"); })) << job.told;
+  job.set_slots(2);
+  ASSERT_TRUE(job.serve_until([&] { return job.has_reached(1, "is-connected"); })) << job.told;
+  job.let_reach(0, "go");
+  {
+    const test::FewDescriptors few;
+    EXPECT_TRUE(job.serve_to_the_end()) << job.told;
+  }
+  EXPECT_EQ(job.status, 1) << job.told;
+  EXPECT_THAT(job.told, HasSubstr("generation 2 has no place to meet: "));
+}
+
+// The engine says that an operation was not submitted, not that a rank is lost.
+TEST(ElasticWorkers, OneThatIsStoppedWhileOthersWaitInTheEngineTakesNobodyWithIt) {
+  Job job({.start_ranks = 2, .least_ranks = 1, .start_timeout = 30s, .stuck_timeout = 8s}, 2,
+          {{"KOLO_TIMEOUT_SECONDS", "2"}}, [](int worker) {
+            std::int64_t step = 0;
+            kolo::elastic::State state;
+            state.add(step);
+            kolo::elastic::run(state, [&](kolo::elastic::State&) {
+              while (step < 100) {
+                float value = 1;
+                engine().allreduce("value", {&value, &value, {1}, DataType::float32});
+                ++step;
+                state.commit();
+                if (worker == 1 && step == 3) ::raise(SIGSTOP);
+              }
+            });
+            return fmt::format("{}", step);
+          });
+  job.set_slots(2);
+  EXPECT_TRUE(job.serve_to_the_end()) << job.told;
+  EXPECT_EQ(job.status, 0) << job.told << job.said_by(0);
+  EXPECT_EQ(job.said_by(0), "100") << job.told;
+  EXPECT_THAT(job.told, HasSubstr("worker 1 on localhost"));
+}
+
+// The launcher knows the timeout of the environment, and the program has set a longer one.
+TEST(ElasticWorkers, AWriterOfALongCommitIsWaitedForAsLongAsTheProgramSays) {
+  TempDir commits;
+  Job job({.start_ranks = 3,
+           .least_ranks = 1,
+           .start_timeout = 30s,
+           .stuck_timeout = 8s,
+           .group_timeout = 1ms},
+          3, {{"KOLO_COMMIT_DIR", commits.path()}, {"KOLO_COMMIT_EVERY", "1"}}, [](int worker) {
+            std::int64_t step = 0;
+            std::int64_t copies = 0;
+            kolo::elastic::State state;
+            state.add(step).add(
+                [&] {
+                  // With a commit the state is taken twice by whoever writes: for itself, too.
+                  if (worker == 0 && step == 1 && ++copies == 2) {
+                    Job::reach(worker, "writing");
+                    while (!Job::is_reached(worker, "written")) ::usleep(10'000);
+                  }
+                  return std::string("large");
+                },
+                [](const std::string&) {});
+            ContextOptions options;
+            options.timeout = 60s;
+            kolo::elastic::run(
+                state,
+                [&](kolo::elastic::State&) {
+                  while (step < 3) {
+                    if (worker == 2 && step == 1) ::pause();  // the others wait for it, too
+                    ++step;
+                    state.commit();
+                  }
+                },
+                options);
+            return fmt::format("{}", step);
+          });
+  job.set_slots(3);
+  ASSERT_TRUE(job.serve_until([&] { return job.has_reached(0, "writing"); })) << job.told;
+  job.signal(2, SIGKILL);
+  // The time after which it would be killed if the launcher did not know better.
+  const Deadline too_late = Deadline::after(12s);
+  (void)job.serve_until([&] { return too_late.passed() || !job.lives(0); });
+  job.let_reach(0, "written");
+  EXPECT_TRUE(job.serve_to_the_end()) << job.told;
+  EXPECT_EQ(job.status, 0) << job.told << job.said_by(0) << job.said_by(1);
+  EXPECT_EQ(job.said_by(0), "3") << job.told;
+  EXPECT_EQ(job.said_by(1), "3") << job.told;
+}
+
 TEST(ElasticWorkers, ADirectoryThatCannotBeWrittenEndsNoJob) {
   Job job({.start_ranks = 2, .least_ranks = 1, .start_timeout = 30s}, 2,
           {{"KOLO_COMMIT_DIR", "/dev/null/commits"}, {"KOLO_COMMIT_EVERY", "1"}}, [](int worker) {
@@ -267,6 +473,22 @@ TEST(ElasticWorkers, ACommitOfAnotherProgramIsAnErrorAndNothingElse) {
   EXPECT_TRUE(job.serve_to_the_end()) << job.told;
   EXPECT_EQ(job.status, 1) << job.told;
   EXPECT_THAT(job.said_by(0), HasSubstr("invalid_argument: a value of 8005 bytes does not fit"));
+}
+
+// The others do not wait for hosts in place of the one that has failed.
+TEST(ElasticWorkers, ACommitThatCannotBeReadEndsAllRanks) {
+  TempDir commits;
+  comm::elastic::CommitFiles(commits.path()).write({7, {"x"}});
+  std::ofstream(comm::elastic::CommitFiles(commits.path()).list().front()) << "half";
+  Job job({.start_ranks = 3, .least_ranks = 2, .start_timeout = 30s}, 3,
+          {{"KOLO_COMMIT_DIR", commits.path()}},
+          [](int worker) { return take_steps(worker, 9, 1ms); });
+  job.set_slots(3);
+  EXPECT_TRUE(job.serve_to_the_end()) << job.told;
+  EXPECT_EQ(job.status, 1) << job.told;
+  const std::vector<std::string> said = {job.said_by(0), job.said_by(1), job.said_by(2)};
+  EXPECT_THAT(said, Contains(HasSubstr("is whole")).Times(1));
+  EXPECT_THAT(said, Contains(HasSubstr("could not take the state of the job")).Times(2));
 }
 
 TEST(NoticeTest, AForkIsEndedByTheSignalAndTheWorkerIsNotTold) {

@@ -163,6 +163,8 @@ TEST_F(CoordinatorTest, ReportsStallsAndEndsThem) {
   const auto decisions = leader.take_decisions();
   ASSERT_EQ(decisions.size(), 2U);
   EXPECT_EQ(decisions[0].code, ErrorCode::timeout);
+  EXPECT_EQ(decisions[0].rank, 10);
+  EXPECT_EQ(decisions[1].rank, 20);
   EXPECT_THAT(decisions[0].text, HasSubstr("'a' was not submitted by rank 10, 20 within 300 s"));
   // Who had not submitted it may do so now, and must not take the failure for its own.
   EXPECT_THAT(decisions[0].absent, testing::ElementsAre(1, 2));

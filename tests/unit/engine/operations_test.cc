@@ -6,6 +6,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
+#include <future>
 #include <numeric>
 
 #include "base/env.h"
@@ -434,6 +435,26 @@ TEST(EngineSettings, NumbersThatMeanNothingAreRefused) {
   ::setenv("KOLO_STALL_SHUTDOWN_TIME_SECONDS", "0.0005", 1);
   EXPECT_EQ(setting_seconds("STALL_SHUTDOWN_TIME_SECONDS"), std::chrono::milliseconds(1));
   ::unsetenv("KOLO_STALL_SHUTDOWN_TIME_SECONDS");
+}
+
+// A program that lets its ranks wait longer, or shorter, than other programs says so once.
+TEST(Stalls, LastAsLongAsTheTimeoutOfTheRanks) {
+  ThreadRanks ranks({.host_of_rank = {0, 0}, .timeout = std::chrono::seconds(2)});
+  std::promise<void> is_over;
+  ranks.run([&](Communicator& world) {
+    Engine engine(world);
+    std::vector<float> data(3);
+    if (engine.rank() != 1) {
+      std::string text;
+      EXPECT_EQ(code_of([&] { engine.allreduce("lonely", in_place(data)); }, &text),
+                ErrorCode::timeout);
+      EXPECT_THAT(text, HasSubstr("'lonely' was not submitted by rank 1 within 2 s"));
+      is_over.set_value();
+    } else {
+      is_over.get_future().wait();
+    }
+    engine.allreduce("after", in_place(data));
+  });
 }
 
 TEST(Stalls, EndWithTheNamesOfThoseWhoDidNotCome) {

@@ -4,9 +4,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
 
 #include <cstring>
 
+#include "base/errors.h"
 #include "base/files.h"
 #include "base/subprocess.h"
 #include "events/crc32c.h"
@@ -97,6 +100,33 @@ TEST(EventFile, ReachesTheFileAtFlush) {
   EXPECT_GT(read_file(file.path()).size(), 64U << 10);  // by itself, when much has gathered
   file.flush();
   EXPECT_EQ(messages_of(file.path()).size(), 5002U);
+}
+
+TEST(EventFile, IsWholeAfterADiskWasFull) {
+  TempDir scratch;
+  EventFile file(scratch.path(), 1000.0);
+  rlimit before{};
+  ::getrlimit(RLIMIT_FSIZE, &before);
+  const auto handler = ::signal(SIGXFSZ, SIG_IGN);
+  const rlimit full{100, before.rlim_max};
+  ::setrlimit(RLIMIT_FSIZE, &full);
+  int refused = 0;
+  for (int step = 0; step < 50'000; ++step) try {
+      file.scalar("a", step, step, 1000.0 + step);
+    } catch (const Error&) {
+      ++refused;
+    }
+  EXPECT_GT(refused, 0);
+  EXPECT_THROW(file.flush(), Error);
+  ::setrlimit(RLIMIT_FSIZE, &before);
+  ::signal(SIGXFSZ, handler);
+  file.flush();
+  const auto kept = messages_of(file.path()).size();
+  EXPECT_GT(kept, 1000U);
+  EXPECT_LT(read_file(file.path()).size(), 2U << 20);
+  file.scalar("a", 1, 1, 1000.0);
+  file.flush();
+  EXPECT_EQ(messages_of(file.path()).size(), kept + 1);
 }
 
 TEST(EventFile, TwoFilesOfOneSecondHaveDifferentNames) {

@@ -11,6 +11,7 @@
 #include "base/deadline.h"
 #include "base/errors.h"
 #include "base/files.h"
+#include "base/pipe.h"
 #include "owner.h"
 
 namespace kolo::exec {
@@ -122,6 +123,65 @@ TEST(KillTest, AKilledGuardIsALostHostAndNotAFailedTask) {
   const Deadline deadline = Deadline::after(30s);
   while (!marked_with(entry).empty() && !deadline.passed()) ::poll(nullptr, 0, 2);
   EXPECT_TRUE(marked_with(entry).empty());
+}
+
+/// Stops the custodian with this entry and its guard.
+void stop_both(const std::string& entry) {
+  std::vector<pid_t> stopped;
+  for (const auto& process : marked_with(entry))
+    if (process.name.starts_with("kolo-")) stopped.push_back(process.pid);
+  EXPECT_EQ(stopped.size(), 2U);
+  for (const pid_t process : stopped) {
+    ::kill(process, SIGSTOP);
+    const Deadline deadline = Deadline::after(30s);
+    while (read_file(fmt::format("/proc/{}/stat", process)).find(") T ") == std::string::npos &&
+           !deadline.passed())
+      ::poll(nullptr, 0, 1);
+  }
+}
+
+void expect_nothing_left(const std::string& entry) {
+  const Deadline deadline = Deadline::after(20s);
+  std::vector<Living> left;
+  while (!(left = marked_with(entry)).empty() && !deadline.passed()) ::poll(nullptr, 0, 2);
+  for (const auto& process : left) {
+    ADD_FAILURE() << process.name << " " << process.pid << " is left";
+    ::kill(process.pid, SIGKILL);
+  }
+}
+
+TEST(KillTest, ThoseThatAreStoppedEndWithTheirOwner) {
+  const std::string entry = fmt::format("KOLO_KILL_TEST={}.stopped", ::getpid());
+  ::setenv("KOLO_KILL_TEST", entry.substr(entry.find('=') + 1).c_str(), 1);
+  {
+    Owner owner;
+    owner.link().start(Owner::shell(1, "echo up; sleep 1000"));
+    ASSERT_TRUE(owner.wait_for_output(1, "up"));
+    ::unsetenv("KOLO_KILL_TEST");
+    stop_both(entry);
+  }
+  expect_nothing_left(entry);
+}
+
+TEST(KillTest, ThoseThatAreStoppedEndWithAnOwnerThatIsKilled) {
+  const std::string entry = fmt::format("KOLO_KILL_TEST={}.killed", ::getpid());
+  ::setenv("KOLO_KILL_TEST", entry.substr(entry.find('=') + 1).c_str(), 1);
+  Pipe up = make_pipe();
+  const pid_t child = ::fork();
+  if (child == 0) {
+    Owner owner;
+    owner.link().start(Owner::shell(1, "echo up; sleep 1000"));
+    if (owner.wait_for_output(1, "up")) write_all(up.write.get(), "up", "a pipe");
+    owner.wait([] { return false; }, std::chrono::seconds(60));
+    ::_exit(0);
+  }
+  ::unsetenv("KOLO_KILL_TEST");
+  pollfd begun{up.read.get(), POLLIN, 0};
+  EXPECT_EQ(::poll(&begun, 1, 30'000), 1);
+  stop_both(entry);
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+  expect_nothing_left(entry);
 }
 
 /// The numbers of open descriptors and of pages of the custodian.

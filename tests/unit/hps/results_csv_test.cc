@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 #include <thread>
 
@@ -66,6 +67,30 @@ TEST(ResultsCsv, CutsOffATornLineAndGoesOn) {
   EXPECT_EQ(read_file(folder.path() / "results.csv"), before);  // appended to, never written anew
   again.append(row("1", 2));
   EXPECT_EQ(read_results(folder.path()).rows.size(), 2U);
+}
+
+TEST(ResultsCsv, KeepsWhatFollowsAQuoteThatIsNotClosed) {
+  const TempDir folder;
+  const auto file = folder.path() / "results.csv";
+  const auto writer = [&] { return ResultsWriter(file, {"lr"}, 1, {}); };
+  for (const char* id : {"0", "1", "2", "3"}) {
+    ResultRow plain;
+    plain.job_id = id;
+    plain.parameters = Value{{"lr", 0.125}};
+    plain.objectives = {1};
+    writer().append(plain);
+  }
+  std::string text = read_file(file);
+  text.insert(text.find("0.125", text.find("0.125") + 1), "\"");  // as an editor may leave it
+  std::ofstream(file) << text;
+  EXPECT_EQ(writer().known(), std::set<std::string>{"0"});
+  const std::string torn = read_file(folder.path() / kTornResults);
+  EXPECT_EQ(read_file(file) + torn, text);
+  EXPECT_EQ(std::count(torn.begin(), torn.end(), '\n'), 3);
+  // What is cut off a second time does not take its place.
+  append_text(file, "\"a\nb");
+  (void)writer();
+  EXPECT_EQ(read_file(folder.path() / kTornResults), torn + "\"a\nb");
 }
 
 TEST(ResultsCsv, ReadsTheOlderLayout) {

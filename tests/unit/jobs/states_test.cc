@@ -17,6 +17,17 @@ TEST(States, HaveNamesThatAreReadBack) {
   EXPECT_THROW(parse_state("DONE"), Error);
 }
 
+TEST(States, ThatNobodyKnowsLeadNowhere) {
+  for (const std::int64_t number : {std::int64_t{-1}, std::int64_t{14}, std::int64_t{1} << 40}) {
+    const auto unknown = static_cast<JobState>(number);
+    EXPECT_EQ(to_string(unknown), "?");
+    for (const JobState known : {JobState::created, JobState::running, JobState::failed}) {
+      EXPECT_FALSE(is_legal(unknown, known));
+      EXPECT_FALSE(is_legal(known, unknown));
+    }
+  }
+}
+
 TEST(States, LeadFromTheBeginningToAnEnd) {
   using enum JobState;
   const JobState path[] = {created, awaiting_parents, ready,         staged_in,   preprocessed,

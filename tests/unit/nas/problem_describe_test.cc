@@ -232,6 +232,9 @@ TEST_F(ProblemFile, SaysWhatIsWrong) {
   EXPECT_THAT(error("{space: one_layer}"), HasSubstr("'data' is missing"));
   EXPECT_THAT(error("{space: one_layer, data: {csv: table.csv, target: z}}"),
               testing::AllOf(HasSubstr("table.csv: column 'z' is unknown"), HasSubstr("a, b, y")));
+  for (const std::string column : {"'3'", "'-1'", "'1x'", "'99999999999999999999'"})
+    EXPECT_THAT(error("{space: one_layer, data: {csv: table.csv, target: " + column + "}}"),
+                HasSubstr("table.csv: column " + column + " is unknown"));
   EXPECT_THAT(error("{space: one_layer, data: {csv: gone.csv, target: y}}"),
               HasSubstr("gone.csv does not exist"));
   EXPECT_THAT(error("{space: one_layer, data: {csv: table.csv, target: y}, loos: mse}"),

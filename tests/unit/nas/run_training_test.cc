@@ -59,6 +59,29 @@ TEST(Alpha, LearnsAPlane) {
   EXPECT_GT(result.metadata.at("training_time").as_number(), 0);
 }
 
+TEST(Alpha, RefusesAnObjectiveThatNoMetricHasBeforeItTrains) {
+  NaProblem problem = small_problem();
+  problem.objective("-val_r3__max");
+  const std::string advice =
+      "metric 'val_r3' is unknown; did you mean 'val_r2'? known: val_loss, val_r2, loss, r2, ";
+  EXPECT_THAT(error_of([&] { (void)bind_run("alpha", problem); }), HasSubstr(advice));
+  EXPECT_THAT(error_of([&] { (void)run_alpha(problem, kLargest); }), HasSubstr(advice));
+  EXPECT_NO_THROW((void)bind_run("quick", problem));
+  for (const char* known : {"-loss", "val_r2__last", "-n_parameters", "-training_time__min"}) {
+    problem.objective(known);
+    EXPECT_FALSE(run_alpha(problem, kLargest).failed()) << known;
+  }
+  for (const char* callback : {"EarlyStopping", "ReduceLROnPlateau"}) {
+    Value parameters = kLargest;
+    parameters.as_dict()["callbacks"] = Value{{callback, Value{{"monitor", "val_r3"}}}};
+    int epochs = 0;
+    problem.objective([&](const History&) { return ++epochs; });
+    EXPECT_THAT(error_of([&] { (void)run_alpha(problem, parameters); }),
+                HasSubstr(std::string(callback) + " watches what the training does not measure"));
+    EXPECT_EQ(epochs, 0);
+  }
+}
+
 TEST(Alpha, SameSeedSameBits) {
   const NaProblem problem = small_problem();
   const double first = run_alpha(problem, kLargest).objectives[0];

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <fstream>
 
 #include "base/files.h"
@@ -104,6 +105,38 @@ TEST_F(Checkpoints, KeepTheLastAndTheBest) {
   for (std::uint64_t step = 1; step <= 3; ++step)
     accuracy.write(step, {}, 1.0 / static_cast<double>(step));
   EXPECT_THAT(steps(accuracy), ElementsAre(1, 3));
+}
+
+// A run that goes on from before a damaged one, or begins where another was, writes lower steps.
+TEST_F(Checkpoints, WhatWasWrittenLastIsKeptBesideHigherSteps) {
+  for (const int kept : {1, 2}) {
+    CheckpointOptions all = options(kept);
+    all.directory /= std::to_string(kept);
+    CheckpointFiles files(all);
+    for (std::uint64_t step : {10, 20, 30}) files.write(step, {{"a", "b"}});
+    std::ofstream(files.list().back().path, std::ios::trunc) << "damaged";
+    for (std::uint64_t step : {21, 22}) {
+      files.write(step, {{"a", "c"}});
+      EXPECT_EQ(files.read_latest()->info.step, step);
+    }
+    EXPECT_THAT(files.list().size(), static_cast<std::size_t>(kept) + 1);
+    files.write(31, {{"a", "d"}});  // later than all: the damaged one counts as any other
+    EXPECT_THAT(files.list().size(), static_cast<std::size_t>(kept));
+    EXPECT_EQ(files.read_latest()->info.step, 31U);
+  }
+}
+
+TEST_F(Checkpoints, PartsThatKilledWritersHaveLeftAreRemoved) {
+  CheckpointFiles files(options());
+  const auto part = options().directory / "step-000000000001.kolo.a1B2c3";
+  std::ofstream(part) << "a part";
+  files.write(2, {{"a", "b"}});
+  EXPECT_TRUE(std::filesystem::exists(part));  // somebody may be at it
+  std::filesystem::last_write_time(part,
+                                   std::filesystem::last_write_time(part) - std::chrono::hours(2));
+  files.write(3, {{"a", "b"}});
+  EXPECT_FALSE(std::filesystem::exists(part));
+  EXPECT_THAT(steps(files), ElementsAre(2, 3));
 }
 
 TEST_F(Checkpoints, APowerFailureTakesNeitherTheLastNorTheBest) {
@@ -292,6 +325,16 @@ TEST_F(Checkpoints, RankZeroWritesForAll) {
       throw std::runtime_error("no error");
     } catch (const Error& error) {
       if (error.code() != ErrorCode::io) throw;
+    }
+    // And so is one that is gone, though only rank 0 looks.
+    world.barrier();
+    if (engine.rank() == 0) std::filesystem::remove_all(options().directory);
+    try {
+      (void)checkpoints.resume(state);
+      throw std::runtime_error("no error");
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::io) throw;
+      EXPECT_THAT(error.message(), HasSubstr("cannot look into"));
     }
     world.barrier();
   });

@@ -189,6 +189,24 @@ TEST(CheckpointPaths, ALinkInPlaceOfTheTrialsDirectoryMakesNothingItsOwn) {
     EXPECT_FALSE(lies_inside(path, trial)) << path;
 }
 
+// A user may keep a link to a checkpoint, and name it.
+TEST(CheckpointPaths, ALinkOfTheUserIsTheUsers) {
+  TempDir scratch;
+  const fs::path trial = scratch.path() / "study/trial", best = scratch.path() / "best";
+  fs::create_directories(trial / "ckpt");
+  fs::create_directory_symlink(trial / "ckpt", best);
+  fs::create_directory_symlink("ckpt", trial / "latest");
+  EXPECT_FALSE(lies_inside(best, trial));
+  remove_own(best, trial);
+  EXPECT_TRUE(fs::is_symlink(best));
+  EXPECT_TRUE(lies_inside(trial / "latest", trial));
+  remove_own(trial / "latest", trial);
+  EXPECT_FALSE(fs::is_symlink(trial / "latest"));
+  EXPECT_TRUE(fs::exists(trial / "ckpt"));
+  remove_own(trial / "ckpt", trial);
+  EXPECT_FALSE(fs::exists(trial / "ckpt"));
+}
+
 TEST(CheckpointPaths, SomeAreNone) {
   TempDir scratch;
   const fs::path trial = scratch.path() / "study/trial";

@@ -48,10 +48,18 @@ TEST(HostileLines, HaveAsManyValuesAsMemoryHolds) {
 class ReportFileTest : public testing::Test {
  protected:
   void append(const std::string& text) { std::ofstream(path_, std::ios::app) << text; }
-  void read(bool has_ended = false) {
-    file_.read(has_ended, [this](const TrialLine& line) {
+  ReportFile::Rest read(bool has_ended = false) {
+    return file_.read(has_ended, [this](const TrialLine& line) {
       losses_.push_back(line.metrics.at_path("loss").as_integer());
     });
+  }
+  void append_many() {
+    std::string lines;
+    for (int i = 0; i < 10'000; ++i) lines += "{\"loss\": 1}\n";
+    append(lines);
+  }
+  void append_nothing(std::uintmax_t bytes) {
+    fs::resize_file(path_, fs::file_size(path_) + bytes);
   }
 
   TempDir scratch_;
@@ -101,6 +109,53 @@ TEST_F(ReportFileTest, IsNoPipeAndNoLink) {
   fs::remove(path_);
   fs::create_symlink("/dev/zero", path_);
   EXPECT_THROW(read(), Error);
+}
+
+TEST_F(ReportFileTest, MayGrowAsItIsRead) {
+  append("{\"loss\": 1}\n");
+  constexpr int kEnough = 100'000;
+  int lines = 0;
+  const auto take = [&](const TrialLine&) {
+    if (++lines < kEnough) append("{\"loss\": 1}\n");
+  };
+  EXPECT_EQ(file_.read(false, take), ReportFile::Rest::more);
+  EXPECT_LT(lines, kEnough);
+  const int first = lines;
+  EXPECT_EQ(file_.read(false, take), ReportFile::Rest::more);
+  EXPECT_EQ(lines, first);
+  file_.let_go_on();
+  EXPECT_EQ(file_.read(false, take), ReportFile::Rest::more);
+  EXPECT_GT(lines, first);
+}
+
+TEST_F(ReportFileTest, IsReadToTheEndInParts) {
+  append_many();
+  append("{\"loss\": 2}");
+  while (read(/*has_ended=*/true) == ReportFile::Rest::more) file_.let_go_on();
+  EXPECT_EQ(losses_.size(), 10'001U);
+  EXPECT_EQ(losses_.back(), 2);
+}
+
+TEST_F(ReportFileTest, IsGivenUpWhenItGrowsFasterThanItIsRead) {
+  append_many();
+  EXPECT_EQ(read(), ReportFile::Rest::more);
+  append_nothing(ReportFile::kMostUnread + 1);
+  EXPECT_EQ(read(), ReportFile::Rest::too_much);
+  const auto before = losses_.size();
+  file_.let_go_on();
+  EXPECT_EQ(read(/*has_ended=*/true), ReportFile::Rest::too_much);
+  EXPECT_EQ(losses_.size(), before);
+}
+
+TEST_F(ReportFileTest, MayHaveGrownWhileNobodyRead) {
+  file_ = ReportFile(path_, ReportFile::Past::any);
+  append_many();
+  append_nothing(ReportFile::kMostUnread);
+  EXPECT_EQ(read(), ReportFile::Rest::more);
+  append_nothing(ReportFile::kMostUnread);
+  EXPECT_EQ(read(), ReportFile::Rest::more);
+  append_nothing(1);
+  EXPECT_EQ(read(), ReportFile::Rest::too_much);
 }
 
 }  // namespace

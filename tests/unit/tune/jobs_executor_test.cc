@@ -4,11 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <stdexcept>
 #include <thread>
 
 #include "base/errors.h"
 #include "base/files.h"
 #include "base/json.h"
+#include "base/log_file.h"
 #include "jobs/database/leases.h"
 #include "kolo/jobs.h"
 #include "store/database.h"
@@ -116,6 +118,43 @@ TEST_F(JobsExecutorTest, ADatabaseThatNeverComesBackEndsTheTrials) {
   ASSERT_EQ(messages.size(), 1U);
   EXPECT_EQ(messages[0].kind, Message::Kind::ended);
   EXPECT_NE(messages[0].error.find("the job database failed: "), std::string::npos);
+}
+
+TEST_F(JobsExecutorTest, AnOrderThatCannotBeMadeIntoAJobEndsItsTrialAlone) {
+  auto fails = setup();
+  fails.command = [](const StartOrder& order) {
+    if (order.id.trial == 1) throw std::runtime_error("no such program");
+    return TrialCommand{{"/bin/kolo-evaluate", "x"}};
+  };
+  const auto executor = make_jobs_executor(std::move(fails));
+  executor->start(order(1));
+  executor->start(order(2));
+  EXPECT_EQ(await_jobs_of(2).size(), 1U);
+  const auto messages = inbox_->take(Deadline::after(20s));
+  ASSERT_EQ(messages.size(), 1U);
+  EXPECT_EQ(messages[0].id, order(1).id);
+  EXPECT_EQ(messages[0].error, "no such program");
+}
+
+TEST_F(JobsExecutorTest, ABusyDatabaseLosesNoEndOfATrial) {
+  const auto executor = make_jobs_executor(setup());
+  executor->start(order(1));
+  const auto job = await_jobs_of(1).at(0).id;
+  const auto log_path = scratch_.path() / "log";
+  const log::File log(log_path);
+  const auto writer = store::open_database((folder() / "kolo.db").string());
+  writer->begin(store::Locking::all);
+  executor->kill(order(1).id);
+  const auto deadline = Deadline::after(20s);
+  while (read_file(log_path).find("the job database fails") == std::string::npos) {
+    ASSERT_FALSE(deadline.passed());
+    std::this_thread::yield();
+  }
+  writer->rollback();
+  const auto messages = inbox_->take(Deadline::after(20s));
+  ASSERT_EQ(messages.size(), 1U);
+  EXPECT_EQ(messages[0].kind, Message::Kind::ended);
+  EXPECT_EQ(jobs_.job(job).state, jobs::JobState::user_killed);
 }
 
 TEST_F(JobsExecutorTest, StudiesOfProgramsWithOneNameRunEachItsOwn) {

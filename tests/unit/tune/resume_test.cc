@@ -8,6 +8,7 @@
 
 #include "store/study_store.h"
 #include "tune/protocol/value_text.h"
+#include "tune/study/study.h"
 #include "unit/tune/study_fixture.h"
 
 namespace kolo::test {
@@ -111,6 +112,29 @@ TEST_F(TuneResume, AFinishedStudyCanBeExtended) {
   auto lines = story(longer);
   lines.resize(12);
   EXPECT_EQ(lines, story(first));
+}
+
+TEST_F(TuneResume, ADamagedPointIsSaid) {
+  int studies = 0;
+  for (const char* point : {"", "0", "0,1,0", "2,1.5", "1e300,1.5", "-1,1.5"}) {
+    auto how = study(fmt::format("damaged{}", studies++));
+    how.config = {{"kind", choice({"a", "b"})}, {"x", uniform(1, 2)}};
+    tune::run([&](const Config& config, Session& session) { train(config, session, [] {}); }, how);
+    {
+      const auto database = store::open_database(storage_url(how));
+      store::StudyStore store(*database);
+      auto& change =
+          database->prepare("UPDATE trials SET point = $1 WHERE study = $2 AND number = 3");
+      change.bind(1, point).bind(2, static_cast<std::int64_t>(store.at(how.name).id)).run();
+    }
+    how.num_samples = 14;
+    const auto error = refusal([&] {
+      tune::run([&](const Config& config, Session& session) { train(config, session, [] {}); },
+                how);
+    });
+    EXPECT_EQ(error.code(), ErrorCode::corruption) << point;
+    EXPECT_NE(error.message().find("the point of trial 3"), std::string::npos) << error.message();
+  }
 }
 
 TEST_F(TuneResume, FailedTrialsCanBeTriedAgain) {

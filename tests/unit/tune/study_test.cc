@@ -112,6 +112,29 @@ TEST_F(TuneStudy, ALastResultBringsItsCheckpoint) {
   EXPECT_EQ(trial.checkpoints.front().iteration, 1);
 }
 
+TEST_F(TuneStudy, SaysAtTheFirstTrialThatItsMetricIsMissing) {
+  for (const bool reports : {true, false}) {
+    std::string said;
+    script_.on_start = [&](Inbox& inbox, const StartOrder& order) {
+      if (order.id.trial == 1) {
+        said = testing::internal::GetCapturedStderr();
+        testing::internal::CaptureStderr();
+      }
+      inbox.put(reports ? end_with(order.id, {{"loss", 1}}) : end(order.id));
+    };
+    auto how = minimize(reports ? "misspelt" : "mute", "los");
+    how.num_samples = 3;
+    how.raise_on_failed_trial = false;
+    testing::internal::CaptureStderr();
+    run(how);
+    const std::string later = testing::internal::GetCapturedStderr();
+    EXPECT_THAT(said, testing::HasSubstr(
+                          reports ? "the result has no 'los'; it has loss. Did you mean 'loss'?"
+                                  : "it ended without reporting 'los'; no trial has had it yet"));
+    EXPECT_THAT(later, testing::Not(testing::HasSubstr("'los'"))) << "it is said once";
+  }
+}
+
 TEST_F(TuneStudy, HandsItsDirectoryToItsExecutor) {
   script_.on_start = [](Inbox& inbox, const StartOrder& order) {
     inbox.put(end_with(order.id, {{"loss", 1}}));

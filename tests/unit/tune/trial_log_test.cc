@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 
@@ -47,6 +49,56 @@ TEST(TrialLog, MetricsThatAppearLaterGetAColumn) {
   log.flush();
   EXPECT_EQ(read_file(scratch.path() / "progress.csv"),
             "b,c,a,d\n\"two\nlines\",1,,\nx,2,7,\n,3,,4\n");
+}
+
+/// As on a disk that is full: files take so many bytes while this lives.
+class SmallFiles {
+ public:
+  explicit SmallFiles(rlim_t bytes) : handler_(::signal(SIGXFSZ, SIG_IGN)) {
+    ::getrlimit(RLIMIT_FSIZE, &before_);
+    const rlimit now{bytes, before_.rlim_max};
+    ::setrlimit(RLIMIT_FSIZE, &now);
+  }
+  ~SmallFiles() {
+    ::setrlimit(RLIMIT_FSIZE, &before_);
+    ::signal(SIGXFSZ, handler_);
+  }
+  SmallFiles(const SmallFiles&) = delete;
+  SmallFiles& operator=(const SmallFiles&) = delete;
+
+ private:
+  sighandler_t handler_;
+  rlimit before_{};
+};
+
+TEST(TrialLog, RepeatsNothingWhenADiskWasFull) {
+  TempDir scratch;
+  TrialLog log({scratch.path(), Value(Value::Dict{}), {}}, {"json"}, false);
+  log.result(Value{{"loss", 1}});
+  log.result(Value{{"loss", 2}});
+  {
+    const SmallFiles small(15);
+    EXPECT_THROW(log.flush(), Error);
+  }
+  log.flush();
+  EXPECT_EQ(read_file(scratch.path() / "result.json"), "{\"loss\": 1}\n{\"loss\": 2}\n");
+}
+
+TEST(TrialLog, HasTheColumnsOfItsTableWhenADiskWasFull) {
+  TempDir scratch;
+  TrialLog log({scratch.path(), Value(Value::Dict{}), {}}, {"csv"}, false);
+  log.result(Value{{"a", 1}});
+  log.flush();
+  {
+    const SmallFiles small(5);
+    EXPECT_THROW(log.result(Value{{"a", 2}, {"b", 2}}), Error);
+  }
+  log.result(Value{{"a", 3}});
+  log.flush();
+  EXPECT_EQ(read_file(scratch.path() / "progress.csv"), "a\n1\n3\n");
+  log.result(Value{{"a", 4}, {"b", 4}});
+  log.flush();
+  EXPECT_EQ(read_file(scratch.path() / "progress.csv"), "a,b\n1,\n3,\n4,4\n");
 }
 
 TEST(TrialLog, StartsAnewWhereItMayMissSomething) {

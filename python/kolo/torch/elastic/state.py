@@ -7,7 +7,7 @@ from typing import Any, Callable, List, Tuple
 
 import torch
 
-from kolo._elastic import ObjectState, StateHandler, root_rank, run_fn
+from kolo._elastic import ObjectState, StateHandler, check_names, root_rank, run_fn
 from kolo._errors import UnsupportedError
 from kolo.torch.elastic.sampler import ElasticSampler
 from kolo.torch.functions import broadcast_object, broadcast_parameters
@@ -133,6 +133,7 @@ class TorchState(ObjectState):
     def load(self, saved: Any) -> None:
         """Takes what saved() has returned."""
         plain, handled = saved
+        check_names(handled, self._handlers)
         super().load(plain)
         for name, value in handled.items():
             self._handlers[name].load(value)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import pickle
 from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 from kolo._errors import InvalidArgumentError, UnsupportedError
 from kolo._run import pickler
+from kolo.tune.trial import flatten
 
 
 class Searcher:
@@ -81,7 +83,7 @@ class Searcher:
     ) -> None:
         """A trial has ended."""
         if type(self).suggest is Searcher.suggest and trial_id in self._numbers:
-            values = None if error or result is None else [result[m] for m in self._metrics()]
+            values = None if error else self._values(result)
             self._tell(trial_id, values)
             self._history.append(("tell", trial_id, values))
 
@@ -148,6 +150,15 @@ class Searcher:
 
     def _metrics(self) -> List[str]:
         return list(self.metric) if isinstance(self.metric, (list, tuple)) else [self.metric]
+
+    def _values(self, result: Optional[Dict[str, Any]]) -> Optional[List[float]]:
+        """Of all metrics; None if one is missing or is no finite number, which makes a failure."""
+        flat = flatten(result or {})
+        given = [flat.get(metric) for metric in self._metrics()]
+        if not all(hasattr(type(value), "__float__") for value in given):
+            return None
+        values = [float(value) for value in given]  # type: ignore[arg-type]
+        return values if all(map(math.isfinite, values)) else None
 
     def _ask(self, trial_id: str) -> Any:
         if self._sampler is None:

@@ -71,12 +71,18 @@ class ConcurrencyLimiter(Searcher):
             self.searcher.on_trial_complete(trial_id, result=result, error=error)
             return
         self._ended[trial_id] = (result, error)
-        if len(self._ended) == self.max_concurrent:
-            self.flush()
+        self._flush_if_all_ended()
 
     def on_trial_cleanup(self, trial_id: str) -> None:
         """A trial was taken out before its end."""
         self._live.discard(trial_id)
+        self._ended.pop(trial_id, None)
+        self._flush_if_all_ended()
+
+    def _flush_if_all_ended(self) -> None:
+        # A batch that nobody filled ends when nothing runs any more.
+        if self._ended and len(self._ended) == len(self._live):
+            self.flush()
 
     def flush(self) -> None:
         """The search is told of a batch, and its places are free again."""
@@ -101,13 +107,14 @@ class _Group:
         self.first = first
         self.config = config
         self.members = 0
-        self.scores: List[float] = []
+        self.scores: List[List[float]] = []
         self.ended = 0
 
 
 class Repeater(Searcher):
-    """Tries each suggestion several times, and tells the search the mean. With ``set_index`` a trial
-    finds the number of its repetition in config["__trial_index__"]."""
+    """Tries each suggestion several times, and tells the search the mean of those that did not fail
+    and have finite results; if none has, that the suggestion failed. With ``set_index`` a trial finds
+    the number of its repetition in config["__trial_index__"]."""
 
     def __init__(self, searcher: Searcher, repeat: int = 1, set_index: bool = True) -> None:
         if not isinstance(searcher, Searcher):
@@ -153,13 +160,14 @@ class Repeater(Searcher):
         if group is None:
             return
         group.ended += 1
-        if result is not None and not error and self.metric in result:
-            group.scores.append(result[self.metric])
+        values = None if error else self._values(result)
+        if values is not None:
+            group.scores.append(values)
         if group.ended < self.repeat:
             return
-        scores = group.scores
-        mean = {self.metric: sum(scores) / len(scores)} if scores else None
-        self.searcher.on_trial_complete(group.first, result=mean, error=not scores)
+        means = [sum(column) / len(column) for column in zip(*group.scores)]
+        mean = dict(zip(self._metrics(), means)) if means else None
+        self.searcher.on_trial_complete(group.first, result=mean, error=mean is None)
 
     def get_state(self) -> Dict[str, Any]:
         kept = {key: value for key, value in self.__dict__.items() if key != "searcher"}
