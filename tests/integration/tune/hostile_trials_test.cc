@@ -263,6 +263,18 @@ TEST_F(HostileTrial, HoldsUpNobodyByReportingWithoutEnd) {
   EXPECT_EQ(all[1]["status"], "TERMINATED");
 }
 
+TEST_F(HostileTrial, IsHeardToItsEndThoughItReportsAllAtOnce) {
+  write("space.yaml", "x: {uniform: [0, 1]}\n");
+  const auto ssh = write("ssh", "#!/bin/sh\nfor command; do :; done; exec sh -c \"$command\"\n");
+  fs::permissions(ssh, fs::perms::owner_all);
+  ::setenv("KOLO_SSH", ssh.c_str(), 1);
+  const auto result =
+      study("yes '{\"loss\": 2}' | head -n 10000 >>$KOLO_TRIAL_REPORTS", {"--hosts", "me@other:1"});
+  ::unsetenv("KOLO_SSH");
+  EXPECT_TRUE(result.ok()) << result.errors;
+  EXPECT_EQ(trials("hostile")[0]["training_iteration"], 10'000);
+}
+
 // A machine may give a process few descriptors, whatever it asks for.
 TEST_F(HostileTrial, WaitsForDescriptors) {
   const std::string space = (scratch_.path() / "space.yaml").string();

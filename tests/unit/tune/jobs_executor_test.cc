@@ -185,6 +185,25 @@ void time_out(JobDatabase& jobs, jobs::JobId id) {
     jobs.modify(id, "state", state);
 }
 
+// More than the study can take at once.
+TEST_F(JobsExecutorTest, ReadsReportsToTheEndOfTheJob) {
+  const auto executor = make_jobs_executor(setup());
+  executor->start(order(1));
+  const auto job = await_jobs_of(1).at(0);
+  constexpr std::size_t kReports = 20'000;
+  std::string lines;
+  for (std::size_t i = 0; i < kReports; ++i) lines += "{\"loss\": 1}\n";
+  write_file_atomically(Json::parse(job.data).at("reports").get<std::string>(), lines);
+  time_out(jobs_, job.id);
+  std::vector<Message> messages;
+  for (const auto deadline = Deadline::after(20s); !deadline.passed();) {
+    for (auto& message : inbox_->take(deadline)) messages.push_back(std::move(message));
+    if (!messages.empty() && messages.back().kind == Message::Kind::ended) break;
+  }
+  ASSERT_EQ(messages.size(), kReports + 1);
+  EXPECT_EQ(messages.back().kind, Message::Kind::ended);
+}
+
 TEST_F(JobsExecutorTest, TheEndOfAnAllocationIsNoFailureOfTheTrial) {
   auto limited = setup();
   limited.time_limit = 1h;
