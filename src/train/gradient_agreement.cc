@@ -15,7 +15,14 @@ runtime::StepPlan GradientExchange::plan(Communicator& communicator) {
   agree_on_sparse(communicator);
   order_ = runtime::agree_on_order(communicator, infos_.size(), std::move(order_));
   plan_ = make_bucket_plan(infos_, order_, options_.rules);
-  make_buckets(communicator);
+  try {
+    make_buckets(communicator);
+  } catch (...) {  // there is no memory for them, and no plan then
+    buckets_.clear();
+    missing_.clear();
+    plan_ = {};
+    throw;
+  }
   put_residuals(communicator);
   if (planned_) planned_(communicator);
   for (std::size_t i = 0; i < parameters_.size(); ++i) {

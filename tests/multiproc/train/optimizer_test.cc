@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
+#include <cstdlib>
 #include <map>
 #include <set>
 
@@ -386,6 +387,27 @@ TEST(Mistakes, AreErrorsOnAllRanks) {
     }
     expect_close(train_together(engine, 3, sgd()), train_alone(3, sgd()), kSame);
   });
+}
+
+TEST(Mistakes, GradientsThatDoNotFitIntoSharedMemoryAreAnErrorAtEachStep) {
+  ::setenv("KOLO_SHARED_MEMORY_BYTES", "67108864", 1);
+  run_ranks(2, [](Engine& engine, ProcessRank&) {
+    torch::nn::Sequential model;
+    for (int i = 0; i < 20; ++i) model->push_back(torch::nn::Linear(1000, 1000));
+    torch::optim::SGD inner(model->parameters(), 0.1);
+    DistributedOptimizer optimizer(inner, {.engine = &engine});
+    for (int step = 0; step < 3; ++step) {
+      optimizer.zero_grad();
+      model->forward(torch::ones({1, 1000})).sum().backward();
+      try {
+        optimizer.step();
+        ADD_FAILURE() << "it fits";
+      } catch (const Error& error) {
+        EXPECT_EQ(error.code(), ErrorCode::unavailable) << error.message();
+      }
+    }
+  });
+  ::unsetenv("KOLO_SHARED_MEMORY_BYTES");
 }
 
 TEST(Mistakes, InOptions) {
