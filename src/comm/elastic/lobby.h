@@ -57,9 +57,10 @@ class Lobby {
   void watch(int worker, const Connection& connection, int operation);
 
   std::vector<SocketAddress> addresses_;
-  std::optional<rendezvous::Doorkeeper> door_;
   Fd epoll_;
   std::map<int, Connection> connections_;
+  /// It goes first: who is left by a launcher that ends must not find it listening.
+  std::optional<rendezvous::Doorkeeper> door_;
 };
 
 }  // namespace kolo::comm::elastic

@@ -28,6 +28,8 @@ using namespace std::chrono_literals;
 constexpr auto kLauncherGrace = 60s;
 constexpr auto kSendTime = 5s;
 constexpr std::chrono::milliseconds kElasticTimeout = 600s;
+/// To see whether the launcher is there when a connection to it has ended.
+constexpr auto kProbeTime = 2s;
 /// Before it comes again to a launcher that has dropped it.
 constexpr std::chrono::milliseconds kLeastPause = 20ms, kMostPause = 1s;
 /// A wait looks around this often for an interpreter whose user presses Ctrl-C.
@@ -129,9 +131,28 @@ void Membership::send(const FromWorker& message) {
   try {
     send_all(socket_.get(), encode(message), Deadline::after(kSendTime), kLauncher);
   } catch (const Error&) {
-    socket_.reset();
-    member_.notice();
+    ::shutdown(socket_.get(), SHUT_RDWR);  // receive() sees that it is gone
   }
+}
+
+/// A worker that leaves without a word, with status 0, would have finished the work for a launcher
+/// that is there.
+void Membership::lose_launcher() {
+  bool is_there = false;
+  try {
+    const Fd probe = connect_tcp(door_, Deadline::after(kProbeTime));
+    // A port of this host at which nobody listens may be given to the one who asks for it.
+    is_there = local_address_of(probe.get()).str() != door_.str();
+  } catch (const Error&) {
+    is_there = false;
+  }
+  if (is_there)
+    throw_error(ErrorCode::unavailable,
+                "worker {}: the connection to {} was broken, but it still listens at {}; this "
+                "process fails, and the others go on without it",
+                worker_, kLauncher, door_.str());
+  log::warning("kolo run is gone; this worker ends with the step");
+  member_.notice();
 }
 
 void Membership::receive() {
@@ -145,10 +166,11 @@ void Membership::receive() {
       parser_.feed({chunk, static_cast<std::size_t>(got)});
       continue;
     }
-    log::warning("kolo run is gone; this worker ends with the step");
-    MutexLock lock(mutex_);
-    socket_.reset();
-    member_.notice();
+    {
+      MutexLock lock(mutex_);
+      socket_.reset();
+    }
+    lose_launcher();
   }
   while (auto frame = parser_.next()) {
     const FromLauncher message = decode_from_launcher(*frame);

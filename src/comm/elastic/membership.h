@@ -39,7 +39,8 @@ class Membership {
   /// How long operations of its groups wait. The launcher gives up nobody sooner who is waited for.
   void tell_timeout(std::chrono::milliseconds of_operations);
 
-  /// At the end of a step: what this worker wants of the group.
+  /// At the end of a step: what this worker wants of the group. This and what follows throw
+  /// unavailable if the connection to the launcher is broken, though that is there.
   Wish wish();
   /// This worker is in its group no longer. `blamed` is the rank that was lost, if one was.
   void leave_group(int blamed);
@@ -72,8 +73,9 @@ class Membership {
  private:
   [[nodiscard]] Fd connect(Deadline deadline) const;
   void send(const FromWorker& message);
-  /// Takes what has come, without waiting.
+  /// Takes what has come, without waiting. Throws unavailable if the connection is broken.
   void receive();
+  void lose_launcher();
   void tell_that_it_is_alive();
 
   int worker_;

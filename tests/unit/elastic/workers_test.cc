@@ -19,6 +19,7 @@
 #include "base/files.h"
 #include "base/socket.h"
 #include "comm/elastic/commit_files.h"
+#include "comm/elastic/lobby.h"
 #include "comm/elastic/membership.h"
 #include "comm/elastic/notice.h"
 #include "comm/launchers.h"
@@ -301,6 +302,65 @@ TEST(ElasticWorkers, ASecondProcessOfAWorkerDoesNotTakeItsPlace) {
   EXPECT_EQ(job.said_by(0), "true 5 ");
   EXPECT_THAT(job.said_by(1), testing::StartsWith("true 5 "));
   EXPECT_THAT(job.said_by(1), HasSubstr("KOLO_WORKER"));
+}
+
+/// As a router does that has forgotten the connection of this process to its launcher.
+void break_connection() {
+  const auto door = SocketAddress::parse(::getenv("KOLO_RENDEZVOUS"));
+  for (int fd = 0; fd < 1000; ++fd) {
+    sockaddr_storage peer{};
+    socklen_t length = sizeof peer;
+    auto* raw = reinterpret_cast<sockaddr*>(&peer);
+    if (::getpeername(fd, raw, &length) != 0 || peer.ss_family != AF_INET) continue;
+    if (SocketAddress::from_raw(raw, length).str() == door.str()) ::shutdown(fd, SHUT_RDWR);
+  }
+}
+
+// If it left, with status 0, that would look like the end of the work.
+TEST(ElasticWorkers, OneWhoseConnectionBreaksFailsAndTheOthersGoOn) {
+  Job job({.start_ranks = 2, .least_ranks = 1, .start_timeout = 30s}, 2, {}, [](int worker) {
+    std::int64_t step = 0;
+    kolo::elastic::State state;
+    state.add(step);
+    kolo::elastic::run(state, [&](kolo::elastic::State&) {
+      while (step < 5) {
+        if (worker == 1 && step == 2) break_connection();
+        ++step;
+        state.commit();
+      }
+    });
+    return fmt::format("{}", step);
+  });
+  job.set_slots(2);
+  EXPECT_TRUE(job.serve_to_the_end()) << job.told;
+  EXPECT_EQ(job.status, 0) << job.told;
+  EXPECT_EQ(job.said_by(0), "5") << job.told;
+  EXPECT_THAT(job.said_by(1), HasSubstr("unavailable: worker 1: the connection to the launcher"));
+}
+
+TEST(ElasticWorkers, OneWhoseLauncherEndsFailsNot) {
+  const Secret secret = Secret::random();
+  const Fd file = make_secret_file(secret);
+  auto lobby = std::make_unique<comm::elastic::Lobby>(
+      secret, std::vector{SocketAddress::loopback()}, [](int) { return true; });
+  comm::Launched launched;
+  launched.worker = 0;
+  launched.rendezvous = lobby->addresses()[0].str();
+  launched.secret_fd = file.get();
+  auto joining = std::async(std::launch::async, [&] {
+    return std::make_unique<comm::elastic::Membership>(launched, Deadline::after(20s));
+  });
+  while (joining.wait_for(0s) != std::future_status::ready) {
+    pollfd poll{lobby->poll_fd(), POLLIN, 0};
+    ::poll(&poll, 1, 20);
+    (void)lobby->receive();
+  }
+  const auto membership = joining.get();
+  lobby.reset();
+  const Deadline deadline = Deadline::after(20s);
+  while (membership->has_launcher() && !deadline.passed()) (void)membership->wish();
+  EXPECT_FALSE(membership->has_launcher());
+  EXPECT_EQ(membership->await_next(), comm::elastic::Next::leave);
 }
 
 // The door drops whoever is late in a crowd of strangers, or while the launcher was held up.
