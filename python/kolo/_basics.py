@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import atexit
 import os
+import sys
 import weakref
 from typing import Any
 
 from kolo import _core
-from kolo._errors import Error, FailedPreconditionError, InvalidArgumentError, UnsupportedError
+from kolo._errors import (
+    CancelledError,
+    Error,
+    FailedPreconditionError,
+    InvalidArgumentError,
+    UnsupportedError,
+)
 from kolo._files import command_path, plugin_directory
 from kolo.process_sets import (
     ProcessSet,
@@ -80,7 +87,12 @@ def join_group(process_sets: Any = ()) -> None:
         # Programs of Horovod join before elastic.run, which other languages must not do in a trial.
         # Whoever never comes there is refused at its first report.
         os.environ["KOLO_ELASTIC_ONLY"] = "0"
-    _core.init()
+    try:
+        _core.init()
+    except CancelledError:  # asked to leave before a group has taken it in
+        if _core.is_to_leave():
+            sys.exit(0)
+        raise
     _tell_place_to_horovod_programs()
     atexit.register(shutdown)
     try:

@@ -134,6 +134,13 @@ bool meets_again(const std::string& code, int blamed) {
   return true;
 }
 
+/// Whether init(), which was cancelled, was so because no group is to take this worker in.
+bool is_to_leave() {
+  if (comm::read_launcher(environment).worker < 0) return false;
+  const Membership* membership = blocking([] { return Membership::of_this_process(); });
+  return membership != nullptr && !membership->is_in_group();
+}
+
 }  // namespace
 
 void bind_elastic(py::module_& m) {
@@ -141,6 +148,7 @@ void bind_elastic(py::module_& m) {
   m.def("told_count", [] { return comm::elastic::told_count(); });
   m.def("set_told_count", [](std::int64_t count) { comm::elastic::told_count() = count; });
   m.def("meets_again", &meets_again);
+  m.def("is_to_leave", &is_to_leave);
   py::class_<Worker>(m, "ElasticWorker", "This process as a worker of an elastic job.")
       .def(py::init<>())
       .def("enter_group", &Worker::enter_group)

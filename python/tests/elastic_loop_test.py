@@ -13,7 +13,13 @@ import unittest
 from unittest import mock
 
 from kolo import _basics, _elastic, _elastic_run, _run_rank
-from kolo._errors import CollectiveError, FailureError, InvalidArgumentError, WaitTimeoutError
+from kolo._errors import (
+    CancelledError,
+    CollectiveError,
+    FailureError,
+    InvalidArgumentError,
+    WaitTimeoutError,
+)
 
 
 class Worker:
@@ -130,6 +136,18 @@ class InitTest(unittest.TestCase):
                     with self.assertRaises(WaitTimeoutError):
                         _basics.init()
             self.assertEqual(core.meets_again.call_args, mock.call("timeout", -1))
+
+    def test_a_worker_that_is_asked_to_leave_before_it_has_a_group(self):
+        for is_to_leave, expected in ((True, SystemExit), (False, CancelledError)):
+            core = mock.Mock()
+            core.is_initialized.return_value = False
+            core.is_to_leave.return_value = is_to_leave
+            core.meets_again.return_value = False
+            core.init.side_effect = CancelledError("worker 1 was asked to leave")
+            with mock.patch.object(_basics, "_core", core), self.assertRaises(expected) as raised:
+                _basics.init()
+            if is_to_leave:
+                self.assertEqual(raised.exception.code, 0)
 
 
 def leave(code):
