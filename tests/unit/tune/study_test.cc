@@ -191,7 +191,10 @@ TEST_F(TuneStudy, ATrialThatIsTerminatedWithTheStudyRunsAgain) {
 TEST_F(TuneStudy, ATrialThatIsCutOffWithItsAllocationRunsAgain) {
   int runs = 0;
   script_.on_start = [&](Inbox& inbox, const StartOrder& order) {
-    if (++runs == 3) return inbox.put(end_with(order.id, {{"loss", 0.5}}));
+    if (++runs == 3) {
+      inbox.put(end_with(order.id, {{"loss", 0.5}}));
+      return;
+    }
     Message cut_off = end(order.id, "the launcher's time is over");
     cut_off.was_cut_off = true;
     inbox.put(std::move(cut_off));
