@@ -132,9 +132,9 @@ enum class Ending {
 /// this process is asked to go. What holds ranks, communicators, engines or their memory must be
 /// made inside of the function. Of `finished`, the Context stays; of `left`, there is none.
 ///
-/// Without an elastic launcher, a lost rank is an error as ever. Other errors than peer_lost, and the
-/// timeout of an operation that a rank does not submit to an engine, are passed on and end the rank.
-/// SIGTERM, and the signal of `kolo run --notice-signal`, ask a process to go.
+/// Without an elastic launcher, a lost rank is an error as ever. Other errors than peer_lost, and
+/// the timeout of an operation that a rank does not submit to an engine, are passed on and end the
+/// rank. SIGTERM, and the signal of `kolo run --notice-signal`, ask a process to go.
 Ending run(State& state, const std::function<void(State&)>& function,
            const ContextOptions& options = {});
 

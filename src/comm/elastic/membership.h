@@ -56,9 +56,9 @@ class Membership {
   void met() noexcept;
   /// Whether the group has ended by this error, and the job goes on with the next one. One that has
   /// died ends a group, and so does one that does not come to its first meeting: that is seen as a
-  /// timeout, because nobody can say that it is lost. Later a timeout that names a rank is that of an
-  /// engine, of an operation that this rank does not submit. What a program throws itself, or what
-  /// the launcher does not do, ends no group.
+  /// timeout, because nobody can say that it is lost. Later a timeout that names a rank is that of
+  /// an engine, of an operation that this rank does not submit. What a program throws itself, or
+  /// what the launcher does not do, ends no group.
   [[nodiscard]] bool ends_group(const Error& error) noexcept;
   /// The work is done, for good.
   void finished();
