@@ -12,6 +12,12 @@
 
 namespace kolo {
 
+/// What a unique_ptr of the parent points to is neither ended nor freed by a fork.
+template <class T>
+void forget(std::unique_ptr<T> of_parent) noexcept {
+  [[maybe_unused]] const T* left = of_parent.release();
+}
+
 template <class T>
 class ProcessOwned {
  public:
@@ -29,7 +35,7 @@ class ProcessOwned {
   }
   /// In another process the object is forgotten, not destroyed.
   void reset() noexcept {
-    if (owner_ != ::getpid()) static_cast<void>(value_.release());
+    if (owner_ != ::getpid()) forget(std::move(value_));
     value_.reset();
   }
 

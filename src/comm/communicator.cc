@@ -7,6 +7,7 @@
 
 #include "base/errors.h"
 #include "base/hash.h"
+#include "base/process_owned.h"
 #include "comm/communicator_scratch.h"
 #include "comm/internals.h"
 #include "comm/meeting.h"
@@ -28,9 +29,9 @@ Communicator::~Communicator() {
   if (group_->is_of_this_process()) return;
   // A fork has the object, but is no member: what ends a group would be said to the others, in
   // memory that is the parent's. So all of it is forgotten.
-  static_cast<void>(scratch_.release());
-  static_cast<void>(std::make_unique<std::shared_ptr<comm::Group>>(std::move(group_)).release());
-  static_cast<void>(std::make_unique<std::shared_ptr<SharedMemory>>(std::move(memory_)).release());
+  forget(std::move(scratch_));
+  forget(std::make_unique<std::shared_ptr<comm::Group>>(std::move(group_)));
+  forget(std::make_unique<std::shared_ptr<SharedMemory>>(std::move(memory_)));
 }
 
 std::string Communicator::transport() const { return group_->describe(); }

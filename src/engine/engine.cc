@@ -158,7 +158,7 @@ Engine::Engine(Communicator& parent, EngineOptions options) : state_(std::make_u
 Engine::~Engine() {
   // A fork has neither the threads of the sets nor a say in their connections: it forgets them.
   if (state_->owner != ::getpid()) {
-    static_cast<void>(state_.release());
+    forget(std::move(state_));
     return;
   }
   // Sets first: their threads note events until they end.

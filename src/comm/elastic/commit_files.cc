@@ -34,7 +34,7 @@ std::uint64_t hash_of(std::string_view bytes) {
 /// Commits that cannot be seen are not commits that are not there.
 void check_readable(const fs::path& directory) {
   std::error_code error;
-  fs::directory_iterator(directory, error);
+  const fs::directory_iterator readable(directory, error);
   if (!error || error == std::errc::no_such_file_or_directory ||
       error == std::errc::not_a_directory)
     return;
