@@ -21,7 +21,8 @@ class Family:
 
     def __init__(self, rng, mark):
         self.rng, self.mark = rng, f"KOLO_CHAOS={mark}".encode()
-        self.environment = {**os.environ, "KOLO_CHAOS": mark}
+        # The share of cores depends on the number of ranks, and the bits of a training on the threads.
+        self.environment = {**os.environ, "KOLO_CHAOS": mark, "OMP_NUM_THREADS": "1"}
         self.kills = collections.Counter()
 
     def start(self, command, folder, log):
