@@ -25,11 +25,32 @@ class TuneCli : public testing::Test {
     ::setenv("PATH", (bin + ":" + ::getenv("PATH")).c_str(), 1);
     write("space.yaml", "x: {uniform: [0, 1]}\nkind: {grid_search: [a, b]}\n");
   }
+  ~TuneCli() override {
+    for (const char* name : {"KOLO_SSH", "CALLS", "ONCE"}) ::unsetenv(name);
+  }
   std::filesystem::path write(const std::string& name, const std::string& text) {
     const auto path = scratch_.path() / name;
     std::ofstream(path) << text;
     return path;
   }
+  /// Hosts of --hosts are this one, reached by a shell instead of ssh, after some lines of script.
+  void stand_in_for_ssh(const std::string& before = "") {
+    const auto ssh =
+        write("ssh", "#!/bin/sh\n" + before + "for command; do :; done; exec sh -c \"$command\"\n");
+    std::filesystem::permissions(ssh, std::filesystem::perms::owner_all);
+    ::setenv("KOLO_SSH", ssh.c_str(), 1);
+  }
+  /// The same host is lost when kDiesOnce runs there, and the first attempt to reach it again
+  /// fails. $CALLS has a line for each attempt.
+  void stand_in_for_ssh_that_fails_once() {
+    stand_in_for_ssh(
+        "echo >>$CALLS; [ $(wc -l <$CALLS) = 2 ] && exit 255\n"
+        "export SSH_CONNECTION='127.0.0.1 1 127.0.0.1 22'\n");
+    ::setenv("CALLS", (scratch_.path() / "calls").c_str(), 1);
+    ::setenv("ONCE", (scratch_.path() / "once").c_str(), 1);
+  }
+  static constexpr const char* kDiesOnce =
+      "mkdir $ONCE 2>/dev/null && { kill -9 $PPID; sleep 60; }; ";
   CommandResult kolo(std::vector<std::string> arguments) {
     arguments.insert(arguments.begin(), KOLO_BINARY);
     return run_command(arguments, Deadline::after(std::chrono::seconds(60)));

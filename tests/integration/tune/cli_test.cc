@@ -73,25 +73,14 @@ TEST_F(TuneCli, AnSshThatEndsAtOnceIsSaid) {
     EXPECT_EQ(WEXITSTATUS(result.status), 1);
     EXPECT_THAT(result.errors, HasSubstr(": false exited with status 1"));
   }
-  ::unsetenv("KOLO_SSH");
 }
 
 TEST_F(TuneCli, ATrialWaitsForAHostThatIsAwayForAMoment) {
-  // The host is lost, and the first attempt to reach it again fails.
   write("space.yaml", "x: {uniform: [0, 1]}\n");
-  const auto ssh = write("ssh",
-                         "#!/bin/sh\necho >>$CALLS; [ $(wc -l <$CALLS) = 2 ] && exit 255\n"
-                         "for command; do :; done; exec sh -c \"$command\"\n");
-  std::filesystem::permissions(ssh, std::filesystem::perms::owner_all);
-  ::setenv("KOLO_SSH", ssh.c_str(), 1);
-  ::setenv("CALLS", (scratch_.path() / "calls").c_str(), 1);
-  ::setenv("ONCE", (scratch_.path() / "once").c_str(), 1);
+  stand_in_for_ssh_that_fails_once();
   const auto result =
       tune({"--hosts", "me@away:1", "--metric", "loss", "--mode", "min", "--name", "away"},
-           {"sh", "-c",
-            "mkdir $ONCE 2>/dev/null && { kill -9 $PPID; sleep 60; }; echo >>$ONCE/runs; "
-            "kolo report loss=1"});
-  ::unsetenv("KOLO_SSH");
+           {"sh", "-c", std::string(kDiesOnce) + "echo >>$ONCE/runs; kolo report loss=1"});
   EXPECT_TRUE(result.ok()) << result.errors;
   EXPECT_EQ(trials("away")[0]["status"], "TERMINATED") << trials("away")[0]["error"];
   EXPECT_EQ(read_file(scratch_.path() / "once/runs"), "\n");

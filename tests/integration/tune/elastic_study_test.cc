@@ -81,23 +81,13 @@ class ElasticStudy : public TuneCli {
 };
 
 TEST_F(ElasticStudy, ATrialGoesOnWhenItsHostIsAwayForAMoment) {
-  // The host is lost, and the first attempt to reach it again fails.
-  const auto ssh = write("ssh",
-                         "#!/bin/sh\necho >>$CALLS; [ $(wc -l <$CALLS) = 2 ] && exit 255\n"
-                         "export SSH_CONNECTION='127.0.0.1 1 127.0.0.1 22'\n"
-                         "for command; do :; done; exec sh -c \"$command\"\n");
-  std::filesystem::permissions(ssh, std::filesystem::perms::owner_all);
-  ::setenv("KOLO_SSH", ssh.c_str(), 1);
-  ::setenv("CALLS", (scratch_.path() / "calls").c_str(), 1);
-  ::setenv("ONCE", (scratch_.path() / "once").c_str(), 1);
+  stand_in_for_ssh_that_fails_once();
   const std::string notes = (scratch_.path() / "notes").string();
   std::filesystem::create_directory(notes);
-  const auto result = tune(
-      {"--hosts", "me@away:2", "--np", "1..2", "--metric", "loss", "--mode", "min", "--name",
-       "away"},
-      {"sh", "-c", "mkdir $ONCE 2>/dev/null && { kill -9 $PPID; sleep 60; }; exec \"$0\" \"$@\"",
-       KOLO_ELASTIC_TRIAL, "{x}", "--notes", notes});
-  ::unsetenv("KOLO_SSH");
+  const auto result = tune({"--hosts", "me@away:2", "--np", "1..2", "--metric", "loss", "--mode",
+                            "min", "--name", "away"},
+                           {"sh", "-c", std::string(kDiesOnce) + "exec \"$0\" \"$@\"",
+                            KOLO_ELASTIC_TRIAL, "{x}", "--notes", notes});
   EXPECT_TRUE(result.ok()) << result.errors;
   EXPECT_EQ(trials("away")[0]["status"], "TERMINATED") << trials("away")[0]["error"];
   EXPECT_EQ(read_file(scratch_.path() / "calls"), "\n\n\n");

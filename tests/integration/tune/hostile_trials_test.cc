@@ -249,13 +249,10 @@ TEST_F(HostileTrial, FailsWithAnErrorThatCanBeRead) {
 // On another host a trial reports through a file, and nothing slows it down.
 TEST_F(HostileTrial, HoldsUpNobodyByReportingWithoutEnd) {
   write("space.yaml", "kind: {grid_search: [endless, good]}\n");
-  const auto ssh = write("ssh", "#!/bin/sh\nfor command; do :; done; exec sh -c \"$command\"\n");
-  fs::permissions(ssh, fs::perms::owner_all);
-  ::setenv("KOLO_SSH", ssh.c_str(), 1);
+  stand_in_for_ssh();
   const auto result =
       study(std::string(kOnly) + "while :; do echo '{\"loss\": 2}'; done >>$KOLO_TRIAL_REPORTS",
             {"--hosts", "me@other:2", "--stop", "training_iteration=1000"});
-  ::unsetenv("KOLO_SSH");
   EXPECT_THAT(result.output, HasSubstr("best: loss 1 ")) << result.errors;
   const Json all = trials("hostile");
   ASSERT_EQ(all.size(), 2U);
@@ -264,13 +261,9 @@ TEST_F(HostileTrial, HoldsUpNobodyByReportingWithoutEnd) {
 }
 
 TEST_F(HostileTrial, IsHeardToItsEndThoughItReportsAllAtOnce) {
-  write("space.yaml", "x: {uniform: [0, 1]}\n");
-  const auto ssh = write("ssh", "#!/bin/sh\nfor command; do :; done; exec sh -c \"$command\"\n");
-  fs::permissions(ssh, fs::perms::owner_all);
-  ::setenv("KOLO_SSH", ssh.c_str(), 1);
+  stand_in_for_ssh();
   const auto result =
       study("yes '{\"loss\": 2}' | head -n 10000 >>$KOLO_TRIAL_REPORTS", {"--hosts", "me@other:1"});
-  ::unsetenv("KOLO_SSH");
   EXPECT_TRUE(result.ok()) << result.errors;
   EXPECT_EQ(trials("hostile")[0]["training_iteration"], 10'000);
 }
