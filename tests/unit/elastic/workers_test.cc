@@ -15,7 +15,9 @@
 #include <future>
 #include <map>
 
+#include "base/deadline.h"
 #include "base/env.h"
+#include "base/errors.h"
 #include "base/files.h"
 #include "base/socket.h"
 #include "comm/elastic/commit_files.h"
@@ -92,9 +94,13 @@ class Job {
   static void reach(int worker, const std::string& mark) {
     std::ofstream(std::filesystem::path(::getenv("REPORTS")) / fmt::format("{}-{}", worker, mark));
   }
-  static bool is_reached(int worker, const std::string& mark) {
-    return std::filesystem::exists(std::filesystem::path(::getenv("REPORTS")) /
-                                   fmt::format("{}-{}", worker, mark));
+  /// In a worker: waits for what the test lets it reach.
+  static void await(int worker, const std::string& mark) {
+    const auto path =
+        std::filesystem::path(::getenv("REPORTS")) / fmt::format("{}-{}", worker, mark);
+    for (const Deadline deadline = Deadline::after(60s); !std::filesystem::exists(path);
+         ::usleep(10'000))
+      if (deadline.passed()) throw_error(ErrorCode::timeout, "nobody has made {}", path.string());
   }
   [[nodiscard]] bool lives(int worker) const { return processes_.contains(worker); }
   std::string said_by(int worker) {
@@ -409,7 +415,7 @@ TEST(ElasticWorkers, AGroupThatCannotMeetForWantOfDescriptorsEndsItsJobAlone) {
                 [](const std::string&) {});
             kolo::elastic::run(state, [&](kolo::elastic::State&) {
               Job::reach(worker, "at-work");
-              while (!Job::is_reached(worker, "go")) ::usleep(10'000);
+              Job::await(worker, "go");
               ++step;
               state.commit();
             });
@@ -470,7 +476,7 @@ TEST(ElasticWorkers, AWriterOfALongCommitIsWaitedForAsLongAsTheProgramSays) {
                   // With a commit the state is taken twice by whoever writes: for itself, too.
                   if (worker == 0 && step == 1 && ++copies == 2) {
                     Job::reach(worker, "writing");
-                    while (!Job::is_reached(worker, "written")) ::usleep(10'000);
+                    Job::await(worker, "written");
                   }
                   return std::string("large");
                 },
